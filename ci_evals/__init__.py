@@ -1,0 +1,3 @@
+"""The CI gate for conversational agents."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""One module per neighbour; the only vendor imports."""

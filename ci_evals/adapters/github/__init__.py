@@ -1,0 +1,1 @@
+"""What the GitHub runner offers an action."""

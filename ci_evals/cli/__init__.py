@@ -1,0 +1,1 @@
+"""The top floor: take the options, wire the parts, run, publish, exit."""

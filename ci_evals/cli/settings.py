@@ -1,0 +1,208 @@
+"""Every option, declared once: the command line, `CI_EVALS_*` and the action's inputs all read from here.
+
+A field is an option of the same name in kebab-case, an environment variable `CI_EVALS_<NAME>`, and, for
+`RunSettings`, an input of the action. Plain dataclasses, since `--help` must not wait for pydantic.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+from typer.models import OptionInfo
+
+ENV_PREFIX = "CI_EVALS_"
+
+
+class Provider(StrEnum):
+    """The LLM behind judge and simulated user."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    OFFLINE = "offline"
+
+
+class AdapterName(StrEnum):
+    """How an agent is spoken to."""
+
+    AUI = "aui"
+    DEMO = "demo"
+
+
+class AgentIdPlace(StrEnum):
+    """Where the create-task body names the agent."""
+
+    TOP = "top"
+    NESTED = "nested"
+    BOTH = "both"
+    NONE = "none"
+
+
+class Trust(StrEnum):
+    """Whether a suite may name endpoints and read the environment."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+Suites = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SUITE...",
+        help="Suite files (JSON or YAML), globs, folders, or bundled suites such as demo:hr.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class SuiteSettings:
+    """What reading suites depends on."""
+
+    suites: Suites
+    adapter: Annotated[
+        AdapterName | None,
+        typer.Option(help="How to speak to the agent, in place of the suite's own 'adapter' (default aui)."),
+    ] = None
+    agent_id: Annotated[
+        str | None, typer.Option(help="The agent to test, in place of the suite's agentId.")
+    ] = None
+    agent_key: Annotated[
+        str | None, typer.Option(help="The agent's network API key, in place of the suite's apiKey.")
+    ] = None
+    base_url: Annotated[
+        str | None, typer.Option(help="Where the agent's API is, in place of the adapter's own address.")
+    ] = None
+    trust_suites: Annotated[
+        Trust,
+        typer.Option(
+            help="Whether suites may name endpoints and read ${VARIABLES}. auto: not in events where "
+            "foreign code meets secrets (pull_request_target, workflow_run, issue_comment)."
+        ),
+    ] = Trust.AUTO
+
+
+@dataclass(frozen=True)
+class PlanSettings(SuiteSettings):
+    """What the plan of a run depends on."""
+
+    loops: Annotated[int, typer.Option(min=1, help="Trials of each test.")] = 1
+    test: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Only tests whose name contains one of these.")
+    ] = None
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG,...", help="Only tests that have one of these tags.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """What the gate asks."""
+
+    min_score: Annotated[
+        float, typer.Option(min=0, max=100, help="Least run score, 0 to 100, for the gate to hold.")
+    ] = 80
+    thresholds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SELECTOR=SCORE,...",
+            help="More floors, one per line or comma: suite:NAME=85, test:NAME=…, category:NAME=100, "
+            "tag:NAME=…, logic:ID=…, difficulty:NAME=…",
+        ),
+    ] = None
+    max_errors: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Most unsound trials (agent error, failed, interrupted, or with an undecided verdict).",
+        ),
+    ] = 0
+    no_gate: Annotated[
+        bool, typer.Option("--no-gate", help="Report only: exit 0 even where the gate does not hold.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class RunSettings(GateSettings, PlanSettings):
+    """Every option of `run`."""
+
+    llm_key: Annotated[
+        str | None,
+        typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
+    ] = None
+    provider: Annotated[
+        Provider, typer.Option(help="The LLM behind judge and simulated user; offline needs no key.")
+    ] = Provider.OPENAI
+    judge_model: Annotated[
+        str | None, typer.Option(help="The judge's model, in place of the suite's judgeModel.")
+    ] = None
+    user_model: Annotated[
+        str | None, typer.Option(help="The simulated user's model, in place of the suite's userModel.")
+    ] = None
+    parallel: Annotated[int, typer.Option(min=1, help="Conversations at a time.")] = 1
+    retries: Annotated[
+        int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
+    ] = 1
+    agent_key_header: Annotated[
+        str, typer.Option(help="AUI: the header that carries the agent's key.")
+    ] = "x-network-api-key"
+    agent_headers: Annotated[
+        str | None,
+        typer.Option(metavar="NAME: VALUE", help="AUI: more headers, one per line. Their values are secrets."),
+    ] = None
+    agent_id_in: Annotated[
+        AgentIdPlace,
+        typer.Option(help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."),
+    ] = AgentIdPlace.TOP
+    task_origin_type: Annotated[
+        str, typer.Option(help="AUI: the task_origin_type of a new task.")
+    ] = "web-widget"
+    output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
+    junit: Annotated[
+        Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
+    ] = None
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Keep the agent's raw replies in the results and reports.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the results.")] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Name every failed criterion on the console.")
+    ] = False
+
+
+S = TypeVar("S")
+
+
+def takes(settings: type[S]) -> Callable[[Callable[[S], None]], Callable[..., None]]:
+    """Makes a function of one settings value into a Typer command with an option for each of its fields."""
+
+    def decorate(command: Callable[[S], None]) -> Callable[..., None]:
+        hints = get_type_hints(settings, include_extras=True)
+
+        @wraps(command)
+        def wrapper(**values: Any) -> None:
+            command(settings(**values))
+
+        parameters = []
+        for item in dataclasses.fields(settings):  # type: ignore[arg-type]  # S is always a dataclass
+            for info in hints[item.name].__metadata__:
+                if isinstance(info, OptionInfo):
+                    info.envvar = ENV_PREFIX + item.name.upper()
+            default = inspect.Parameter.empty if item.default is dataclasses.MISSING else item.default
+            parameters.append(
+                inspect.Parameter(
+                    item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name]
+                )
+            )
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+        del wrapper.__wrapped__  # type: ignore[attr-defined]  # else Typer would look behind it
+        return wrapper
+
+    return decorate

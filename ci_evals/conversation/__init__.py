@@ -1,0 +1,1 @@
+"""A trial played: from planned turns to a transcript."""

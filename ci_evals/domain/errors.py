@@ -1,0 +1,62 @@
+"""The error tree. What is not in it is a bug of ours (exit 70).
+
+CiEvalsError
+├── UsageError            2  a wrong option, configuration or file: nothing was run
+│   └── SuiteError        2  one or more problems in suite files, each with its place
+├── AgentError               the agent could not be reached or read: ends the trial
+│   └── AgentAccessError     it refused the key: ends the run, no other trial can do better
+└── LLMError                 the model behind judge or simulated user could not be reached or read
+    └── LLMAccessError       it refused the key: ends the run
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class CiEvalsError(Exception):
+    """Every error that the tool foresees. Its text is for the user: what, where, what to do."""
+
+
+class UsageError(CiEvalsError):
+    """The user's mistake, found before anything was run."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault of a suite file: `file:line:col: path: message`."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}"
+        return f"{where}: {self.path}: {self.message}" if self.path else f"{where}: {self.message}"
+
+
+class SuiteError(UsageError):
+    """Suites that cannot be run, with every problem found in them."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class AgentError(CiEvalsError):
+    """The agent could not be reached, did not answer in time, or gave an unreadable answer."""
+
+
+class AgentAccessError(AgentError):
+    """The agent refused the key (401, 403)."""
+
+
+class LLMError(CiEvalsError):
+    """The model could not be reached or gave nothing that can be read."""
+
+
+class LLMAccessError(LLMError):
+    """The model's provider refused the key (401, 403)."""

@@ -1,0 +1,229 @@
+"""Evaluations: one criterion each, judged by a model or strict (checked by a program).
+
+A strict kind is told by its `strict` key; without that key a criterion is judged.
+The kinds, their fields and their meaning are those of `@aui.io/evals`, plus those for agents of every kind.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag, TypeAdapter
+
+from ci_evals.domain.base import Model, NonBlank
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from error
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_compiles), Field(min_length=1)]
+TurnNumber = Annotated[int, Field(ge=1)]
+
+
+class Criterion(Model):
+    """What all evaluations have in common."""
+
+    criterion: NonBlank = Field(description="What must be true of the conversation, in plain language.")
+    weight: float = Field(1, ge=0, description="Share of the test's score; higher counts more.")
+    category: NonBlank | None = Field(None, description="A name to group results by, such as `tone`.")
+    aui_logic: tuple[NonBlank, ...] = Field(
+        (), alias="aui_logic", description="Ids of the AUI logic rules behind this criterion."
+    )
+
+
+class Judged(Criterion):
+    """A criterion that the judge decides after reading the whole conversation."""
+
+
+class Escalated(Criterion):
+    """Passes if the agent forwarded the conversation to a person."""
+
+    strict: Literal["escalated"]
+
+
+class NotEscalated(Criterion):
+    """Passes if the agent did not forward the conversation to a person."""
+
+    strict: Literal["not_escalated"]
+
+
+class ToolUsed(Criterion):
+    """Passes if the workflow was executed."""
+
+    strict: Literal["tool_used"]
+    tool_name: NonBlank = Field(description="A workflow's name, as in `executed_workflows`.")
+
+
+class ToolNotUsed(Criterion):
+    """Passes if the workflow was not executed (before turn `beforeTurn`, where that is given)."""
+
+    strict: Literal["tool_not_used"]
+    tool_name: NonBlank = Field(description="A workflow's name, as in `executed_workflows`.")
+    before_turn: TurnNumber | None = Field(
+        None, description="Counted from 1. Used at this turn or later, the workflow does no harm."
+    )
+
+
+class ParamEquals(Criterion):
+    """Passes if the parameter's last non-empty value equals `paramValue`."""
+
+    strict: Literal["param_equals"]
+    param_name: NonBlank = Field(description="The code of an extracted parameter.")
+    param_value: JsonValue = Field(description="The value wanted. Numbers and booleans also match as text.")
+
+
+class ParamExists(Criterion):
+    """Passes if the parameter was extracted with a value that is not empty."""
+
+    strict: Literal["param_exists"]
+    param_name: NonBlank = Field(description="The code of an extracted parameter.")
+
+
+class ParamNotExists(Criterion):
+    """Passes if the parameter was not extracted, or only empty."""
+
+    strict: Literal["param_not_exists"]
+    param_name: NonBlank = Field(description="The code of an extracted parameter.")
+
+
+class EscalatedDueToError(Criterion):
+    """Passes if the agent answered with an error response."""
+
+    strict: Literal["escalated_due_to_error"]
+
+
+class NotEscalatedDueToError(Criterion):
+    """Passes if no reply of the agent was an error response."""
+
+    strict: Literal["not_escalated_due_to_error"]
+
+
+class RuleTriggered(Criterion):
+    """Passes if the rule fired in any turn."""
+
+    strict: Literal["rule_triggered"]
+    rule_code: NonBlank = Field(description="A rule's code, as in `decisions[].rule.code`.")
+
+
+class RuleNotTriggered(Criterion):
+    """Passes if the rule fired in no turn."""
+
+    strict: Literal["rule_not_triggered"]
+    rule_code: NonBlank = Field(description="A rule's code, as in `decisions[].rule.code`.")
+
+
+class IntegrationCalled(Criterion):
+    """Passes if the integration was called and answered with HTTP status 200."""
+
+    strict: Literal["integration_called"]
+    integration_code: NonBlank = Field(description="An integration's code, as in `decisions[].integration.code`.")
+
+
+class _OnText(Criterion):
+    turn: TurnNumber | Literal["last", "any"] = Field(
+        "last", description="Which reply of the agent: its number, `last`, or `any`."
+    )
+
+
+class Contains(_OnText):
+    """Passes if the agent's text contains `text` (case counts)."""
+
+    strict: Literal["contains"]
+    text: str = Field(min_length=1, description="The text to look for.")
+
+
+class NotContains(_OnText):
+    """Passes if the agent's text does not contain `text`; with `any`, if no reply does."""
+
+    strict: Literal["not_contains"]
+    text: str = Field(min_length=1, description="The text that must not appear.")
+
+
+class Regex(_OnText):
+    """Passes if the regular expression is found in the agent's text."""
+
+    strict: Literal["regex"]
+    pattern: Pattern = Field(description="A regular expression in Python's syntax.")
+
+
+class NotRegex(_OnText):
+    """Passes if the regular expression is not found; with `any`, in no reply."""
+
+    strict: Literal["not_regex"]
+    pattern: Pattern = Field(description="A regular expression in Python's syntax.")
+
+
+class MaxAgentTurns(Criterion):
+    """Passes if the agent replied at most `turns` times."""
+
+    strict: Literal["max_agent_turns"]
+    turns: TurnNumber = Field(description="The most replies that the conversation may take.")
+
+
+class MaxLatency(Criterion):
+    """Passes if the slowest reply took at most `seconds`."""
+
+    strict: Literal["max_latency"]
+    seconds: float = Field(gt=0, description="The longest that a reply may take, in seconds.")
+
+
+JUDGED = "judged"
+
+
+def _kind(value: Any) -> str | None:
+    """The tag of the union: a strict kind's name, or `judged` where there is none."""
+    kind = value.get("strict") if isinstance(value, dict) else getattr(value, "strict", None)
+    if kind is None:
+        return JUDGED
+    return kind if isinstance(kind, str) else None
+
+
+Strict = (
+    Escalated
+    | NotEscalated
+    | ToolUsed
+    | ToolNotUsed
+    | ParamEquals
+    | ParamExists
+    | ParamNotExists
+    | EscalatedDueToError
+    | NotEscalatedDueToError
+    | RuleTriggered
+    | RuleNotTriggered
+    | IntegrationCalled
+    | Contains
+    | NotContains
+    | Regex
+    | NotRegex
+    | MaxAgentTurns
+    | MaxLatency
+)
+
+Evaluation = Annotated[
+    Annotated[Judged, Tag(JUDGED)]
+    | Annotated[Escalated, Tag("escalated")]
+    | Annotated[NotEscalated, Tag("not_escalated")]
+    | Annotated[ToolUsed, Tag("tool_used")]
+    | Annotated[ToolNotUsed, Tag("tool_not_used")]
+    | Annotated[ParamEquals, Tag("param_equals")]
+    | Annotated[ParamExists, Tag("param_exists")]
+    | Annotated[ParamNotExists, Tag("param_not_exists")]
+    | Annotated[EscalatedDueToError, Tag("escalated_due_to_error")]
+    | Annotated[NotEscalatedDueToError, Tag("not_escalated_due_to_error")]
+    | Annotated[RuleTriggered, Tag("rule_triggered")]
+    | Annotated[RuleNotTriggered, Tag("rule_not_triggered")]
+    | Annotated[IntegrationCalled, Tag("integration_called")]
+    | Annotated[Contains, Tag("contains")]
+    | Annotated[NotContains, Tag("not_contains")]
+    | Annotated[Regex, Tag("regex")]
+    | Annotated[NotRegex, Tag("not_regex")]
+    | Annotated[MaxAgentTurns, Tag("max_agent_turns")]
+    | Annotated[MaxLatency, Tag("max_latency")],
+    Discriminator(_kind),
+]
+
+evaluation_adapter: TypeAdapter[Judged | Strict] = TypeAdapter(Evaluation)

@@ -1,0 +1,34 @@
+"""What a run tells its listener while it goes on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.results import TrialResult
+
+
+@dataclass(frozen=True)
+class TrialStarted:
+    """A conversation has begun."""
+
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """The agent has answered a message; `number` counts the conversation's exchanges."""
+
+    trial: Trial
+    number: int
+
+
+@dataclass(frozen=True)
+class TrialFinished:
+    """A trial was played and graded."""
+
+    trial: Trial
+    result: TrialResult
+
+
+Event = TrialStarted | Exchanged | TrialFinished
+Listener = Callable[[Event], None]

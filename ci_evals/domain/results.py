@@ -1,0 +1,247 @@
+"""The results of a run: the value that every report is a function of, and the shape of `_results.json`."""
+
+from datetime import datetime
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, PlainSerializer, computed_field
+
+from ci_evals.domain.base import Percent, Record
+from ci_evals.domain.suite import Turn
+from ci_evals.domain.transcript import EndState, Exchange
+from ci_evals.domain.verdict import Finding, Outcome
+
+SCHEMA_VERSION = 1
+
+SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
+"""Trials that ended otherwise are left out of every score, and counted."""
+
+Instant = Annotated[
+    datetime,
+    PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
+]
+"""A moment in UTC, `2026-11-21T09:30:00.125Z`."""
+
+
+def weight_of(finding: Finding) -> Fraction:
+    """The finding's weight as written: 0.1 is a tenth, not the nearest binary number."""
+    return Fraction(repr(finding.weight))
+
+
+class Attempt(Record):
+    """One try at playing a trial."""
+
+    status: EndState
+    error: str | None = None
+
+
+class TrialResult(Record):
+    """What came of one trial: how it ended, what was said, and the verdicts."""
+
+    index: int = Field(description="Counted from 1 within its test.")
+    status: EndState
+    error: str | None = Field(None, description="Why it failed.")
+    duration_seconds: float
+    attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")
+    closing_remark: str | None = None
+    exchanges: tuple[Exchange, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @computed_field(description="Weighted share of the decided verdicts that passed, in points; null if none.")  # type: ignore[prop-decorator]
+    @property
+    def score(self) -> Percent | None:
+        """The trial's score, 0 to 100; None where nothing was decided."""
+        exact = self.exact_score()
+        return None if exact is None else float(exact)
+
+    def exact_score(self) -> Fraction | None:
+        """The score, unrounded."""
+        decided = sum((weight_of(f) for f in self.findings if f.outcome is not Outcome.UNDECIDED), Fraction())
+        passed = sum((weight_of(f) for f in self.findings if f.outcome is Outcome.PASSED), Fraction())
+        return 100 * passed / decided if decided else None
+
+    @property
+    def scored(self) -> bool:
+        """Whether the trial counts in its test's score."""
+        return self.status in SCORED_STATES and self.exact_score() is not None
+
+
+
+
+class Interval(Record):
+    """A 95 % interval, in points."""
+
+    low: Percent
+    high: Percent
+
+
+class Group(Record):
+    """Score of the findings that share a category, tag, difficulty or AUI logic id."""
+
+    name: str
+    score: Percent | None
+    tests: int
+    passed: int = Field(description="Verdicts that passed.")
+    failed: int = Field(description="Verdicts that failed.")
+    undecided: int = Field(description="Verdicts that could not be reached.")
+
+
+class TestResult(Record):
+    """One test with all its trials."""
+
+    name: str
+    tags: tuple[str, ...] = ()
+    difficulty: str | None = None
+    critical: bool = False
+    line: int = Field(description="Where the test begins in its suite file.")
+    digest: str
+    user_info: dict[str, JsonValue] = Field(default_factory=dict)
+    guidelines: str
+    turns: tuple[Turn, ...]
+    score: Percent | None = Field(description="Mean over the scored trials.")
+    pass_rate: float | None = Field(description="Share of the scored trials in which every evaluation passed, 0 to 1.")
+    passed: bool = Field(description="Whether every planned trial was sound and passed every evaluation.")
+    outcome: Literal["passed", "failed", "error", "undecided", "not_run"]
+    flaky: bool = Field(description="Whether scored trials disagree on passing.")
+    statistics: None = None
+    trials: tuple[TrialResult, ...] = ()
+    not_run: int = Field(0, description="Trials planned but not started.")
+
+
+class Counts(Record):
+    """How many of what."""
+
+    tests: int = 0
+    passed: int = Field(0, description="Tests that passed.")
+    failed: int = Field(0, description="Tests with a failed verdict.")
+    errors: int = Field(0, description="Trials that are unsound: errors, failures, undecided verdicts.")
+    undecided: int = Field(0, description="Tests in which something could not be decided.")
+    flaky: int = Field(0, description="Tests whose trials disagree.")
+    trials: int = 0
+    scored_trials: int = 0
+    not_run: int = Field(0, description="Trials planned but not started.")
+    by_status: dict[EndState, int] = Field(default_factory=dict, description="Trials by how they ended.")
+    by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="Verdicts by outcome.")
+
+
+class SuiteResult(Record):
+    """One suite with its tests."""
+
+    name: str
+    file: str
+    description: str | None = None
+    digest: str
+    agent_id: str | None = None
+    adapter: str
+    judge_model: str | None = None
+    user_model: str | None = None
+    folder: str = Field(description="The suite's own folder, relative to the output folder.")
+    score: Percent | None
+    interval: Interval | None = None
+    counts: Counts
+    categories: tuple[Group, ...] = ()
+    aui_logic: tuple[Group, ...] = ()
+    tags: tuple[Group, ...] = ()
+    difficulties: tuple[Group, ...] = ()
+    tests: tuple[TestResult, ...]
+
+
+class GateCheck(Record):
+    """One rule of the gate: what it asks, what was seen, whether it holds."""
+
+    name: str = Field(description="The option or selector, such as `min-score` or `category:safety`.")
+    required: float | None
+    seen: float | None
+    seen_if_undecided_failed: float | None = Field(
+        None, description="For floors: the score in which undecided verdicts count as failed. It decides."
+    )
+    holds: bool
+    note: str | None = None
+
+
+class Decision(Record):
+    """What the gate said."""
+
+    passed: bool
+    exit_code: int
+    checks: tuple[GateCheck, ...] = ()
+    reasons: tuple[str, ...] = Field((), description="Why the run cannot be trusted, where it cannot.")
+
+
+class RoleUsage(Record):
+    """Calls and tokens of one role with one model."""
+
+    role: Literal["agent", "user", "judge"]
+    model: str | None = None
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Tokens(Record):
+    """Tokens of all models together."""
+
+    input: int = 0
+    output: int = 0
+
+
+class Usage(Record):
+    """What the run used."""
+
+    calls: int = 0
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = Field(None, description="Null: prices are not known.")
+    by_role: tuple[RoleUsage, ...] = ()
+
+
+class Tool(Record):
+    """Which program wrote the file."""
+
+    name: str = "ci-evals"
+    version: str
+
+
+class Git(Record):
+    """The commit that was tested, where the environment tells it."""
+
+    commit: str | None = None
+    ref: str | None = None
+    repository: str | None = None
+
+
+class Digests(Record):
+    """SHA-256 of what the scores depend on besides the suites: unequal digests, incomparable runs."""
+
+    judge_prompt: str
+    user_prompt: str
+
+
+class RunInfo(Record):
+    """When, where and how the run was made."""
+
+    id: str
+    started_at: Instant
+    finished_at: Instant
+    duration_seconds: float
+    status: Literal["completed", "stopped", "interrupted"]
+    stopped_because: str | None = None
+    config: dict[str, JsonValue] = Field(description="The options in force, without secrets.")
+    git: Git = Git()
+    environment: dict[str, str | None] = Field(default_factory=dict)
+    digests: Digests
+    warnings: tuple[str, ...] = ()
+
+
+class Results(Record):
+    """A whole run."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    tool: Tool
+    run: RunInfo
+    score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")
+    interval: Interval | None = None
+    counts: Counts
+    gate: Decision
+    comparison: None = None
+    usage: Usage
+    suites: tuple[SuiteResult, ...]

@@ -1,0 +1,78 @@
+"""Suites as their authors write them: an agent and its tests. The format is that of `@aui.io/evals`."""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue, SecretStr
+
+from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.evaluation import Evaluation
+
+DEFAULT_MAX_TURNS = 7
+DEFAULT_TIMEOUT_SECONDS = 120.0
+AUTO = "auto"
+
+
+class Turn(Model):
+    """One planned line of the user."""
+
+    user: NonBlank = Field(description="The message to send, or `auto`: the simulated user writes it.")
+    timeout: float = Field(
+        DEFAULT_TIMEOUT_SECONDS, gt=0, description="Seconds that the agent may take to answer."
+    )
+    expectation: str | None = Field(
+        None, description="What should happen here: told to the judge only, never to agent or simulated user."
+    )
+
+    @property
+    def auto(self) -> bool:
+        """Whether the simulated user writes this line."""
+        return self.user == AUTO
+
+
+class Test(Model):
+    """One scenario of a simulated user, and the evaluations to apply to the conversation."""
+
+    name: NonBlank = Field(description="Unique in the suite.")
+    user_info: dict[str, JsonValue] = Field(
+        default_factory=dict, description="The user's data, sent to the agent whole as `agent_variables`."
+    )
+    guidelines: str = Field(description="How the simulated user acts: personality, goals, tone.")
+    system_prompt: str | None = Field(
+        None, description="Passed to agents that can use it; AUI has no field for it."
+    )
+    turns: tuple[Turn, ...] = Field(
+        min_length=1, description="The user's lines. Fewer than `maxTurns` are filled up with `auto`."
+    )
+    evaluations: tuple[Evaluation, ...] = Field(min_length=1, description="What is checked afterwards.")
+    tags: tuple[NonBlank, ...] = Field((), description="Names to select and group tests by.")
+    difficulty: NonBlank | None = Field(None, description="A name such as `easy` or `level 2`.")
+    max_turns: int | None = Field(None, ge=1, description="In place of the suite's `maxTurns`.")
+    min_score: float | None = Field(None, ge=0, le=100, description="Least score of this test, 0 to 100.")
+    critical: bool = Field(False, description="Whether every trial must pass for the gate to hold.")
+    loops: int | None = Field(None, ge=1, description="How many trials of this test, in place of `--loops`.")
+
+
+class Suite(Model):
+    """One agent and the tests to put it through."""
+
+    name: NonBlank = Field(description="The suite's name in every report.")
+    description: str | None = Field(None, description="What the suite is about.")
+    agent_id: NonBlank | None = Field(None, description="Id of the agent under test.")
+    api_key: SecretStr | None = Field(
+        None, description="Network API key of the agent. Better from the environment: `${NAME}`."
+    )
+    adapter: Literal["aui", "demo"] = Field(
+        "aui", description="How the agent is spoken to: `aui`, or `demo` for the embedded demo agent."
+    )
+    base_url: NonBlank | None = Field(None, description="Where the agent is, in place of the adapter's default.")
+    model: NonBlank | None = Field(None, description="Passed to agents that can use it; AUI has no field for it.")
+    judge_model: NonBlank | None = Field(None, description="The judge's model.")
+    user_model: NonBlank | None = Field(None, description="The simulated user's model.")
+    max_turns: int = Field(DEFAULT_MAX_TURNS, ge=1, description="Turns are filled up with `auto` to this many.")
+    min_score: float | None = Field(None, ge=0, le=100, description="Least score of this suite, 0 to 100.")
+    tests: tuple[Test, ...] = Field(min_length=1, description="The tests.")
+
+    def turns_of(self, test: Test) -> tuple[Turn, ...]:
+        """The test's turns, filled up with `auto` to its own or the suite's `maxTurns`."""
+        missing = (test.max_turns or self.max_turns) - len(test.turns)
+        return test.turns + (Turn(user=AUTO),) * max(0, missing)

@@ -1,0 +1,1 @@
+"""From an evaluation and a transcript to a verdict."""

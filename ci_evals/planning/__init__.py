@@ -1,0 +1,1 @@
+"""Suite text to plan: read, point at every fault, select."""

@@ -1,0 +1,56 @@
+"""What the core asks of the outside world: an agent to talk to, and a model to ask."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+
+
+class Agent(Protocol):
+    """The agent under test. One object serves all trials of a suite, many at the same time.
+
+    Every method raises `AgentError` where the agent cannot be reached or read, and
+    `AgentAccessError` where it refuses the key.
+    """
+
+    async def open_session(self, test: Test) -> Any:
+        """Begins a fresh conversation for this test's user; the answer is handed to the other methods."""
+
+    async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:
+        """Says `text` and gives back the agent's answer, waiting for it `timeout` seconds at most."""
+
+    async def close(self, session: Any) -> None:
+        """Ends the conversation and frees what it held. Never raises."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A question to a model. Where `schema` is given, the answer should be JSON of that form."""
+
+    system: str
+    text: str
+    schema: dict[str, Any] | None = None
+    schema_name: str = "answer"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's answer, and the tokens it took where the provider tells."""
+
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class LLM(Protocol):
+    """The model behind judge or simulated user.
+
+    `complete` raises `LLMError` where the model cannot be reached, refuses, or breaks off, and
+    `LLMAccessError` where the provider refuses the key.
+    """
+
+    model: str
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Asks once; retries of failed calls are the adapter's business."""

@@ -1,0 +1,35 @@
+"""The one way from a template in the package to text."""
+
+import hashlib
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+
+def render(name: str, **values: object) -> str:
+    """The template `name` (`grading/prompts/judge.md.j2`) filled with `values`.
+
+    A name that a template uses and `values` lacks is an error. What is put into a `.html.j2` is escaped;
+    for Markdown the callers sanitise.
+    """
+    return _environment().get_template(name).render(**values)
+
+
+def digest(*names: str) -> str:
+    """SHA-256 of the templates' sources: changes when a prompt changes."""
+    loader, environment = _environment().loader, _environment()
+    assert loader is not None  # noqa: S101  # set two lines below
+    sources = [loader.get_source(environment, name)[0] for name in names]
+    return hashlib.sha256("\0".join(sources).encode()).hexdigest()
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("ci_evals", package_path=""),
+        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
