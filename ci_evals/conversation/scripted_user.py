@@ -1,0 +1,113 @@
+"""The simulated user of `--provider=offline`: no model, and the same words to the same agent every time."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Exchange
+
+STOP_MARKER = "###STOP###"
+"""What a simulated user writes when the conversation is over for it; the message is then not sent."""
+
+OPENING = "Hello, I need some help, please."
+AGREEMENT = "Yes, please."
+UNSURE = "I am not sure, sorry."
+THANKS = f"Thank you, that is all. {STOP_MARKER}"
+GIVING_UP = f"All right, I will leave it at that. {STOP_MARKER}"
+
+_SENTENCE = re.compile(r"[^.!?]*(?:[.!?](?![\s\"')\]]|$)[^.!?]*)*[.!?]*")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CLOSING = re.compile(
+    r"\b(?:any|some)thing else\b|\bhave a (?:\w+ )?(?:day|evening|weekend)\b|\bgoodbye\b|\btake care\b",
+    re.IGNORECASE,
+)
+_PROPOSAL = re.compile(
+    r"\b(?:shall|should|may|can) (?:i|we) (?!ask|get|have|know)"
+    r"|\b(?:would you like|do you want|want) (?:me|us) to\b|\bgo ahead\b"
+    r"|\bis (?:that|this|it|everything) (?:right|correct|ok|okay|fine|all right)\b",
+    re.IGNORECASE,
+)
+_YES_OR_NO = re.compile(
+    r"(?:^|[,;:] *)(?:so |and |then |or )?(?:do|does|did|is|are|was|were|have|has|will|would) (?!.*\bor\b)",
+    re.IGNORECASE,
+)
+
+
+class ScriptedUser:
+    """A cooperative customer who knows `userInfo` and nothing else. Guidelines are not read."""
+
+    async def next_message(self, test: Test, exchanges: Sequence[Exchange]) -> str:
+        """What the user says next; holds `STOP_MARKER` when there is nothing more to say.
+
+        A proposal is agreed to, a question for something that `userInfo` names is answered with its
+        value, and any other question is met once with a plea of ignorance. A question that comes a second
+        time ends the conversation, and so does a reply that asks nothing.
+        """
+        if not exchanges:
+            return OPENING
+        *earlier, last = exchanges
+        questions = tuple(_questions(last.agent))
+        if not questions or _CLOSING.search(last.agent):
+            return THANKS
+        question = questions[-1]
+        if any(question in _questions(exchange.agent) for exchange in earlier):
+            return GIVING_UP
+        if answer := _answer(question, test.user_info):
+            return answer
+        return GIVING_UP if any(exchange.user == UNSURE for exchange in exchanges) else UNSURE
+
+
+def _answer(question: str, user_info: Mapping[str, JsonValue]) -> str | None:
+    # Proposals come first: "Shall I cancel order number 5?" is no question for the order number.
+    if _PROPOSAL.search(question):
+        return AGREEMENT
+    if fact := _fact_asked_for(question, user_info):
+        return fact
+    return AGREEMENT if _YES_OR_NO.search(question) else None
+
+
+def _questions(text: str) -> Iterator[str]:
+    for sentence in _SENTENCE.findall(" ".join(text.split())):
+        if sentence.endswith("?"):
+            yield sentence.strip()
+
+
+def _fact_asked_for(question: str, user_info: Mapping[str, JsonValue]) -> str | None:
+    """A sentence with the value whose name is met whole in the question; the longest such name wins."""
+    asked = _words(question)
+    known = [(name, value) for name, value in _facts(user_info) if set(name) <= set(asked)]
+    if not known:
+        return None
+    name, value = max(known, key=lambda fact: len(fact[0]))  # the first of equals
+    return f"My {' '.join(name)} is {value}."
+
+
+def _facts(user_info: Mapping[str, JsonValue]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each named value that can be said in one breath: at the top, and one level below it."""
+    for key, value in user_info.items():
+        if isinstance(value, dict):
+            for inner, item in value.items():
+                if said := _said(item):
+                    yield _words(f"{key} {inner}"), said
+                    yield _words(inner), said
+        elif said := _said(value):
+            yield _words(key), said
+
+
+def _said(value: JsonValue) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case str() | int() | float():
+            return str(value).strip()
+        case list():
+            return ", ".join(item for item in map(_said, value) if item)
+        case _:
+            return ""
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """`orderNumber`, `order_number` and `Order number` are the same words."""
+    return tuple(word.lower() for word in _WORD.findall(text))
