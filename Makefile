@@ -1,0 +1,64 @@
+# One command each. They need python3 (3.11 or later) and make; everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+UV := uv==0.13.9
+TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
+LOCK := $(BIN)/uv pip compile --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command 'make lock'
+
+.PHONY: help demo test lint unit image lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo    run two bundled suites against the embedded agent: no key, no network'
+	@echo 'make test    every check, then all tests'
+	@echo 'make lint    the checks alone'
+	@echo 'make unit    the tests alone, without those that build the container'
+	@echo 'make image   build the container image ci-evals'
+	@echo 'make lock    choose and lock all dependencies anew'
+	@echo 'make clean   remove .venv, results and caches'
+
+demo: .venv/installed
+	$(BIN)/ci-evals run demo:hr demo:retail --provider=offline
+	@echo
+	@echo 'The reports of this run are in results/: open results/report.html in a browser.'
+
+test: lint
+	$(BIN)/pytest
+
+unit: .venv/installed
+	$(BIN)/pytest -m 'not container'
+
+lint: .venv/installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --quiet .
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/actionlint .github/workflows/*.yml
+
+image:
+	docker build --network host --tag ci-evals .
+
+lock: .venv/installed
+	$(BIN)/pip install --quiet '$(UV)'
+	$(LOCK) pyproject.toml --group dev --universal --python-version 3.11 --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
+		--output-file requirements/image.txt
+	$(LOCK) --group build --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
+		--output-file requirements/build.txt
+
+clean:
+	rm -rf .venv results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# An environment without this mark was left half done, so it is made anew.
+.venv/installed: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo '$(TOO_OLD)' >&2; exit 1; }
+	@[ -e $@ ] || $(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
