@@ -1,0 +1,23 @@
+"""Reading the repository's own papers: tables and code blocks of a Markdown file."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def table(heading: str, text: str = README) -> list[list[str]]:
+    """The cells of the table whose first column is headed `heading`, without the two rows of its head."""
+    rows = text[text.index(f"\n| {heading} |") + 1 :].split("\n\n", 1)[0].splitlines()
+    return [[cell.strip() for cell in row.strip("|").split(" |")] for row in rows[2:]]
+
+
+def code(cell: str) -> str:
+    """`name` out of a cell that shows it as code; empty where there is none."""
+    return cell.strip("`")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    """The fenced code blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)

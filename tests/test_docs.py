@@ -1,0 +1,108 @@
+"""What the papers say is held against what is there."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import yaml
+from papers import README, ROOT, blocks, code, table
+
+from ci_evals.domain.evaluation import Criterion, Strict
+from ci_evals.domain.suite import Suite
+
+TOOLS = Path(sys.executable).parent
+PAPERS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+WORKFLOWS = [block for block in blocks("yaml") if "\njobs:" in block]
+
+
+def succeeds(*command: str | Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_shows_a_workflow():
+    """Most people copy it and read on only when it fails."""
+    assert WORKFLOWS
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_workflows_in_the_readme_are_valid(workflow, tmp_path):
+    """Copied as they are, they run."""
+    file = tmp_path / "workflow.yml"
+    file.write_text(workflow)
+    succeeds(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", file)
+    succeeds(TOOLS / "actionlint", file)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_workflows_in_the_readme_use_inputs_that_exist(workflow):
+    """The action refuses others."""
+    declared = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    steps = [step for job in yaml.safe_load(workflow)["jobs"].values() for step in job["steps"]]
+    ours = [step for step in steps if "aui-evals-action" in step.get("uses", "")]
+    assert ours
+    assert {name for step in ours for name in step["with"]} <= set(declared)
+
+
+def test_other_peoples_actions_are_pinned():
+    """By commit, with the version beside it."""
+    uses = [line for workflow in WORKFLOWS for line in workflow.splitlines() if "uses:" in line]
+    for line in uses:
+        assert "aui-evals-action@v1" in line or re.search(r"@[0-9a-f]{40} # v\d", line), line
+
+
+@pytest.mark.parametrize("example", blocks("json"))
+def test_suites_in_the_readme_are_valid(example):
+    """They are what people start from."""
+    Suite.model_validate(json.loads(example))
+
+
+def test_the_strict_types_are_all_described():
+    """Each with its own fields, a question mark behind those that may be left out."""
+    assert {code(kind): fields for kind, fields, _ in table("`strict`")} == {
+        get_args(kind.model_fields["strict"].annotation)[0]: ", ".join(
+            f"`{field.alias}`{'' if field.is_required() else '?'}"
+            for name, field in sorted(kind.model_fields.items(), key=lambda item: not item[1].is_required())
+            if name not in Criterion.model_fields and name != "strict"
+        )
+        for kind in get_args(Strict)
+    }
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_links_lead_somewhere(paper):
+    """To a file of the repository or to a heading of the same paper."""
+    text = (ROOT / paper).read_text()
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if target.startswith("#"):
+            assert target[1:] in anchors, target
+        elif not target.startswith("https://"):
+            assert (ROOT / target).exists(), target
+
+
+def test_the_architecture_names_every_floor():
+    """In the order in which the import contract has them."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    contract = (ROOT / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0]
+    floors = re.findall(r'"([^"]+)"', contract)
+    drawn = text.split("## Floors")[1].split("\n## ")[0]
+    paragraphs = re.split(r"^\d+\. ", drawn, flags=re.MULTILINE)[1:]
+    assert len(paragraphs) == len(floors)
+    for floor, paragraph in zip(floors, paragraphs, strict=True):
+        for room in floor.split(" | "):
+            assert f"`{room}`" in paragraph, room
+
+
+def test_make_targets_exist():
+    """Those that README and CONTRIBUTING name."""
+    makefile = (ROOT / "Makefile").read_text()
+    named = re.findall(r"^make (\w+)", README + (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    assert {"demo", "test", "lint"} <= set(named)
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target

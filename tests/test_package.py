@@ -1,0 +1,100 @@
+"""What is installed is what is in the repository, and its versions are those that were asked for."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from papers import ROOT
+
+import ci_evals
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def requirements(group: str) -> list[Requirement]:
+    """The ranges of one dependency group of pyproject.toml, those of the groups it includes with it."""
+    found = []
+    for entry in PYPROJECT["dependency-groups"][group]:
+        found += requirements(entry["include-group"]) if isinstance(entry, dict) else [Requirement(entry)]
+    return found
+
+
+RUNTIME = [Requirement(entry) for entry in PYPROJECT["project"]["dependencies"]]
+
+
+def locked(name: str) -> dict[str, str]:
+    """Names and versions in a lock."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", text, flags=re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The names of all files in the wheel as it would be published."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (file,) = folder.iterdir()
+    with ZipFile(file) as archive:
+        return set(archive.namelist())
+
+
+def test_the_wheel_holds_every_file(wheel):
+    """Modules, templates, prompts, data, suites: a missing one would show only when it is used."""
+    package = {file.relative_to(ROOT).as_posix() for file in (ROOT / "ci_evals").rglob("*") if file.is_file()}
+    suites = {
+        f"ci_evals/{file.relative_to(ROOT).as_posix()}"
+        for file in (ROOT / "suites").rglob("*")
+        if file.is_file()
+    }
+    there = {name for name in wheel if ".dist-info/" not in name}
+    assert there == {name for name in package | suites if "__pycache__" not in name}
+
+
+def test_the_wheel_says_that_it_is_typed(wheel):
+    """Without the mark, type checkers ignore our annotations."""
+    assert "ci_evals/py.typed" in wheel
+
+
+def test_the_version_is_the_same_everywhere():
+    """A release names one number."""
+    version = PYPROJECT["project"]["version"]
+    assert ci_evals.__version__ == version
+    assert metadata.version("ci-evals") == version
+    assert f'image.version="{version}"' in (ROOT / "Dockerfile").read_text()
+
+
+@pytest.mark.parametrize(
+    ("lock", "wanted"),
+    [("dev", RUNTIME + requirements("dev")), ("image", RUNTIME), ("build", requirements("build"))],
+)
+def test_the_locks_satisfy_the_ranges(lock, wanted):
+    """Whoever widens or raises a range runs `make lock`."""
+    versions = locked(lock)
+    for requirement in wanted:
+        name = canonicalize_name(requirement.name)
+        assert requirement.specifier.contains(versions.get(name, "0")), f"{requirement} in {lock}.txt"
+
+
+def test_the_image_holds_what_was_tested():
+    """The same versions as in development."""
+    dev = locked("dev")
+    for lock in ("image", "build"):
+        assert {name: dev.get(name) for name in locked(lock)} == locked(lock)
+
+
+@pytest.mark.parametrize("lock", ["dev", "image", "build"])
+def test_the_locks_name_hashes_and_no_host(lock):
+    """They install from any mirror, and nothing but what was locked."""
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text()
+    assert "://" not in text
+    assert "--index-url" not in text
+    for entry in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]:
+        assert "--hash=sha256:" in entry, entry
