@@ -1,0 +1,120 @@
+"""What a foreign server sent, made safe: bytes to JSON to keep, error bodies to one short line. Pure."""
+
+import json
+import math
+import re
+from html import unescape
+from typing import Any
+
+from pydantic import JsonValue
+
+MAX_DEPTH = 100
+"""Deeper branches are cut off: no agent nests so far, and what writes JSON gives up at some 250 levels."""
+
+TOO_DEEP = f"(cut off here: nested deeper than {MAX_DEPTH} levels)"
+MAX_EXCERPT = 300
+"""Characters of a foreign error text that a message of ours quotes."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
+_FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)
+
+
+def parse(body: bytes) -> JsonValue:
+    """The JSON in `body`, cleaned (see `clean`).
+
+    Raises:
+        ValueError: it is not JSON, or so deep that it cannot be read.
+    """
+    try:
+        value = json.loads(body)
+    except RecursionError:
+        raise ValueError("nested too deep to be read") from None
+    except ValueError:  # also bytes that are no text, and numbers of thousands of digits
+        raise ValueError("not JSON") from None
+    return clean(value)
+
+
+def clean(value: Any, depth: int = 0) -> JsonValue:
+    """A JSON value that can be validated and written again.
+
+    Python reads NaN, Infinity and lone surrogates, which no JSON may hold: the first two become null, a lone
+    surrogate U+FFFD. Branches deeper than `MAX_DEPTH` become a note.
+    """
+    match value:
+        case str():
+            return clean_text(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case dict() | list() if depth >= MAX_DEPTH:
+            return TOO_DEEP
+        case dict():
+            return {clean_text(key): clean(item, depth + 1) for key, item in value.items()}
+        case list():
+            return [clean(item, depth + 1) for item in value]
+        case _:
+            return value  # type: ignore[no-any-return]  # null, a boolean or a whole number
+
+
+def clean_text(text: str) -> str:
+    """`text` with U+FFFD for each lone surrogate, which cannot be encoded."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def error_detail(body: bytes | str) -> str:
+    """One short line from the body of a refused request: any of the forms that servers use."""
+    try:
+        value = parse(body.encode() if isinstance(body, str) else body)
+    except ValueError:
+        return excerpt(body)
+    return shorten(explain(value) or excerpt(body))
+
+
+def explain(value: JsonValue) -> str | None:
+    """What a JSON error says, in words: a text, an object with a known key, or a list of either."""
+    match value:
+        case str():
+            return value.strip() or None
+        case list():
+            return "; ".join(text for item in value if (text := explain(item))) or None
+        case dict():
+            return _explain_object(value)
+        case _:
+            return None
+
+
+def excerpt(body: bytes | str) -> str:
+    """One short line that tells a person what a body that should have been JSON is instead."""
+    text = body if isinstance(body, str) else body.decode(errors="replace")
+    if not text.strip():
+        return "an empty body"
+    if _HTML.match(text):
+        title = _TITLE.search(text)
+        return f"an HTML page titled {shorten(unescape(title[1]))!r}" if title else "an HTML page"
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """`text` on one line of at most `MAX_EXCERPT` characters."""
+    line = " ".join(text[: MAX_EXCERPT * 20].split())
+    return line if len(line) <= MAX_EXCERPT else line[: MAX_EXCERPT - 1] + "…"
+
+
+def unfenced(text: str) -> str:
+    """`text` without the Markdown code fence round the whole of it, if there is one."""
+    fence = _FENCE.fullmatch(text)
+    return fence[1] if fence else text
+
+
+def _explain_object(value: dict[str, JsonValue]) -> str | None:
+    if message := explain(value.get("msg")):  # one fault of a validation error, with its place
+        loc = value.get("loc")
+        place = ".".join(str(part) for part in loc) if isinstance(loc, list) else ""
+        return f"{place}: {message}" if place else message
+    for key in ("detail", "errors", "error", "error_description", "reason"):
+        if text := explain(value.get(key)):
+            return text
+    keys = ("field", "code", "description", "message", "details")
+    parts = [text for key in keys if (text := explain(value.get(key)))]
+    return ": ".join(parts) or None
