@@ -1,0 +1,83 @@
+"""Writes text files whole or not at all, and never outside their root."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from ci_evals.domain.errors import UsageError
+
+
+def write_all(root: Path, files: Mapping[str, str]) -> None:
+    """Writes every file of `files` (path relative to `root`, with `/`, and text), making folders as needed.
+
+    Raises:
+        UsageError: A path leads out of `root`, or something cannot be written. What was written before stays.
+    """
+    paths = {_inside(root, name): text for name, text in files.items()}
+    owner = _owner(root)
+    for path, text in paths.items():
+        write(path, text, owner=owner)
+
+
+def write(path: Path, text: str, *, owner: os.stat_result | None = None) -> None:
+    """Writes one file: aside first, then in place of what was there. `owner` gets it where we are root.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    owner = owner or _owner(path.parent)
+    aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        _make_folder(path.parent, owner)
+        with aside.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        _hand_over(aside, owner)
+        aside.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _inside(root: Path, name: str) -> Path:
+    """The path of `name`, unless it or a symbolic link on its way leads out of `root`."""
+    relative = PurePosixPath(name)
+    path = root.joinpath(*relative.parts)
+    if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\\" in name or "\0" in name:
+        raise UsageError(f"will not write {name!r}: it is not a path within {str(root)!r}")
+    try:
+        home, folder = root.resolve(), path.parent.resolve()
+    except (OSError, RuntimeError) as error:
+        # Links in a circle: RuntimeError up to Python 3.12.
+        raise UsageError(f"cannot write {str(path)!r}: {error}") from error
+    if not folder.is_relative_to(home):
+        raise UsageError(
+            f"will not write {name!r}: a symbolic link leads out of {str(root)!r}, to {str(folder)!r}"
+        )
+    return path
+
+
+def _owner(folder: Path) -> os.stat_result:
+    """Whoever owns the nearest folder that is there already: in a container the workspace's owner."""
+    folder = folder.absolute()
+    for candidate in (folder, *folder.parents):
+        with suppress(OSError):
+            return candidate.stat()
+    return Path(folder.anchor).stat()
+
+
+def _make_folder(folder: Path, owner: os.stat_result) -> None:
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing):
+        parent.mkdir(exist_ok=True)
+        _hand_over(parent, owner)
+
+
+def _hand_over(path: Path, owner: os.stat_result) -> None:
+    """In a container we are root, and what root leaves in a workspace its owner cannot clean away."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        with suppress(OSError):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)

@@ -1,0 +1,227 @@
+"""What a reader of results looks for first: the verdict in words, what failed and where, what went wrong.
+
+Facts only, in plain words and not yet sanitised; each report puts them into its own form.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ci_evals.domain.results import GateCheck, Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.transcript import EndState, Exchange
+from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.reports import numbers
+
+CAUSES = {
+    Cause.NO_EVIDENCE: "no trace to decide it on",
+    Cause.JUDGE_ERROR: "the judge gave no usable answer",
+    Cause.NO_JUDGE: "no judge",
+    Cause.NO_MODEL: "no embedding model",
+}
+OUTCOMES = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "error",
+    "undecided": "undecided",
+    "not_run": "not run",
+}
+_SPOILT = {
+    EndState.AGENT_ERROR: "ended with an error of the agent",
+    EndState.FAILED: "failed",
+    EndState.INTERRUPTED: "interrupted",
+}
+
+
+class Standing(Enum):
+    """How the run stands: the gate holds, it does not, or the run cannot be trusted to say."""
+
+    HOLDS = "the gate holds"
+    BROKEN = "the gate does not hold"
+    UNTRUSTED = "the run cannot be trusted"
+    INTERRUPTED = "the run was interrupted"
+
+
+@dataclass(frozen=True)
+class FailedCriterion:
+    """A criterion that failed, with the first trial that shows it."""
+
+    finding: Finding
+    trial: TrialResult
+    times: int
+    """In how many trials it failed."""
+    trials: int
+    """In how many trials it was decided."""
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """The exchange that shows it: the first that the verdict rests on, else the last one."""
+        by_number = {exchange.index: exchange for exchange in self.trial.exchanges}
+        named = [by_number[number] for number in self.finding.evidence if number in by_number]
+        return next(iter([*named, *reversed(self.trial.exchanges)]), None)
+
+    @property
+    def place(self) -> tuple[int, int | None]:
+        """Trial and exchange: criteria of one place are shown with one quotation."""
+        return self.trial.index, self.exchange.index if self.exchange else None
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One thing that went wrong, however many trials or verdicts it spoilt."""
+
+    what: str
+    """`24 trials failed`, `2 verdicts undecided`."""
+    why: str
+    tests: tuple[str, ...]
+    """Names of the tests that it met, in the order of the run."""
+
+
+def standing(results: Results) -> Standing:
+    """The verdict on the run."""
+    match results.gate.exit_code, results.gate.passed:
+        case 130, _:
+            return Standing.INTERRUPTED
+        case 3, _:
+            return Standing.UNTRUSTED
+        case _, True:
+            return Standing.HOLDS
+        case _:
+            return Standing.BROKEN
+
+
+def notes(results: Results) -> tuple[str, ...]:
+    """What a reader must know before the numbers: sentences, the gravest first."""
+    out = list(results.gate.reasons)
+    if results.run.stopped_because:
+        out.append(f"The run stopped early: {results.run.stopped_because}")
+    if results.counts.not_run:
+        out.append(f"{numbers.count(results.counts.not_run, 'trial')} of the plan not run.")
+    if not results.gate.passed and results.gate.exit_code == 0:
+        out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
+    if missing := without_judge(results.suites):
+        criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
+        out.append(f"No judge was configured: {criteria} undecided.")
+    return (*out, *results.run.warnings)
+
+
+def without_judge(suites: Iterable[SuiteResult]) -> int:
+    """How many verdicts are undecided because no judge was configured."""
+    findings = (f for s in suites for test in s.tests for trial in test.trials for f in trial.findings)
+    return sum(finding.cause is Cause.NO_JUDGE for finding in findings)
+
+
+def only_judge_missing(test: TestResult) -> bool:
+    """Whether nothing but a judge was wanting to decide this test."""
+    undecided = [f for trial in test.trials for f in trial.findings if f.outcome is Outcome.UNDECIDED]
+    return test.outcome == "undecided" and {finding.cause for finding in undecided} == {Cause.NO_JUDGE}
+
+
+def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
+    """The criteria of a test that failed in some trial, in the order in which the suite has them."""
+    seen: dict[tuple[int, str], list[tuple[Finding, TrialResult]]] = {}
+    for trial in test.trials:
+        for place, finding in enumerate(trial.findings):
+            seen.setdefault((place, finding.criterion), []).append((finding, trial))
+    out = []
+    for found in (seen[key] for key in sorted(seen)):
+        failed = [(finding, trial) for finding, trial in found if finding.outcome is Outcome.FAILED]
+        decided = sum(finding.outcome is not Outcome.UNDECIDED for finding, _ in found)
+        if failed:
+            finding, trial = failed[0]
+            out.append(FailedCriterion(finding, trial, times=len(failed), trials=decided))
+    return tuple(out)
+
+
+def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
+    """Errors and undecided verdicts, those with one cause told once; a missing judge is a note of its own."""
+    spoilt: dict[tuple[EndState, str], list[str]] = {}
+    undecided: dict[tuple[Cause | None, str], list[str]] = {}
+    not_run: list[str] = []
+    for test in (test for suite in suites for test in suite.tests):
+        not_run += [test.name] * test.not_run
+        for trial in test.trials:
+            if trial.status in _SPOILT:
+                spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(test.name)
+            for finding in trial.findings:
+                if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
+                    undecided.setdefault((finding.cause, finding.reason), []).append(test.name)
+    return tuple(
+        [_trouble(names, "trial", _SPOILT[status], why) for (status, why), names in spoilt.items()]
+        + [
+            _trouble(names, "verdict", "undecided", f"{CAUSES[cause]}: {why}" if cause else why)
+            for (cause, why), names in undecided.items()
+        ]
+        + ([_trouble(not_run, "trial", "not run", "the run ended before")] if not_run else [])
+    )
+
+
+def mishap(trial: TrialResult) -> str | None:
+    """Why the trial failed, or what the agent said of its error; None where there is nothing to tell."""
+    if trial.error or trial.status not in _SPOILT:
+        return trial.error
+    details = [exchange.error_detail for exchange in trial.exchanges if exchange.error_detail]
+    return details[-1] if details else None
+
+
+def required(check: GateCheck) -> str:
+    """What a gate check asks, in words and its own unit."""
+    if check.required is None:
+        return ""
+    return f"{'at most' if _is_limit(check) else 'at least'} {_in_unit(check, numbers.plain(check.required))}"
+
+
+def seen(check: GateCheck) -> str:
+    """What a gate check found; both numbers where undecided verdicts make a difference."""
+    if check.seen is None:
+        return numbers.NONE if check.required is not None else ""
+    if _is_limit(check):
+        value = (
+            f"{check.seen:.4f}".rstrip("0").rstrip(".")
+            if check.name == "max-cost"
+            else numbers.least(check.seen)
+        )
+        return _in_unit(check, value)
+    shown = numbers.score(check.seen)
+    if check.seen_if_undecided_failed is None or check.seen_if_undecided_failed == check.seen:
+        return shown
+    return f"{shown} ({numbers.score(check.seen_if_undecided_failed)} if undecided counts as failed)"
+
+
+def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:
+    """The tests with one of these outcomes, in the order of the run."""
+    for suite in results.suites:
+        for test in suite.tests:
+            if test.outcome in outcomes:
+                yield suite, test
+
+
+def kind(finding: Finding) -> str:
+    """`judged`, or `strict tool_used`."""
+    return f"strict {finding.strict}" if finding.strict else finding.kind
+
+
+def tally(findings: Iterable[Finding]) -> str:
+    """`3 passed, 1 failed`."""
+    counts = Counter(finding.outcome for finding in findings)
+    return (
+        ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no verdicts"
+    )
+
+
+def _trouble(names: list[str], noun: str, became: str, why: str) -> Trouble:
+    return Trouble(f"{numbers.count(len(names), noun)} {became}", why, tuple(dict.fromkeys(names)))
+
+
+def _is_limit(check: GateCheck) -> bool:
+    return check.name.startswith("max-")
+
+
+def _in_unit(check: GateCheck, number: str) -> str:
+    match check.name:
+        case "max-cost":
+            return f"${number}"
+        case "max-p95-latency":
+            return f"{number} s"
+        case _:
+            return number

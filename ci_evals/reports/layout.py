@@ -1,0 +1,164 @@
+"""Which files a run makes, and what stands in each. Opens none of them."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Results, SuiteResult
+from ci_evals.reports import junit, markdown, sanitize
+
+RESULTS = "_results.json"
+SUMMARY = "summary.md"
+SUITE_SUMMARY = "_summary.md"
+JUNIT = "junit.xml"
+
+_SCHEMA_VERSION = 1
+_SHOWN_PROBLEMS = 10
+_FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
+
+
+def files(results: Results) -> dict[str, str]:
+    """Every file of a run: path relative to the output folder, with `/`, and the text to write."""
+    out = {RESULTS: dump(results), SUMMARY: markdown.summary(results), JUNIT: junit.render(results)}
+    for suite in results.suites:
+        out |= {f"{suite.folder}/{name}": text for name, text in _suite_files(results, suite).items()}
+    return out
+
+
+def redraw(results: Results, place: PurePath) -> dict[str, str]:
+    """The reports to write again, relative to the folder of `place`, the file that `results` was read from.
+
+    A run's file redraws everything, a suite's own file (one that lies in the suite's folder) that folder.
+    `place`, an absolute path, is itself not written.
+    """
+    folder = place.parent
+    if len(results.suites) == 1:
+        suite = results.suites[0]
+        own = PurePath(suite.folder).parts
+        if folder.parts[-len(own) :] == own:
+            return {name: text for name, text in _suite_files(results, suite).items() if name != place.name}
+    return {name: text for name, text in files(results).items() if name not in {place.name, RESULTS}}
+
+
+def folder_for(suite_name: str, started_at: datetime, taken: Collection[str]) -> str:
+    """The folder of a suite relative to the output folder, `Refunds/2026-11-21T09-30-00Z`.
+
+    It differs from every folder in `taken`, also where upper and lower case are one.
+    """
+    stamp = started_at.astimezone(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    names = {folder.split("/")[0] for folder in taken}
+    return f"{_unique(sanitize.file_name(suite_name), names)}/{stamp}"
+
+
+def dump(results: Results) -> str:
+    """The text of `_results.json`. What `load` reads from it dumps to the same bytes."""
+    try:
+        return results.model_dump_json(by_alias=True, indent=2) + "\n"
+    except (PydanticSerializationError, UnicodeEncodeError):
+        # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
+        whole = Results.model_validate(_well_formed(results.model_dump()))
+        return whole.model_dump_json(by_alias=True, indent=2) + "\n"
+
+
+def load(text: str | bytes, source: str) -> Results:
+    """The results that stand in `text`, the content of the file `source`.
+
+    Raises:
+        UsageError: It is not a results file that this version can read, or names a folder outside its own.
+    """
+    try:
+        data = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise UsageError(f"{source}: not a results file: not JSON: {error}") from error
+    version = data.get("schemaVersion") if isinstance(data, dict) else None
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise UsageError(f"{source}: not a results file of ci-evals: it has no 'schemaVersion'")
+    if version != _SCHEMA_VERSION:
+        older = version < _SCHEMA_VERSION
+        cause = (
+            "no version ever wrote that" if older else "it was written by a newer version; update ci-evals"
+        )
+        raise UsageError(f"{source}: schemaVersion {version} cannot be read, only {_SCHEMA_VERSION}: {cause}")
+    try:
+        results = Results.model_validate_json(text)
+    except ValidationError as error:
+        raise UsageError("\n".join(_problems(source, error))) from error
+    _check_folders(source, results.suites)
+    return results
+
+
+def _suite_files(results: Results, suite: SuiteResult) -> dict[str, str]:
+    stems = _stems(suite)
+    own = results.model_copy(
+        update={
+            "suites": (suite,),
+            "score": suite.score,
+            "interval": suite.interval,
+            "counts": suite.counts,
+        }
+    )
+    out = {RESULTS: dump(own), SUITE_SUMMARY: markdown.suite_summary(results, suite, stems)}
+    for stem, test in zip(stems, suite.tests, strict=True):
+        out[f"{stem}.md"] = markdown.test_report(suite, test)
+    return out
+
+
+def _stems(suite: SuiteResult) -> list[str]:
+    stems = ["_results", "_summary"]
+    for test in suite.tests:
+        stems.append(_unique(sanitize.file_name(test.name), stems))
+    return stems[2:]
+
+
+def _unique(name: str, taken: Iterable[str]) -> str:
+    folded = {other.casefold() for other in taken}
+    unique, number = name, 2
+    while unique.casefold() in folded:
+        unique, number = f"{name}-{number}", number + 1
+    return unique
+
+
+def _well_formed(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_well_formed(key): _well_formed(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_well_formed(item) for item in value]
+        case _:
+            return value
+
+
+def _problems(source: str, error: ValidationError) -> Iterator[str]:
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    for fault in faults[:_SHOWN_PROBLEMS]:
+        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(
+            "."
+        )
+        yield sanitize.log_line(f"{source}: {path}: {fault['msg']}")
+    if len(faults) > _SHOWN_PROBLEMS:
+        yield f"{source}: and {len(faults) - _SHOWN_PROBLEMS} more"
+
+
+def _check_folders(source: str, suites: Iterable[SuiteResult]) -> None:
+    """A results file is data: the folders that it names must not lead out of its own."""
+    taken: set[str] = set()
+    for suite in suites:
+        parts = suite.folder.split("/")
+        safe = all(
+            _FOLDER_NAME.fullmatch(part) and not part.startswith(".") and part[-1] not in ". "
+            for part in parts
+        )
+        if not safe or suite.folder.casefold() in taken:
+            raise UsageError(
+                f"{source}: the suite {suite.name!r} names the folder {suite.folder!r}; "
+                "it must be a relative path of its own, without '..'"
+            )
+        taken.add(suite.folder.casefold())

@@ -1,0 +1,87 @@
+"""How every number in a report is written.
+
+| what | rule | example |
+| --- | --- | --- |
+| score | points with one decimal, never rounded up; null is `n/a` | 79.96 → `79.9` |
+| percent | of a share between 0 and 1, whole, never rounded up | 2/3 → `66 %` |
+| plain | as written by a person, without a needless fraction | 80.0 → `80` |
+| least | a limit's other side: one decimal, never rounded down | 5.04 → `5.1` |
+| duration | two largest units, below ten seconds one decimal | 123 s → `2 m 3 s` |
+| latency | seconds with two decimals | 1.234 → `1.23 s` |
+| money | US dollars with cents, four decimals below ten cents | 0.0312 → `$0.0312` |
+| count | thousands apart, the noun in number | 1200, test → `1,200 tests` |
+
+Scores and shares are cut and limits raised, so that no shown number looks better than the gate found it.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+
+from ci_evals.domain.results import Interval
+
+NONE = "n/a"
+
+_TENTH = Decimal("0.1")
+
+
+def score(points: float | None) -> str:
+    """A score in points, 0 to 100."""
+    return NONE if points is None else _rounded(points, _TENTH, ROUND_FLOOR)
+
+
+def interval(bounds: Interval | None) -> str:
+    """A 95 % interval in points."""
+    return NONE if bounds is None else f"{score(bounds.low)} to {score(bounds.high)}"
+
+
+def percent(share: float | None) -> str:
+    """A share between 0 and 1."""
+    return NONE if share is None else _rounded(share * 100, Decimal(1), ROUND_FLOOR) + " %"
+
+
+def plain(number: float | None) -> str:
+    """A number that a person wrote: a weight, a limit."""
+    if number is None:
+        return NONE
+    text = f"{Decimal(repr(number)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def least(number: float | None) -> str:
+    """What was seen where the gate sets an upper limit."""
+    return NONE if number is None else plain(float(_rounded(number, _TENTH, ROUND_CEILING)))
+
+
+def duration(seconds: float | None) -> str:
+    """How long something took, for people."""
+    if seconds is None:
+        return NONE
+    if seconds < 9.95:
+        return _rounded(seconds, _TENTH, ROUND_HALF_EVEN) + " s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} m {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} m"
+
+
+def latency(seconds: float | None) -> str:
+    """How long the agent took to answer."""
+    return NONE if seconds is None else _rounded(seconds, Decimal("0.01"), ROUND_HALF_EVEN) + " s"
+
+
+def money(dollars: float | None) -> str:
+    """US dollars."""
+    if dollars is None:
+        return NONE
+    step = Decimal("0.0001") if 0 < dollars < 0.1 else Decimal("0.01")
+    return f"${_rounded(dollars, step, ROUND_HALF_EVEN)}"
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number of things: `1 test`, `2 tests`, `3 criteria`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _rounded(number: float, step: Decimal, rounding: str) -> str:
+    # From the shortest text that stands for the number: 29.3 in binary is a little less than 29.3.
+    return str(Decimal(repr(float(number))).quantize(step, rounding=rounding))

@@ -1,0 +1,176 @@
+"""The one sanitiser of untrusted text: what agents, simulated users, judges and the authors of suites wrote.
+
+Every string that a report shows goes through the function of the place it is put in. Nothing else in
+the program escapes anything.
+"""
+
+import html as _html
+import re
+import unicodedata
+
+CUT_NOTE = "… (cut; _results.json has it whole)"
+
+_MAX_STEM = 90
+"""Bytes of UTF-8: leaves room for a number and an extension within 100."""
+
+_SEPARATORS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
+_INVISIBLE = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff"
+    r"\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+_UNSEEN = re.compile(f"[{_CONTROLS}{_INVISIBLE}]")
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_SELECTOR_RUNS = re.compile(f"[{_SELECTORS}]{{2,}}")
+_SUSPECT = re.compile(f"[{_CONTROLS}{_INVISIBLE}{_SELECTORS}\u2028\u2029\ud800-\udfff]")
+
+_ZERO_WIDTH = "\u200b"
+_REFERENCE = re.compile(
+    r"(?P<at>[@#])"
+    r"|(?P<slash>/)(?=/)"
+    r"|(?P<www>www)(?=\.)"
+    r"|(?P<key>GH|GHSA|CVE)(?=-)"
+    r"|(?P<hex>[0-9a-f]{6})(?=[0-9a-f])",
+    re.IGNORECASE,
+)
+_MARKDOWN = re.compile(r"[\\`*_\[\]~#$]")
+_LINE_START = re.compile(r"^(\d{1,9})([.)])(?=\s|$)|^()([-+=:])")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"})
+
+_PLAIN_CODE = re.compile(r"[^`|\\$@#<>]+")
+_BACKTICKS = re.compile(r"`+")
+_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_DOUBLED = re.compile(r"([:#])(?=[^\x20-\x7e\n]*\1)")
+_NOT_IN_NAMES = re.compile(r"[^\w+,=()]+")
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|conin|conout|com\d|lpt\d)", re.IGNORECASE)
+
+
+def clean(text: str) -> str:
+    """`text` without what no place can show: the start of every other function here.
+
+    Lone surrogates become U+FFFD, every line separator a newline. Terminal escapes, control characters,
+    bidirectional controls, zero-width and tag characters and runs of variation selectors are taken out.
+    """
+    if not _SUSPECT.search(text):
+        return text
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _ESCAPES.sub("", _SEPARATORS.sub("\n", text))
+    return _SELECTOR_RUNS.sub("", _UNSEEN.sub("", text))
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """`text` cleaned, its white space folded, cut to `limit` characters with an ellipsis."""
+    line = " ".join(clean(text).split())
+    return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def cut(text: str, limit: int) -> str:
+    """`text` cleaned and, where it has more than `limit` bytes of UTF-8, cut with a note that says so."""
+    text = clean(text)
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    return data[:limit].decode(errors="ignore").rstrip() + f"\n{CUT_NOTE}"
+
+
+def inline(text: str, limit: int | None = None) -> str:
+    """`text` as one line of Markdown that reads as it is written.
+
+    References that GitHub would make live (mentions, issues, commits, addresses) are broken with a
+    zero-width space and not only escaped, because e-mail replies quote the text and would notify again.
+    """
+    return _escaped(one_line(text, limit))
+
+
+def cell(text: str, limit: int | None = 160) -> str:
+    """`text` as the cell of a Markdown table; a column's separator in it is an entity."""
+    return inline(text, limit)
+
+
+def quote(text: str) -> str:
+    """`text` as a Markdown block quote, line for line."""
+    lines = clean(text).strip("\n").expandtabs(4).split("\n")
+    shown = [_indented(line) for line in lines]
+    out = []
+    for line, following in zip(shown, [*shown[1:], ""], strict=True):
+        # A backslash at the end of a line is Markdown's hard line break.
+        out.append(f"> {line}\\" if line and following else f"> {line}".rstrip())
+    return "\n".join(out)
+
+
+def code(text: str) -> str:
+    """`text`, a name from the agent's world, as a code span; as plain Markdown where a span could be left."""
+    line = one_line(text)
+    return f"`{line}`" if _PLAIN_CODE.fullmatch(line) else _escaped(line)
+
+
+def code_block(text: str) -> str:
+    """`text` in a fence without language, longer than any run of backticks in it."""
+    text = clean(text)
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def html(text: str) -> str:
+    """`text` for the content of an HTML element or a quoted attribute."""
+    return _html.escape(clean(text), quote=True)
+
+
+def html_in_markdown(text: str) -> str:
+    """`text` as one line for an HTML element within Markdown: GitHub looks for references there too."""
+    return _html.escape(_broken(one_line(text)), quote=True)
+
+
+def xml(text: str) -> str:
+    """`text` with XML 1.0's legal characters only; the writer escapes the markup."""
+    return _NOT_XML.sub("\ufffd", clean(text))
+
+
+def log(text: str, prefix: str = "") -> str:
+    """`text` for a terminal or a log, `prefix` before every line.
+
+    The runner obeys `::command::` at the start of a line and the older `##[command]` anywhere in one. Both
+    are broken with a backslash that can be seen: its searches pass over characters of no width.
+    """
+    return "\n".join(prefix + line for line in _DOUBLED.sub(r"\1\\", clean(text)).split("\n"))
+
+
+def log_line(text: str, limit: int | None = None) -> str:
+    """`text` as one line for a terminal or a log."""
+    return log(one_line(text, limit))
+
+
+def file_name(text: str) -> str:
+    """A file's name without extension made of `text`: safe on every system, at most 90 bytes of UTF-8.
+
+    It holds letters, digits and `_ + , = ( ) -`, never a dot, so that it cannot be hidden, a device's name
+    (they count with any extension), or one of the run's own files.
+    """
+    name = _NOT_IN_NAMES.sub("-", unicodedata.normalize("NFC", clean(text).replace("\ufffd", "-"))).strip("-")
+    name = name.encode()[:_MAX_STEM].decode(errors="ignore").rstrip("-")
+    if not name:
+        return "unnamed"
+    return f"_{name}" if _DEVICES.fullmatch(name) else name
+
+
+def _escaped(line: str) -> str:
+    line = _MARKDOWN.sub(r"\\\g<0>", _broken(line)).translate(_ENTITIES)
+    return _LINE_START.sub(r"\1\3\\\2\4", line)
+
+
+def _broken(line: str) -> str:
+    """`line` with every reference that GitHub would make live broken by a zero-width space."""
+    return _REFERENCE.sub(rf"\g<0>{_ZERO_WIDTH}", line)
+
+
+def _indented(line: str) -> str:
+    """Markdown would take four spaces at the start of a line for code."""
+    text = line.strip()
+    indent = len(line) - len(line.lstrip())
+    return "\xa0" * min(indent, 40) + _escaped(text) if text else ""

@@ -1,0 +1,196 @@
+"""Domain values for tests, with sensible defaults; what a test is about is what it names.
+
+Use it as a module (`import builders as build`): pytest would take an imported `test_result` for a test.
+"""
+
+import re
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from ci_evals.domain.results import (
+    Counts,
+    Decision,
+    Digests,
+    GateCheck,
+    Results,
+    RunInfo,
+    SuiteResult,
+    TestResult,
+    Tool,
+    TrialResult,
+    Usage,
+)
+from ci_evals.domain.suite import AUTO, Turn
+from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.verdict import Finding, Outcome
+
+STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+MARKS = re.compile(r"\[([A-Z_0-9]+)\]")
+
+
+def transcript(drawing: str, status: EndState = EndState.COMPLETED, **fields) -> Transcript:
+    """`"user: hi | agent: ok [REFUND]"`: one exchange per pair; a name in brackets is a workflow.
+
+    Every reply carries a full trace. `user: ...` without an agent's line after it is an error.
+    """
+    lines = [line.strip() for line in drawing.split("|") if line.strip()]
+    exchanges = []
+    for number, (user, agent) in enumerate(zip(lines[::2], lines[1::2], strict=True), start=1):
+        assert user.startswith("user:"), user
+        assert agent.startswith("agent:"), agent
+        said = agent.removeprefix("agent:")
+        exchanges.append(
+            exchange(
+                number,
+                user=user.removeprefix("user:").strip(),
+                agent=MARKS.sub("", said).strip(),
+                workflows=tuple(MARKS.findall(said)),
+            )
+        )
+    return Transcript(exchanges=tuple(exchanges), status=status, **fields)
+
+
+def exchange(index: int = 1, **fields) -> Exchange:
+    """A fixed line of the user, and a reply with an empty but present trace."""
+    fields = {
+        "user": "I want my money back.",
+        "user_source": UserSource.FIXED,
+        "agent": "I have started the refund.",
+        "latency_seconds": 1.25,
+        "workflows": (),
+        "params": {},
+        "rules": (),
+        "integrations": (),
+        "error_response": False,
+    } | fields
+    return Exchange(index=index, **fields)
+
+
+def finding(outcome: str = "passed", **fields) -> Finding:
+    """A strict finding, `tool_used`; with `kind="judged"` a judged one."""
+    fields = {"criterion": "The refund workflow starts", "kind": "strict", "reason": "because"} | fields
+    if fields["kind"] == "strict":
+        fields = {"strict": "tool_used"} | fields
+    return Finding(outcome=Outcome(outcome), **fields)
+
+
+def trial_result(index: int = 1, **fields) -> TrialResult:
+    """A completed trial of one exchange that passed its one finding."""
+    fields = {
+        "status": EndState.COMPLETED,
+        "duration_seconds": 3.5,
+        "exchanges": (exchange(),),
+        "findings": (finding(),),
+    } | fields
+    return TrialResult(index=index, **fields)
+
+
+def test_result(name: str = "Refund for a cancelled order", **fields) -> TestResult:  # noqa: PT028  # no test
+    """A test of one passed trial; score, outcome and so on follow from `trials` unless given."""
+    trials = fields.setdefault("trials", (trial_result(),))
+    sound = [trial for trial in trials if trial.scored]
+    passes = [all(f.outcome is Outcome.PASSED for f in trial.findings) for trial in sound]
+    outcomes = {f.outcome for trial in trials for f in trial.findings}
+    if not trials:
+        outcome = "not_run"
+    elif Outcome.FAILED in outcomes:
+        outcome = "failed"
+    elif any(
+        trial.status in {EndState.AGENT_ERROR, EndState.FAILED, EndState.INTERRUPTED} for trial in trials
+    ):
+        outcome = "error"
+    else:
+        outcome = "undecided" if Outcome.UNDECIDED in outcomes else "passed"
+    fields = {
+        "line": 12,
+        "digest": "t" * 64,
+        "guidelines": "Be brief.",
+        "turns": (Turn(user="I want my money back."), Turn(user=AUTO)),
+        "score": _mean([trial.exact_score() for trial in sound]),
+        "pass_rate": sum(passes) / len(passes) if passes else None,
+        "passed": outcome == "passed",
+        "outcome": outcome,
+        "flaky": len(set(passes)) > 1,
+    } | fields
+    return TestResult(name=name, **fields)
+
+
+def suite_result(name: str = "Refunds", *tests: TestResult, **fields) -> SuiteResult:
+    """A suite of these tests (one passed test by default); score and counts follow from them."""
+    tests = tests or (test_result(),)
+    fields = {
+        "file": "evals/refunds.json",
+        "digest": "s" * 64,
+        "agent_id": "agent-1",
+        "adapter": "aui",
+        "folder": f"{name}/2026-11-21T09-30-00Z",
+        "score": _mean([Fraction(repr(test.score)) for test in tests if test.score is not None]),
+        "counts": _counts(tests),
+    } | fields
+    return SuiteResult(name=name, tests=tests, **fields)
+
+
+def results(*suites: SuiteResult, **fields) -> Results:
+    """A run of these suites (one that passed by default) that the gate lets through."""
+    suites = suites or (suite_result(),)
+    tests = [test for suite in suites for test in suite.tests]
+    score = _mean([Fraction(repr(test.score)) for test in tests if test.score is not None])
+    fields = {
+        "tool": Tool(version="0.1.0"),
+        "run": run_info(),
+        "score": score,
+        "counts": _counts(tests),
+        "gate": decision(GateCheck(name="min-score", required=80, seen=score, holds=True)),
+        "usage": Usage(),
+    } | fields
+    return Results(suites=suites, **fields)
+
+
+def run_info(**fields) -> RunInfo:
+    """A run of two minutes that went through."""
+    fields = {
+        "id": "run-1",
+        "started_at": STARTED_AT,
+        "finished_at": STARTED_AT.replace(minute=32, second=3),
+        "duration_seconds": 123.0,
+        "status": "completed",
+        "config": {"provider": "openai", "parallel": 4},
+        "digests": Digests(judge_prompt="j" * 64, user_prompt="u" * 64),
+    } | fields
+    return RunInfo(**fields)
+
+
+def decision(*checks: GateCheck, **fields) -> Decision:
+    """What the gate says of these checks: exit code 0 if all hold, else 1."""
+    passed = all(check.holds for check in checks)
+    return Decision(**({"passed": passed, "exit_code": 0 if passed else 1, "checks": checks} | fields))
+
+
+def _mean(scores: list[Fraction]) -> float | None:
+    return float(sum(scores, Fraction()) / len(scores)) if scores else None
+
+
+def _counts(tests) -> Counts:
+    trials = [trial for test in tests for trial in test.trials]
+    found = [f for trial in trials for f in trial.findings]
+    unsound = {EndState.AGENT_ERROR, EndState.FAILED, EndState.INTERRUPTED}
+    return Counts(
+        tests=len(tests),
+        passed=sum(test.passed for test in tests),
+        failed=sum(
+            any(f.outcome is Outcome.FAILED for t in test.trials for f in t.findings) for test in tests
+        ),
+        errors=sum(
+            trial.status in unsound or any(f.outcome is Outcome.UNDECIDED for f in trial.findings)
+            for trial in trials
+        ),
+        undecided=sum(
+            any(f.outcome is Outcome.UNDECIDED for t in test.trials for f in t.findings) for test in tests
+        ),
+        flaky=sum(test.flaky for test in tests),
+        trials=len(trials),
+        scored_trials=sum(trial.scored for trial in trials),
+        not_run=sum(test.not_run for test in tests),
+        by_status={state: n for state in EndState if (n := sum(trial.status is state for trial in trials))},
+        by_outcome={o: n for o in Outcome if (n := sum(f.outcome is o for f in found))},
+    )
