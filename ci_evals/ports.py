@@ -17,7 +17,7 @@ class Agent(Protocol):
     async def open_session(self, test: Test) -> Any:
         """Begins a fresh conversation for this test's user; the answer is handed to the other methods."""
 
-    async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:
+    async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # an adapter knows which waits do not count
         """Says `text` and gives back the agent's answer, waiting for it `timeout` seconds at most."""
 
     async def close(self, session: Any) -> None:

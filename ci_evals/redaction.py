@@ -19,6 +19,9 @@ MASK = "***"
 MIN_LENGTH = 8
 """Shorter values from the environment are not redacted: they would blot out ordinary words."""
 
+MIN_KEY_LENGTH = 6
+"""The same for keys. No real key is as short; `key` or `test` as a key would make every report unreadable."""
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -26,16 +29,17 @@ class Redactor:
     """Replaces every known secret by `***`."""
 
     def __init__(self, keys: Iterable[str] = (), values: Iterable[str] = ()) -> None:
-        self.keys = frozenset(key for key in keys if key.strip())
+        self.keys = frozenset(key for key in keys if len(key.strip()) >= MIN_KEY_LENGTH)
         self.values = frozenset(value for value in values if len(value) >= MIN_LENGTH)
 
     def text(self, text: str) -> str:
         """`text` without any secret."""
         return self._all.sub(MASK, text) if self._all else text
 
-    def keys_only(self, text: str) -> str:
-        """`text` without keys and tokens, for the agent and the simulated user."""
-        return self._keys.sub(MASK, text) if self._keys else text
+    @cached_property
+    def only_keys(self) -> "Redactor":
+        """The redactor for the agent and the simulated user: it takes out keys and tokens alone."""
+        return Redactor(keys=self.keys)
 
     def model(self, model: M) -> M:
         """A copy of `model` in which no string holds a secret. Enumerated values stay as they are."""
@@ -72,15 +76,15 @@ class Redactor:
     def _all(self) -> re.Pattern[str] | None:
         return _pattern(self.keys | self.values)
 
-    @cached_property
-    def _keys(self) -> re.Pattern[str] | None:
-        return _pattern(self.keys)
-
 
 def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
     """Matches each secret as it is and as it stands inside a JSON string, the longest first."""
     forms = {form for secret in secrets for form in (secret, *_json_forms(secret)) if form}
-    return re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))) if forms else None
+    return (
+        re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))
+        if forms
+        else None
+    )
 
 
 def _json_forms(secret: str) -> tuple[str, str]:

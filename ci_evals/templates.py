@@ -1,6 +1,7 @@
 """The one way from a template in the package to text."""
 
 import hashlib
+import json
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,9 +24,18 @@ def digest(*names: str) -> str:
     return hashlib.sha256("\0".join(sources).encode()).hexdigest()
 
 
+def as_data(value: object) -> str:
+    """JSON that cannot close the `<block>` it stands in: `<` and `>` are written as escapes.
+
+    The filter `data` of every template. Foreign text enters a prompt in no other way.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(  # noqa: S701  # Markdown's escapes are the sanitiser's, not HTML's
         loader=PackageLoader("ci_evals", package_path=""),
         autoescape=lambda name: name is not None and name.endswith(".html.j2"),
         undefined=StrictUndefined,
@@ -33,3 +43,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["data"] = as_data
+    return environment

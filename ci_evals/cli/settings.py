@@ -7,7 +7,7 @@ A field is an option of the same name in kebab-case, an environment variable `CI
 import dataclasses
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -75,7 +75,7 @@ class SuiteSettings:
     ] = None
     agent_key: Annotated[
         str | None, typer.Option(help="The agent's network API key, in place of the suite's apiKey.")
-    ] = None
+    ] = field(default=None, repr=False)
     base_url: Annotated[
         str | None, typer.Option(help="Where the agent's API is, in place of the adapter's own address.")
     ] = None
@@ -135,7 +135,7 @@ class RunSettings(GateSettings, PlanSettings):
     llm_key: Annotated[
         str | None,
         typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
-    ] = None
+    ] = field(default=None, repr=False)
     provider: Annotated[
         Provider, typer.Option(help="The LLM behind judge and simulated user; offline needs no key.")
     ] = Provider.OPENAI
@@ -149,20 +149,24 @@ class RunSettings(GateSettings, PlanSettings):
     retries: Annotated[
         int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
     ] = 1
-    agent_key_header: Annotated[
-        str, typer.Option(help="AUI: the header that carries the agent's key.")
-    ] = "x-network-api-key"
+    agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
+        "x-network-api-key"
+    )
     agent_headers: Annotated[
         str | None,
-        typer.Option(metavar="NAME: VALUE", help="AUI: more headers, one per line. Their values are secrets."),
-    ] = None
+        typer.Option(
+            metavar="NAME: VALUE", help="AUI: more headers, one per line. Their values are secrets."
+        ),
+    ] = field(default=None, repr=False)
     agent_id_in: Annotated[
         AgentIdPlace,
-        typer.Option(help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."),
+        typer.Option(
+            help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."
+        ),
     ] = AgentIdPlace.TOP
-    task_origin_type: Annotated[
-        str, typer.Option(help="AUI: the task_origin_type of a new task.")
-    ] = "web-widget"
+    task_origin_type: Annotated[str, typer.Option(help="AUI: the task_origin_type of a new task.")] = (
+        "web-widget"
+    )
     output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
     junit: Annotated[
         Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
@@ -202,7 +206,7 @@ def takes(settings: type[S]) -> Callable[[Callable[[S], None]], Callable[..., No
             )
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
-        del wrapper.__wrapped__  # type: ignore[attr-defined]  # else Typer would look behind it
+        del wrapper.__wrapped__  # else Typer would look behind it
         return wrapper
 
     return decorate

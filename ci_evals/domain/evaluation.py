@@ -28,7 +28,7 @@ class Criterion(Model):
     """What all evaluations have in common."""
 
     criterion: NonBlank = Field(description="What must be true of the conversation, in plain language.")
-    weight: float = Field(1, ge=0, description="Share of the test's score; higher counts more.")
+    weight: float = Field(1.0, ge=0, description="Share of the test's score; higher counts more.")
     category: NonBlank | None = Field(None, description="A name to group results by, such as `tone`.")
     aui_logic: tuple[NonBlank, ...] = Field(
         (), alias="aui_logic", description="Ids of the AUI logic rules behind this criterion."
@@ -120,7 +120,9 @@ class IntegrationCalled(Criterion):
     """Passes if the integration was called and answered with HTTP status 200."""
 
     strict: Literal["integration_called"]
-    integration_code: NonBlank = Field(description="An integration's code, as in `decisions[].integration.code`.")
+    integration_code: NonBlank = Field(
+        description="An integration's code, as in `decisions[].integration.code`."
+    )
 
 
 class _OnText(Criterion):

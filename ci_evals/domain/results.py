@@ -11,8 +11,6 @@ from ci_evals.domain.suite import Turn
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Finding, Outcome
 
-SCHEMA_VERSION = 1
-
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 """Trials that ended otherwise are left out of every score, and counted."""
 
@@ -21,6 +19,10 @@ Instant = Annotated[
     PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
 ]
 """A moment in UTC, `2026-11-21T09:30:00.125Z`."""
+
+
+Role = Literal["user", "judge"]
+"""The jobs of the LLM: the simulated user and the judge."""
 
 
 def weight_of(finding: Finding) -> Fraction:
@@ -35,6 +37,16 @@ class Attempt(Record):
     error: str | None = None
 
 
+class RoleUsage(Record):
+    """Calls and tokens of one role with one model."""
+
+    role: Role
+    model: str | None = None
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
 class TrialResult(Record):
     """What came of one trial: how it ended, what was said, and the verdicts."""
 
@@ -46,8 +58,11 @@ class TrialResult(Record):
     closing_remark: str | None = None
     exchanges: tuple[Exchange, ...] = ()
     findings: tuple[Finding, ...] = ()
+    usage: tuple[RoleUsage, ...] = Field(
+        (), description="Calls and tokens of the models, all attempts together."
+    )
 
-    @computed_field(description="Weighted share of the decided verdicts that passed, in points; null if none.")  # type: ignore[prop-decorator]
+    @computed_field(description="Weighted share of the decided verdicts that passed, in points.")  # type: ignore[prop-decorator]
     @property
     def score(self) -> Percent | None:
         """The trial's score, 0 to 100; None where nothing was decided."""
@@ -64,8 +79,6 @@ class TrialResult(Record):
     def scored(self) -> bool:
         """Whether the trial counts in its test's score."""
         return self.status in SCORED_STATES and self.exact_score() is not None
-
-
 
 
 class Interval(Record):
@@ -99,7 +112,9 @@ class TestResult(Record):
     guidelines: str
     turns: tuple[Turn, ...]
     score: Percent | None = Field(description="Mean over the scored trials.")
-    pass_rate: float | None = Field(description="Share of the scored trials in which every evaluation passed, 0 to 1.")
+    pass_rate: float | None = Field(
+        description="Share of the scored trials in which every evaluation passed, 0 to 1."
+    )
     passed: bool = Field(description="Whether every planned trial was sound and passed every evaluation.")
     outcome: Literal["passed", "failed", "error", "undecided", "not_run"]
     flaky: bool = Field(description="Whether scored trials disagree on passing.")
@@ -168,16 +183,6 @@ class Decision(Record):
     reasons: tuple[str, ...] = Field((), description="Why the run cannot be trusted, where it cannot.")
 
 
-class RoleUsage(Record):
-    """Calls and tokens of one role with one model."""
-
-    role: Literal["agent", "user", "judge"]
-    model: str | None = None
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
 class Tokens(Record):
     """Tokens of all models together."""
 
@@ -235,7 +240,7 @@ class RunInfo(Record):
 class Results(Record):
     """A whole run."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     tool: Tool
     run: RunInfo
     score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")

@@ -48,7 +48,7 @@ class Test(Model):
     difficulty: NonBlank | None = Field(None, description="A name such as `easy` or `level 2`.")
     max_turns: int | None = Field(None, ge=1, description="In place of the suite's `maxTurns`.")
     min_score: float | None = Field(None, ge=0, le=100, description="Least score of this test, 0 to 100.")
-    critical: bool = Field(False, description="Whether every trial must pass for the gate to hold.")
+    critical: bool = Field(default=False, description="Whether every trial must pass for the gate to hold.")
     loops: int | None = Field(None, ge=1, description="How many trials of this test, in place of `--loops`.")
 
 
@@ -64,11 +64,17 @@ class Suite(Model):
     adapter: Literal["aui", "demo"] = Field(
         "aui", description="How the agent is spoken to: `aui`, or `demo` for the embedded demo agent."
     )
-    base_url: NonBlank | None = Field(None, description="Where the agent is, in place of the adapter's default.")
-    model: NonBlank | None = Field(None, description="Passed to agents that can use it; AUI has no field for it.")
+    base_url: NonBlank | None = Field(
+        None, description="Where the agent is, in place of the adapter's default."
+    )
+    model: NonBlank | None = Field(
+        None, description="Passed to agents that can use it; AUI has no field for it."
+    )
     judge_model: NonBlank | None = Field(None, description="The judge's model.")
     user_model: NonBlank | None = Field(None, description="The simulated user's model.")
-    max_turns: int = Field(DEFAULT_MAX_TURNS, ge=1, description="Turns are filled up with `auto` to this many.")
+    max_turns: int = Field(
+        DEFAULT_MAX_TURNS, ge=1, description="Turns are filled up with `auto` to this many."
+    )
     min_score: float | None = Field(None, ge=0, le=100, description="Least score of this suite, 0 to 100.")
     tests: tuple[Test, ...] = Field(min_length=1, description="The tests.")
 

@@ -33,7 +33,7 @@ class Reply(Record):
     latency_seconds: float
     workflows: tuple[str, ...] | None = Field(None, description="Workflows executed for this reply.")
     workflows_derived: bool = Field(
-        False, description="Whether the workflows were read from the trace, the reply naming none."
+        default=False, description="Whether the workflows were read from the trace, the reply naming none."
     )
     params: dict[str, JsonValue] | None = Field(None, description="Parameters extracted, by code.")
     named_params: tuple[str, ...] = Field((), description="Parameters extracted whose value was not told.")

@@ -1,0 +1,112 @@
+"""Where suites come from: paths, globs, folders, and those that are bundled with the package."""
+
+import difflib
+import glob
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci_evals.domain.errors import Problem, SuiteError, UsageError
+
+ENDINGS = (".json", ".yaml", ".yml")
+COLLECTIONS = ("demo", "quack")
+"""The folders of bundled suites, and the prefixes of their names."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of one suite, and how its user called it."""
+
+    file: str
+    text: str
+    bundled: bool = False
+
+
+def bundled_path(collection: str) -> Path:
+    """The folder of a collection of bundled suites: in the installed package, or in a checkout."""
+    package = Path(__file__).parent.parent
+    installed = package / "suites" / collection
+    return installed if installed.is_dir() else package.parent / "suites" / collection
+
+
+def bundled_names() -> tuple[str, ...]:
+    """All bundled suites, as `demo:hr`."""
+    return tuple(
+        f"{collection}:{path.relative_to(bundled_path(collection)).with_suffix('').as_posix()}"
+        for collection in COLLECTIONS
+        for path in sorted(bundled_path(collection).rglob("*.json"))
+    )
+
+
+def sources(names: Sequence[str]) -> tuple[Source, ...]:
+    """The suites that `names` stand for, in that order, each once. Files in a folder or glob come sorted.
+
+    Raises:
+        UsageError: something is not there, or holds no suite.
+    """
+    found: dict[Path, Source] = {}
+    for name in names:
+        if name.partition(":")[0] in COLLECTIONS and ":" in name:
+            path = _bundled(name)
+            found.setdefault(path, Source(name, _read(path, name), bundled=True))
+        else:
+            for path in _files(name):
+                found.setdefault(path.resolve(), Source(path.as_posix(), _read(path, path.as_posix())))
+    return tuple(found.values())
+
+
+def _bundled(name: str) -> Path:
+    known = bundled_names()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+        raise UsageError(f"there is no bundled suite {name!r}; {hint}")
+    collection, _, rest = name.partition(":")
+    return bundled_path(collection) / f"{rest}.json"
+
+
+def _files(name: str) -> Iterator[Path]:
+    path = Path(name)
+    if path.is_file():
+        yield path
+    elif path.is_dir():
+        inside = [p for p in sorted(path.rglob("*")) if _is_suite_of(p, path)]
+        if not inside:
+            raise UsageError(f"the folder {name!r} holds no suite (*.json, *.yaml, *.yml)")
+        yield from inside
+    elif glob.has_magic(name):
+        matches = [Path(p) for p in sorted(glob.glob(name, recursive=True)) if Path(p).is_file()]  # noqa: PTH207  # absolute patterns
+        if not matches:
+            raise UsageError(f"no file matches {name!r}")
+        yield from matches
+    else:
+        raise UsageError(f"there is no file {name!r}{_nearby(path)}")
+
+
+def _is_suite_of(path: Path, folder: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    return path.is_file() and path.suffix.lower() in ENDINGS and not hidden
+
+
+def _nearby(path: Path) -> str:
+    try:
+        names = [p.name for p in path.parent.iterdir()]
+    except OSError:
+        return f" (nor a folder {path.parent.as_posix()!r})"
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return f"; did you mean {(path.parent / close[0]).as_posix()!r}?" if close else ""
+
+
+def _read(path: Path, name: str) -> str:
+    if path.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{name}: a suite's file ends in {', '.join(ENDINGS)}")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise SuiteError([Problem(name, line, column, "", "not UTF-8")]) from error

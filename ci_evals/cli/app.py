@@ -1,0 +1,136 @@
+"""The commands. Each imports its work when it is called, so that `--help` answers at once."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from ci_evals import __version__
+from ci_evals.cli.settings import PlanSettings, RunSettings, SuiteSettings, takes
+
+app = typer.Typer(
+    name="ci-evals",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ci-evals {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """The CI gate for conversational agents: plays test suites as conversations, judges them, and decides.
+
+    Try it without any key:  ci-evals run demo:hr --provider=offline
+    """
+
+
+@app.command()
+@takes(RunSettings)
+def run(settings: RunSettings) -> None:
+    """Play suites against the agent, judge, write reports, and exit as the gate decides.
+
+    Exit codes: 0 the gate holds; 1 it does not; 2 wrong usage, configuration or suite (nothing was run);
+    3 the run cannot be trusted (unsound trials, nothing scored); 70 a bug of ours; 130 interrupted.
+
+    Without any key:  ci-evals run demo:hr --provider=offline
+
+    In full:  ci-evals run evals/ --parallel=10 --loops=3 --tag=critical --min-score=85
+    """
+    from ci_evals.cli.run import run_suites  # noqa: PLC0415
+
+    run_suites(settings)
+
+
+@app.command()
+@takes(SuiteSettings)
+def validate(settings: SuiteSettings) -> None:
+    """Check suites: every problem with file, line and column; exit 2 if there is any."""
+    from ci_evals.cli.look import validate as work  # noqa: PLC0415
+
+    work(settings)
+
+
+@app.command()
+@takes(PlanSettings)
+def plan(settings: PlanSettings) -> None:
+    """Show what would run: tests, turns, evaluations, trials, calls. Calls nothing."""
+    from ci_evals.cli.look import plan as work  # noqa: PLC0415
+
+    work(settings)
+
+
+@app.command()
+def list_suites() -> None:
+    """List the bundled suites."""
+    from ci_evals.cli.look import list_suites as work  # noqa: PLC0415
+
+    work()
+
+
+@app.command()
+def schema(
+    results: Annotated[
+        bool, typer.Option("--results", help="The schema of _results.json in place of the suite's.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of a suite; name it as "$schema" in a suite and editors complete it."""
+    from ci_evals.cli.look import schema as work  # noqa: PLC0415
+
+    work(results=results)
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """What `report` depends on."""
+
+    results: Annotated[Path, typer.Argument(help="A _results.json: of a run, or of one of its suites.")]
+
+
+@app.command()
+@takes(ReportSettings)
+def report(settings: ReportSettings) -> None:
+    """Write every report anew, beside the _results.json that it is made from. Plays and judges nothing."""
+    from ci_evals.cli.look import report as work  # noqa: PLC0415
+
+    work(settings.results)
+
+
+@dataclass(frozen=True)
+class DemoAgentSettings:
+    """What `demo-agent` depends on."""
+
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1"
+    fault: Annotated[
+        str | None, typer.Option(metavar="KIND,...", help="Faults to show; a wrong name lists them.")
+    ] = None
+
+
+@app.command()
+@takes(DemoAgentSettings)
+def demo_agent(settings: DemoAgentSettings) -> None:
+    """Serve the embedded demo agent, which speaks the AUI task API, until interrupted."""
+    from ci_evals.cli.serve import serve  # noqa: PLC0415
+
+    serve(settings.host, settings.port, settings.fault)
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Runs the command line and exits: see `ci_evals.cli.outcome` for what each kind of ending means."""
+    from ci_evals.cli.outcome import guarded  # noqa: PLC0415
+
+    guarded(lambda: app(args=args), sys.argv[1:] if args is None else args)

@@ -1,0 +1,135 @@
+"""The commands that look and do not run: validate, plan, list-suites, schema, report."""
+
+import json
+import os
+from pathlib import Path
+
+import typer
+from tabulate import tabulate
+
+from ci_evals.adapters import files
+from ci_evals.adapters.suites import Source, bundled_names, sources
+from ci_evals.cli.console import error_console
+from ci_evals.cli.reading import load_suites
+from ci_evals.cli.settings import PlanSettings, SuiteSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.results import Results
+from ci_evals.domain.suite import Suite
+from ci_evals.planning.estimate import Estimate, of_plan, of_suite
+from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.selection import Selection
+from ci_evals.planning.selection import plan as make_plan
+from ci_evals.reports import layout, numbers, sanitize
+
+
+def validate(settings: SuiteSettings) -> None:
+    """Loads every suite, and says so."""
+    console = error_console(os.environ)
+    for loaded in load_suites(settings, os.environ):
+        for warning in loaded.warnings:
+            console.say(f"warning: {warning}")
+        suite = loaded.suite
+        evaluations = sum(len(test.evaluations) for test in suite.tests)
+        name = sanitize.log_line(f"{loaded.file}: {suite.name}")
+        typer.echo(
+            f"ok  {name}: {numbers.count(len(suite.tests), 'test')}, "
+            f"{numbers.count(evaluations, 'evaluation')}"
+        )
+
+
+def plan(settings: PlanSettings) -> None:
+    """Shows the tests that would run, and how many calls at most."""
+    loaded = load_suites(settings, os.environ)
+    planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
+    for place, suite in enumerate(planned.suites):
+        typer.echo(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
+        typer.echo(_table(_rows(planned, place)) + "\n")
+    total = of_plan(planned)
+    typer.echo(
+        f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
+        f"at most {numbers.count(total.turns, 'turn')}; "
+        f"{total.strict} strict and {total.judged} judged evaluations\n"
+        f"calls at most: agent {total.agent_calls}, simulated user {total.user_calls}, "
+        f"judge {total.judge_calls}"
+    )
+
+
+def _rows(plan: Plan, place: int) -> list[list[str]]:
+    planned = plan.suites[place]
+    header = [
+        "test",
+        "tags",
+        "trials",
+        "turns",
+        "strict",
+        "judged",
+        "agent calls",
+        "user calls",
+        "judge calls",
+    ]
+    rows = [header]
+    for test in planned.tests:
+        alone = Plan(suites=(planned.only(test),), loops=plan.loops)
+        work: Estimate = of_suite(alone, alone.suites[0])
+        counts = (work.trials, work.turns, work.strict, work.judged)
+        calls = (work.agent_calls, work.user_calls, work.judge_calls)
+        name, tags = sanitize.log_line(test.name, 60), sanitize.log_line(", ".join(test.tags), 40)
+        rows.append([name, tags, *map(str, counts), *map(str, calls)])
+    return rows
+
+
+def _table(rows: list[list[str]]) -> str:
+    align = ["left", "left"] + ["right"] * (len(rows[0]) - 2)
+    return tabulate(rows[1:], headers=rows[0], tablefmt="simple", disable_numparse=True, colalign=align)
+
+
+def list_suites() -> None:
+    """Lists the bundled suites with what they are about."""
+    rows = []
+    for source in sources(bundled_names()):
+        suite = _bundled(source)
+        rows.append(
+            [source.file, str(len(suite.tests)), sanitize.log_line(suite.description or suite.name, 90)]
+        )
+    typer.echo(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
+    typer.echo("\nRun one with:  ci-evals run demo:hr --provider=offline")
+
+
+def _bundled(source: Source) -> Suite:
+    return load(source.text, source.file, Reading()).suite
+
+
+def schema(*, results: bool) -> None:
+    """Prints a JSON Schema."""
+    made = (
+        Results.model_json_schema(mode="serialization", by_alias=True)
+        if results
+        else Suite.model_json_schema(mode="validation", by_alias=True)
+    )
+    made = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made
+    if not results:
+        made = _open_for_comments(made)
+    typer.echo(json.dumps(made, indent=2))
+
+
+def _open_for_comments(made: dict[str, object]) -> dict[str, object]:
+    """Lets `$schema` and `x-…` keys pass in every object that refuses unknown keys."""
+    definitions = made.get("$defs")
+    objects = [made, *(definitions.values() if isinstance(definitions, dict) else ())]
+    for item in objects:
+        if item.get("additionalProperties") is False:
+            item["patternProperties"] = {"^(\\$schema$|x-)": True}
+    return made
+
+
+def report(path: Path) -> None:
+    """Writes every report of a results file anew, beside it."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    results = layout.load(text, str(path))
+    written = layout.redraw(results, path.resolve())
+    files.write_all(path.resolve().parent, written)
+    typer.echo(f"{numbers.count(len(written), 'report')} written to {path.parent}")

@@ -1,0 +1,94 @@
+"""What a person sees of a run under way: a live display on a terminal, a line for each trial in a log."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console as RichConsole
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+from ci_evals.cli.console import Console
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.progress import Event, Exchanged, Listener, TrialFinished, TrialStarted
+from ci_evals.domain.results import TrialResult
+from ci_evals.domain.verdict import Outcome
+from ci_evals.reports import numbers, sanitize
+
+
+def silent(_: Event) -> None:
+    """Shows nothing (`--quiet`)."""
+
+
+def lines(plan: Plan, console: Console) -> Listener:
+    """One line for each finished trial."""
+    total, done = len(plan.trials), 0
+
+    def listen(event: Event) -> None:
+        nonlocal done
+        if isinstance(event, TrialFinished):
+            done += 1
+            console.say(f"[{done}/{total}] {_line(plan, event)}")
+
+    return listen
+
+
+@contextmanager
+def live(plan: Plan, console: Console) -> Iterator[Listener]:
+    """A bar over all trials, and a line for each conversation under way."""
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=RichConsole(file=console.stream, no_color=not console.color, highlight=False),
+        transient=True,
+    )
+    whole = progress.add_task("trials", total=len(plan.trials))
+    under_way: dict[Trial, int] = {}
+
+    def listen(event: Event) -> None:
+        match event:
+            case TrialStarted(trial):
+                name = Text(console.redactor.text(_name(plan, trial))).markup
+                under_way[trial] = int(progress.add_task(f"  {name}", total=len(plan.turns_of(trial))))
+            case Exchanged(trial, number):
+                progress.update(under_way[trial], completed=number)  # type: ignore[arg-type]  # an int underneath
+            case TrialFinished(trial):
+                progress.remove_task(under_way.pop(trial))  # type: ignore[arg-type]
+                progress.advance(whole)
+                progress.console.print(
+                    Text(sanitize.log_line(console.redactor.text(_line(plan, event)))), soft_wrap=True
+                )
+
+    with progress:
+        yield listen
+
+
+def _name(plan: Plan, trial: Trial) -> str:
+    suite, test = plan.suites[trial.suite].suite.name, plan.test_of(trial)
+    loop = f" #{trial.index}" if plan.loops_of(test) > 1 else ""
+    return sanitize.log_line(f"{suite} › {test.name}{loop}", 100)
+
+
+def _line(plan: Plan, event: TrialFinished) -> str:
+    result = event.result
+    parts = [_name(plan, event.trial), f"{numbers.score(result.score)} ({_summary(result)})"]
+    parts.append(
+        f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}"
+    )
+    return "  ".join(parts) + (f"  {sanitize.log_line(result.error, 200)}" if result.error else "")
+
+
+def _summary(result: TrialResult) -> str:
+    """How it ended, and the verdicts by outcome."""
+    counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
+    told = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    return ", ".join([result.status, *told])

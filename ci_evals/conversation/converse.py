@@ -1,0 +1,77 @@
+"""Plays one trial: planned turns in, a transcript out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ci_evals.conversation.scripted_user import STOP_MARKER
+from ci_evals.conversation.simulated_user import SimulatedUser
+from ci_evals.domain.errors import AgentError, LLMError
+from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.ports import Agent
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Why a conversation ended: its state, and the cause where it failed."""
+
+    status: EndState
+    failure: AgentError | LLMError | None = None
+    closing_remark: str | None = None
+
+
+class Conversation:
+    """One conversation under way. What was said so far is there even if it is cut off."""
+
+    def __init__(self, agent: Agent, user: SimulatedUser, listen: Callable[[int], None]) -> None:
+        self._agent = agent
+        self._user = user
+        self._listen = listen
+        self.exchanges: list[Exchange] = []
+
+    async def play(self, test: Test, turns: Sequence[Turn]) -> Ended:
+        """Plays the turns in a fresh session until one of the reasons to end occurs."""
+        try:
+            session = await self._agent.open_session(test)
+            try:
+                return await self._turns(session, test, turns)
+            finally:
+                await self._agent.close(session)
+        except (AgentError, LLMError) as error:
+            return Ended(EndState.FAILED, failure=error)
+
+    def transcript(self, ended: Ended) -> Transcript:
+        """What was said, and why it ended."""
+        return Transcript(
+            exchanges=tuple(self.exchanges),
+            status=ended.status,
+            error=str(ended.failure) if ended.failure else None,
+            closing_remark=ended.closing_remark,
+        )
+
+    async def _turns(self, session: Any, test: Test, turns: Sequence[Turn]) -> Ended:
+        for turn in turns:
+            text = await self._user.next_message(test, tuple(self.exchanges)) if turn.auto else turn.user
+            if turn.auto and STOP_MARKER in text:
+                remark = text.replace(STOP_MARKER, "").strip()
+                return Ended(EndState.STOPPED, closing_remark=remark or None)
+            exchange = await self._exchange(session, turn, text)
+            # An error is looked at first: an agent that fails while forwarding has failed.
+            if exchange.error_response:
+                return Ended(EndState.AGENT_ERROR)
+            if exchange.escalated:
+                return Ended(EndState.ESCALATED)
+        return Ended(EndState.COMPLETED)
+
+    async def _exchange(self, session: Any, turn: Turn, text: str) -> Exchange:
+        reply = await self._agent.send_message(session, text, timeout=turn.timeout)
+        exchange = Exchange(
+            **{name: getattr(reply, name) for name in type(reply).model_fields},
+            index=len(self.exchanges) + 1,
+            user=text,
+            user_source=UserSource.AUTO if turn.auto else UserSource.FIXED,
+        )
+        self.exchanges.append(exchange)
+        self._listen(exchange.index)
+        return exchange

@@ -1,0 +1,50 @@
+"""The user's side of a conversation: what an `auto` turn says."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ci_evals.domain.errors import LLMError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Exchange
+from ci_evals.ports import LLM, Prompt
+from ci_evals.redaction import Redactor
+from ci_evals.templates import render
+
+SYSTEM_TEMPLATE = "conversation/prompts/simulated_user_system.md.j2"
+TEMPLATE = "conversation/prompts/simulated_user.md.j2"
+TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
+
+
+class SimulatedUser(Protocol):
+    """Whoever writes the lines of `auto` turns."""
+
+    async def next_message(self, test: Test, exchanges: Sequence[Exchange]) -> str:
+        """The user's next line; `###STOP###` in it ends the conversation.
+
+        Raises:
+            LLMError: there is no line to be had.
+        """
+
+
+class ModelUser:
+    """A user played by a model. It is told who it is and what was said, never how it is graded."""
+
+    def __init__(self, llm: LLM, redactor: Redactor) -> None:
+        self._llm = llm
+        self._redactor = redactor
+
+    async def next_message(self, test: Test, exchanges: Sequence[Exchange]) -> str:
+        """Asks the model, once more if it says nothing."""
+        conversation = [{"you": exchange.user, "agent": exchange.agent} for exchange in exchanges]
+        prompt = Prompt(
+            system=render(
+                SYSTEM_TEMPLATE,
+                **self._redactor.json({"guidelines": test.guidelines, "user_info": test.user_info}),
+            ),
+            text=render(TEMPLATE, conversation=self._redactor.json(conversation)),
+        )
+        for _ in range(2):
+            answer = (await self._llm.complete(prompt)).text.strip()
+            if answer:
+                return answer
+        raise LLMError("the simulated user's model gave an empty message twice")

@@ -1,0 +1,125 @@
+"""The judge: one call for one criterion, over the whole conversation."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ci_evals.domain.errors import LLMError
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.ports import LLM, Prompt
+from ci_evals.redaction import Redactor
+from ci_evals.templates import render
+
+SYSTEM_TEMPLATE = "grading/prompts/judge_system.md.j2"
+TEMPLATE = "grading/prompts/judge.md.j2"
+TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
+
+_ENDS = {
+    EndState.COMPLETED: "all planned messages of the user were sent",
+    EndState.STOPPED: "the user had nothing more to say",
+    EndState.ESCALATED: "the agent handed over to a person",
+    EndState.AGENT_ERROR: "the agent answered with an error",
+    EndState.FAILED: "the agent or the user could not be reached any more",
+    EndState.INTERRUPTED: "the conversation was cut off",
+}
+
+
+class Answer(BaseModel):
+    """What the judge must answer, reasoning before verdict."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    reasoning: Annotated[str, Field(min_length=1)]
+    verdict: Literal["pass", "fail"]
+    evidence: list[int]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "verdict": {"type": "string", "enum": ["pass", "fail"]},
+        "evidence": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["reasoning", "verdict", "evidence"],
+    "additionalProperties": False,
+}
+"""The part of JSON Schema that every provider enforces; the order of properties is the order of writing."""
+
+
+class Judge:
+    """Asks a model. It sees neither the weights nor the other criteria, and no secret."""
+
+    def __init__(self, llm: LLM, redactor: Redactor) -> None:
+        self._llm = llm
+        self._redactor = redactor
+
+    async def decide(
+        self, evaluation: Judged, test: Test, turns: Sequence[Turn], transcript: Transcript
+    ) -> Verdict:
+        """Passed or failed as the judge says; undecided (`judge_error`) where it cannot be asked or read."""
+        prompt = Prompt(
+            system=render(SYSTEM_TEMPLATE),
+            text=render(TEMPLATE, **self._redactor.json(_question(evaluation, test, turns, transcript))),
+            schema=SCHEMA,
+            schema_name="verdict",
+        )
+        for _ in range(2):
+            try:
+                answer = read_answer((await self._llm.complete(prompt)).text)
+            except LLMError as error:
+                return Verdict.undecided(Cause.JUDGE_ERROR, str(error))
+            if answer is not None:
+                return _verdict(answer, len(transcript.exchanges))
+        return Verdict.undecided(Cause.JUDGE_ERROR, "the judge's answer could not be read, twice")
+
+
+def read_answer(text: str) -> Answer | None:
+    """The judge's answer, or None where it is not exactly what was asked for.
+
+    A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
+    unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
+    """
+    fenced = re.fullmatch(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", text, re.DOTALL)
+    try:
+        data = json.loads(fenced[1] if fenced else text, object_pairs_hook=_no_duplicates)
+        return Answer.model_validate(data)
+    except (ValueError, RecursionError, ValidationError):
+        return None
+
+
+def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A second `verdict` must not quietly replace the first."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key is given twice")
+    return dict(pairs)
+
+
+def _verdict(answer: Answer, exchanges: int) -> Verdict:
+    evidence = sorted({number for number in answer.evidence if 1 <= number <= exchanges})
+    decided = Verdict.passed if answer.verdict == "pass" else Verdict.failed
+    return decided(answer.reasoning.strip(), *evidence)
+
+
+def _question(
+    evaluation: Judged, test: Test, turns: Sequence[Turn], transcript: Transcript
+) -> dict[str, object]:
+    conversation = []
+    for exchange in transcript.exchanges:
+        turn = turns[exchange.index - 1]
+        said: dict[str, object] = {"exchange": exchange.index, "user": exchange.user, "agent": exchange.agent}
+        conversation.append(said | ({"expected": turn.expectation} if turn.expectation else {}))
+    end: dict[str, object] = {"end": _ENDS[transcript.status]}
+    if transcript.closing_remark:
+        end["closing_remark_of_the_user"] = transcript.closing_remark
+    return {
+        "background": {"user_info": test.user_info, "guidelines": test.guidelines},
+        "conversation": [*conversation, end],
+        "criterion": evaluation.criterion,
+    }

@@ -1,0 +1,229 @@
+"""The main job as functions: read suites, run them, get results. The command line is built on it."""
+
+import asyncio
+import os
+import platform
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from pydantic import JsonValue
+
+from ci_evals import __version__
+from ci_evals.adapters import suites as files
+from ci_evals.conversation import simulated_user
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.progress import Listener
+from ci_evals.domain.results import Digests, Git, Results, RunInfo, Tool
+from ci_evals.grading import judge
+from ci_evals.planning.parse import LoadedSuite, Reading, load
+from ci_evals.planning.selection import Selection, plan
+from ci_evals.redaction import Redactor
+from ci_evals.reports import layout, markdown
+from ci_evals.runner import Cast, Options, Stop, run
+from ci_evals.scoring.gate import Ending, Policy, check_names, decide
+from ci_evals.scoring.scorecard import SuiteFacts, score
+from ci_evals.scoring.share import Counting
+from ci_evals.templates import digest
+from ci_evals.wiring import Adapter, casts
+
+
+def demo_suites_path() -> Path:
+    """The folder of the bundled `demo:` suites."""
+    return files.bundled_path("demo")
+
+
+def quack_suites_path() -> Path:
+    """The folder of the bundled `quack:` suites."""
+    return files.bundled_path("quack")
+
+
+def load_suite(name: str | Path, *, environ: Mapping[str, str] | None = None) -> LoadedSuite:
+    """Reads one suite: a JSON or YAML file, or a bundled suite such as `demo:hr`.
+
+    Args:
+        name: Its path or bundled name.
+        environ: Where `${NAME}` is looked up; the process's environment by default.
+
+    Raises:
+        UsageError: there is no such file, or it stands for several.
+        SuiteError: it cannot be run; every problem is listed with its place.
+    """
+    (source,) = files.sources([str(name)])
+    return load(source.text, source.file, Reading(environ=os.environ if environ is None else environ))
+
+
+def create_aui_adapter(
+    agent_key: str | None = None,
+    llm_key: str | None = None,
+    provider: Literal["openai", "anthropic", "offline"] = "openai",
+    *,
+    base_url: str | None = None,
+    judge_model: str | None = None,
+    user_model: str | None = None,
+) -> Adapter:
+    """How to reach AUI agents, and the LLM behind judge and simulated user.
+
+    Args:
+        agent_key: The agent's network API key; the suite's `apiKey` if not given.
+        llm_key: The provider's key. `offline` needs none.
+        provider: Whose LLM it is; `offline` for a scripted user and no judge.
+        base_url: Where the agent's API is, in place of AUI's own address.
+        judge_model: The judge's model, in place of the suite's or the provider's default.
+        user_model: The simulated user's model, likewise.
+    """
+    return Adapter(
+        provider=provider,
+        llm_key=llm_key,
+        agent_key=agent_key,
+        base_url=base_url,
+        judge_model=judge_model,
+        user_model=user_model,
+    )
+
+
+async def run_suite(
+    adapter: Adapter | Cast,
+    suite: LoadedSuite,
+    *,
+    loops: int = 1,
+    parallel: int = 1,
+    retries: int = 1,
+    test: str | None = None,
+    tag: str | None = None,
+    policy: Policy | None = None,
+    listen: Listener = lambda _: None,
+) -> Results:
+    """Plays every selected test of a suite and gives back the results, secrets taken out. Writes no file.
+
+    Args:
+        adapter: From `create_aui_adapter`, or a `Cast` of your own agent and models.
+        suite: From `load_suite`.
+        loops: Trials of each test.
+        parallel: Conversations at a time.
+        retries: How often a failed trial is played again.
+        test: Parts of test names, comma-separated: only these.
+        tag: Tags, comma-separated: only these.
+        policy: What the gate asks; by default a run score of 80 and no unsound trial.
+        listen: Told of every trial and exchange as it happens.
+
+    Raises:
+        UsageError: nothing is selected, or a key is missing.
+    """
+    policy = policy or Policy()
+    check_names(policy.thresholds, [suite.suite])
+    job = Job(
+        plan=plan([suite], Selection.of(test, tag), loops),
+        policy=policy,
+        options=Options(parallel=parallel, retries=retries),
+        redactor=Redactor(keys=keys_of(adapter, [suite]), values=suite.secrets),
+        warnings=suite.warnings,
+    )
+    return await evaluate(job, adapter, listen=listen)
+
+
+def run_suite_sync(adapter: Adapter | Cast, suite: LoadedSuite, **options: object) -> Results:
+    """`run_suite` for programs without an event loop."""
+    return asyncio.run(run_suite(adapter, suite, **options))  # type: ignore[arg-type]  # checked there
+
+
+def format_suite_result(results: Results) -> str:
+    """The results as the Markdown of `summary.md`."""
+    return markdown.summary(results)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything a run needs besides the parts that play it."""
+
+    plan: Plan
+    policy: Policy
+    options: Options
+    redactor: Redactor
+    config: Mapping[str, JsonValue] = field(default_factory=dict)
+    git: Git = field(default_factory=Git)
+    ci: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def keys_of(adapter: Adapter | Cast, suites: Sequence[LoadedSuite]) -> list[str]:
+    """The keys that a run uses."""
+    keys = [suite.suite.api_key.get_secret_value() for suite in suites if suite.suite.api_key]
+    if isinstance(adapter, Adapter):
+        keys += [adapter.llm_key or "", adapter.agent_key or "", *adapter.headers.values()]
+    return keys
+
+
+async def evaluate(
+    job: Job,
+    adapter: Adapter | Cast,
+    *,
+    listen: Listener = lambda _: None,
+    stop: Stop | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Results:
+    """Plays a plan, scores it, and lets the gate decide. Secrets are taken out of what it gives back."""
+    stop = stop or Stop()
+    async with _cast(job.plan, adapter) as cast:
+        started, begun = now(), time.perf_counter()
+        played = await run(job.plan, cast, job.options, job.redactor, listen=listen, stop=stop)
+        finished, seconds = now(), time.perf_counter() - begun
+    offline = isinstance(adapter, Adapter) and adapter.offline
+    card = score(job.plan, played, _facts(job.plan, adapter, started), Counting(offline=offline))
+    ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason)
+    results = Results(
+        tool=Tool(version=__version__),
+        run=RunInfo(
+            id=uuid4().hex,
+            started_at=started,
+            finished_at=finished,
+            duration_seconds=seconds,
+            status="interrupted" if stop.interrupted else "stopped" if stop.reason else "completed",
+            stopped_because=stop.reason,
+            config=dict(job.config)
+            | {"provider": adapter.provider if isinstance(adapter, Adapter) else None},
+            git=job.git,
+            environment={"python": platform.python_version(), "system": platform.system(), "ci": job.ci},
+            digests=Digests(
+                judge_prompt=digest(*judge.TEMPLATES), user_prompt=digest(*simulated_user.TEMPLATES)
+            ),
+            warnings=job.warnings,
+        ),
+        score=card.score,
+        counts=card.counts,
+        gate=decide(job.plan, card, job.policy, ending, offline=offline),
+        usage=card.usage,
+        suites=card.suites,
+    )
+    return job.redactor.model(results)
+
+
+@asynccontextmanager
+async def _cast(plan: Plan, adapter: Adapter | Cast) -> AsyncIterator[Sequence[Cast]]:
+    if isinstance(adapter, Cast):
+        yield [adapter] * len(plan.suites)
+        return
+    async with casts(plan, adapter) as built:
+        yield built
+
+
+def _facts(plan: Plan, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
+    taken: set[str] = set()
+    facts = []
+    for planned in plan.suites:
+        models = adapter.models(planned.suite) if isinstance(adapter, Adapter) else None
+        folder = layout.folder_for(planned.suite.name, started, taken)
+        taken.add(folder)
+        facts.append(
+            SuiteFacts(
+                folder=folder,
+                judge_model=models.judge if models else None,
+                user_model=models.user if models else None,
+            )
+        )
+    return facts

@@ -1,0 +1,270 @@
+"""A JSON or YAML text read into plain data, with the place of every value and key.
+
+The standard JSON parser tells no places, and PyYAML refuses some JSON (tab indents), so JSON has a small
+walker of its own. YAML is read by its JSON schema: `yes` and `2026-05-04` are strings, not a boolean and a
+date.
+"""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from json.decoder import scanstring  # type: ignore[attr-defined]  # there since Python 2, untyped
+from pathlib import PurePath
+from typing import Any
+
+import yaml
+
+from ci_evals.domain.errors import Problem, SuiteError
+
+Path = tuple[str | int, ...]
+"""Where a value is: `("tests", 2, "name")`."""
+
+Position = tuple[int, int]
+"""Line and column, both counted from 1."""
+
+MAX_DEPTH = 60
+MAX_NODES = 500_000
+"""Aliases can make a YAML text of some hundred bytes grow without end."""
+
+
+def show(path: Path) -> str:
+    """The path as a reader writes it: `tests[2].evaluations[0].strict`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+@dataclass
+class Document:
+    """Plain data and where it stands in its file."""
+
+    file: str
+    value: Any = None
+    values: dict[Path, Position] = field(default_factory=dict)
+    keys: dict[Path, Position] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def problem(self, path: Path, message: str, *, at_key: bool = False) -> Problem:
+        """A fault at `path`, or at the nearest thing around it that stands in the file."""
+        places: Mapping[Path, Position] = self.keys if at_key else self.values
+        near = path
+        while near and near not in places:
+            near, places = near[:-1], self.values
+        line, column = places.get(near, (1, 1))
+        return Problem(self.file, line, column, show(path), message)
+
+
+def read(text: str, file: str) -> Document:
+    """Reads a suite's text; `file` tells the format by its ending.
+
+    Raises:
+        SuiteError: the text is neither JSON nor YAML, with the place where it goes wrong.
+    """
+    document = Document(file)
+    if PurePath(file).suffix.lower() in {".yaml", ".yml"}:
+        _read_yaml(text, document)
+    else:
+        _JsonWalker(text, document).walk()
+    return document
+
+
+def _refuse(document: Document, line: int, column: int, message: str) -> SuiteError:
+    return SuiteError([Problem(document.file, line, column, "", message)])
+
+
+class _JsonWalker:
+    """Walks a text that `json` has found to be sound, noting places and duplicate keys."""
+
+    SPACE = re.compile(r"[ \t\n\r]*")
+    NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
+    WORDS = (("null", None), ("true", True), ("false", False))
+
+    def __init__(self, text: str, document: Document) -> None:
+        self.text = text
+        self.document = document
+        self.newlines = [i for i, char in enumerate(text) if char == "\n"]
+
+    def walk(self) -> None:
+        try:
+            json.loads(self.text, parse_constant=_no_constant)
+        except json.JSONDecodeError as error:
+            hint = "" if self.text.strip() else " (the file is empty)"
+            raise _refuse(self.document, error.lineno, error.colno, f"not JSON: {error.msg}{hint}") from error
+        except _ConstantError as error:
+            line, column = self._position(self.text.index(str(error)))
+            raise _refuse(self.document, line, column, f"not JSON: {error} is no number") from error
+        except RecursionError as error:
+            raise _refuse(self.document, 1, 1, "nested too deeply") from error
+        self.document.value, _ = self._value(self._skip(0), ())
+
+    def _position(self, index: int) -> Position:
+        line = bisect_right(self.newlines, index - 1)
+        start = self.newlines[line - 1] + 1 if line else 0
+        return line + 1, index - start + 1
+
+    def _skip(self, index: int) -> int:
+        match = self.SPACE.match(self.text, index)
+        return match.end() if match else index
+
+    def _value(self, index: int, path: Path) -> tuple[Any, int]:
+        self.document.values[path] = self._position(index)
+        if len(path) > MAX_DEPTH:
+            raise _refuse(self.document, *self._position(index), "nested too deeply")
+        match self.text[index]:
+            case "{":
+                return self._object(index + 1, path)
+            case "[":
+                return self._array(index + 1, path)
+            case '"':
+                return self._string(index)
+        for word, value in self.WORDS:
+            if self.text.startswith(word, index):
+                return value, index + len(word)
+        number = self.NUMBER.match(self.text, index)
+        assert number is not None  # noqa: S101  # `json` has read this text
+        return json.loads(number.group()), number.end()
+
+    def _string(self, index: int) -> tuple[str, int]:
+        text, end = scanstring(self.text, index + 1)
+        return whole(text), end
+
+    def _object(self, index: int, path: Path) -> tuple[dict[str, Any], int]:
+        value: dict[str, Any] = {}
+        index = self._skip(index)
+        while self.text[index] != "}":
+            start = index
+            key, index = self._string(index)
+            here = (*path, key)
+            position = self._position(start)
+            if key in value:
+                first = self.document.keys[here][0]
+                self.document.problems.append(
+                    Problem(
+                        self.document.file, *position, show(here), f"key given twice (first in line {first})"
+                    )
+                )
+            else:
+                self.document.keys[here] = position
+            value[key], index = self._value(self._skip(self._skip(index) + 1), here)
+            index = self._skip(index)
+            if self.text[index] == ",":
+                index = self._skip(index + 1)
+        return value, index + 1
+
+    def _array(self, index: int, path: Path) -> tuple[list[Any], int]:
+        value: list[Any] = []
+        index = self._skip(index)
+        while self.text[index] != "]":
+            item, index = self._value(index, (*path, len(value)))
+            value.append(item)
+            index = self._skip(index)
+            if self.text[index] == ",":
+                index = self._skip(index + 1)
+        return value, index + 1
+
+
+class _ConstantError(Exception):
+    """NaN or Infinity, which Python's parser would let pass."""
+
+
+def _no_constant(name: str) -> None:
+    raise _ConstantError(name)
+
+
+def whole(text: str) -> str:
+    """`text` with halves of surrogate pairs replaced: they can be written to no file."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if not text.isascii() else text
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML with the implicit types of JSON and no others."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # PyYAML's own form
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", "-+0123456789"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), [*_first])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^$"), [""])
+
+
+def _read_yaml(text: str, document: Document) -> None:
+    try:
+        node = yaml.compose(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise _refuse(document, line, column, f"not YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise _refuse(document, 1, 1, f"not YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise _refuse(document, 1, 1, "nested too deeply") from error
+    if node is None:
+        raise _refuse(document, 1, 1, "the file is empty")
+    document.value = _YamlWalker(document).value(node, ())
+
+
+class _YamlWalker:
+    """Turns YAML's nodes into plain data, noting places and duplicate keys."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.nodes = 0
+
+    def value(self, node: yaml.Node, path: Path) -> Any:
+        position = (node.start_mark.line + 1, node.start_mark.column + 1)
+        self.document.values[path] = position
+        self.nodes += 1
+        if len(path) > MAX_DEPTH or self.nodes > MAX_NODES:
+            raise _refuse(self.document, *position, "nested too deeply, or grown too large by aliases")
+        match node:
+            case yaml.MappingNode():
+                return self._mapping(node, path)
+            case yaml.SequenceNode():
+                return [self.value(item, (*path, i)) for i, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        for key_node, item in node.value:
+            position = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise _refuse(self.document, *position, "a key must be a string")
+            key = str(key_node.value)
+            here = (*path, key)
+            if key in value:
+                first = self.document.keys[here][0]
+                self.document.problems.append(
+                    Problem(
+                        self.document.file, *position, show(here), f"key given twice (first in line {first})"
+                    )
+                )
+            else:
+                self.document.keys[here] = position
+            value[key] = self.value(item, here)
+        return value
+
+    def _scalar(self, node: yaml.Node, path: Path) -> Any:
+        text = str(node.value)
+        match node.tag.rpartition(":")[2]:
+            case "null":
+                return None
+            case "bool":
+                return text.lower() == "true"
+            case "int":
+                return int(text)
+            case "float":
+                return float(text)
+            case "str":
+                return whole(text)
+        self.document.problems.append(
+            self.document.problem(path, f"the YAML tag {node.tag} is not supported")
+        )
+        return text

@@ -1,0 +1,73 @@
+"""How much work a plan is, before anything runs."""
+
+from dataclasses import dataclass
+
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.plan import Plan, PlannedSuite
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Counts of a plan. Calls are upper bounds: a conversation may end before its last turn."""
+
+    tests: int
+    trials: int
+    turns: int
+    auto_turns: int
+    strict: int
+    judged: int
+
+    @property
+    def agent_calls(self) -> int:
+        """Requests to the agent: one to open each session, one for each turn."""
+        return self.trials + self.turns
+
+    @property
+    def user_calls(self) -> int:
+        """Calls of the simulated user."""
+        return self.auto_turns
+
+    @property
+    def judge_calls(self) -> int:
+        """Calls of the judge."""
+        return self.judged
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether any part of the plan asks a model."""
+        return bool(self.auto_turns or self.judged)
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        return Estimate(
+            tests=self.tests + other.tests,
+            trials=self.trials + other.trials,
+            turns=self.turns + other.turns,
+            auto_turns=self.auto_turns + other.auto_turns,
+            strict=self.strict + other.strict,
+            judged=self.judged + other.judged,
+        )
+
+
+NOTHING = Estimate(tests=0, trials=0, turns=0, auto_turns=0, strict=0, judged=0)
+
+
+def of_suite(plan: Plan, planned: PlannedSuite) -> Estimate:
+    """The work of one suite of the plan, over all trials."""
+    total = NOTHING
+    for test in planned.tests:
+        trials, turns = plan.loops_of(test), planned.suite.turns_of(test)
+        judged = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
+        total += Estimate(
+            tests=1,
+            trials=trials,
+            turns=trials * len(turns),
+            auto_turns=trials * sum(turn.auto for turn in turns),
+            strict=trials * (len(test.evaluations) - judged),
+            judged=trials * judged,
+        )
+    return total
+
+
+def of_plan(plan: Plan) -> Estimate:
+    """The work of the whole plan."""
+    return sum((of_suite(plan, planned) for planned in plan.suites), NOTHING)

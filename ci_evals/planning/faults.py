@@ -1,0 +1,140 @@
+"""From pydantic's findings to problems in a suite author's words, with the nearest right name."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from ci_evals.domain.errors import Problem
+from ci_evals.domain.evaluation import JUDGED, Judged, Strict
+from ci_evals.domain.suite import Suite, Test, Turn
+from ci_evals.planning.document import Document, Path
+
+KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged} | {
+    get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)
+}
+"""Every kind of evaluation by the name in its `strict` key."""
+
+
+def faults(document: Document, value: Any, error: ValidationError) -> Iterator[Problem]:
+    """Every fault that pydantic found in `value`, at its place in the document."""
+    seen: set[Path] = set()
+    for detail in error.errors(include_url=False):
+        path, model = _locate(value, detail["loc"])
+        found = detail["input"]
+        if path in seen or (detail["type"] == "too_short" and isinstance(found, list) and found):
+            continue  # unions tell one fault twice; a list with a faulty item is also told to be too short
+        if detail["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+            path = (*path, "strict")
+        seen.add(path)
+        at_key = detail["type"] == "extra_forbidden"
+        yield document.problem(path, _message(detail, path, model), at_key=at_key)
+
+
+_ITEMS: Mapping[Path, type[BaseModel]] = {("tests",): Test, ("tests", "turns"): Turn}
+
+
+def _locate(value: Any, loc: Sequence[int | str]) -> tuple[Path, type[BaseModel]]:
+    """The place in the data that pydantic means (it also names the union's members), and the model there."""
+    path: list[str | int] = []
+    model: type[BaseModel] = Suite
+    here = value
+    for i, step in enumerate(loc):
+        inside = isinstance(here, dict) and step in here
+        if inside or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
+            here = here[step]
+        elif i < len(loc) - 1 or not isinstance(here, dict):
+            model = KINDS.get(str(step), model)
+            continue  # a member of a union, not a place
+        path.append(step)
+        model = _ITEMS.get(tuple(part for part in path if isinstance(part, str)), model)
+    return tuple(path), model
+
+
+def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
+    """What is wrong, in the words of the suite's author."""
+    found, context = detail["input"], detail.get("ctx", {})
+    if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):
+        return f"wants a reply's number (from 1), 'last' or 'any', found {_shown(found)}"
+    if detail["type"] in _WANTED:
+        return f"wants {_WANTED[detail['type']]}, found {_shown(found)}"
+    match detail["type"]:
+        case "extra_forbidden":
+            message = _unknown_key(str(path[-1]), model)
+        case "missing":
+            message = (
+                f"is missing, which {_name_of(model)} needs" if model in KINDS.values() else "is missing"
+            )
+        case "union_tag_invalid":
+            kind = found["strict"]
+            message = (
+                f"{kind!r} is no strict type{_nearest(kind, [name for name in KINDS if name != JUDGED])}"
+            )
+        case "literal_error":
+            wanted = re.findall(r"'([^']*)'", str(context.get("expected")))
+            message = f"{found!r} is not one of {', '.join(wanted)}{_nearest(found, wanted)}"
+        case "value_error":
+            message = f"{found!r} {context.get('error')}"
+        case "greater_than" | "greater_than_equal" | "less_than_equal":
+            message = f"{found!r} is not {detail['msg'].removeprefix('Input should be ')}"
+        case kind:
+            message = _SAID.get(kind, detail["msg"])
+    return message
+
+
+_SAID = {
+    "union_tag_not_found": "wants the name of a strict type",
+    "string_pattern_mismatch": "must not be empty",
+    "string_too_short": "must not be empty",
+    "too_short": "wants at least one item",
+}
+
+_WANTED = {
+    "string_type": "a string",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "finite_number": "a number",
+}
+
+
+def _shown(found: Any) -> str:
+    text = json.dumps(found, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _name_of(model: type[BaseModel]) -> str:
+    return next((name for name, kind in KINDS.items() if kind is model), model.__name__.lower())
+
+
+def _keys_of(model: type[BaseModel]) -> list[str]:
+    return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def _unknown_key(key: str, model: type[BaseModel]) -> str:
+    owners = [name for name, kind in KINDS.items() if key in _keys_of(kind)]
+    if model in KINDS.values() and owners:
+        kind = "a criterion without 'strict'" if model is Judged else _name_of(model)
+        return f"{kind} takes no such key; it belongs to {', '.join(owners[:3])}"
+    return f"unknown key{_nearest(key, _keys_of(model))}"
+
+
+def _nearest(found: Any, known: Sequence[str]) -> str:
+    """A hint at the right name, or at all of them where they are few."""
+    folded = {name.replace("_", "").lower(): name for name in known}
+    close = difflib.get_close_matches(
+        str(found).replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=0.6
+    )
+    if close:
+        return f"; did you mean {folded[close[0]]!r}?"
+    return f"; known are {', '.join(known)}" if len(known) <= 20 else ""

@@ -1,0 +1,84 @@
+"""`${NAME}` in a suite's strings, replaced from the environment."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ci_evals.domain.errors import Problem
+from ci_evals.planning.document import Document, Path, show
+from ci_evals.redaction import MIN_LENGTH
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}")
+_INSIDE = re.compile(r"(?P<plain>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
+
+
+@dataclass
+class Interpolated:
+    """A document's data with every reference replaced."""
+
+    value: Any = None
+    secrets: set[str] = field(default_factory=set)
+    """Values that came from the environment."""
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def interpolate(
+    document: Document, environ: Mapping[str, str], *, refused_because: str | None
+) -> Interpolated:
+    """Replaces `${NAME}`, `${NAME:-default}` and `${env:NAME}` (not secret) in all string values.
+
+    `$${` stands for a literal `${`. A default is used where the name is unset or empty. With
+    `refused_because`, every reference is a problem with that reason.
+    """
+    return _Interpolation(document, environ, refused_because).result
+
+
+class _Interpolation:
+    def __init__(self, document: Document, environ: Mapping[str, str], refused_because: str | None) -> None:
+        self.document = document
+        self.environ = environ
+        self.refused_because = refused_because
+        self.result = Interpolated()
+        self.result.value = self._value(document.value, ())
+
+    def _value(self, value: Any, path: Path) -> Any:
+        match value:
+            case str() if "${" in value:
+                return _REFERENCE.sub(lambda match: self._reference(match, path), value)
+            case dict():
+                return {key: self._value(item, (*path, key)) for key, item in value.items()}
+            case list():
+                return [self._value(item, (*path, i)) for i, item in enumerate(value)]
+        return value
+
+    def _reference(self, match: re.Match[str], path: Path) -> str:
+        if match["inside"] is None:
+            return "${"
+        parts = _INSIDE.fullmatch(match["inside"])
+        if parts is None:
+            return self._fault(match, path, "is no variable's name; write $${ for a literal ${")
+        if self.refused_because:
+            return self._fault(match, path, self.refused_because)
+        name, default = parts["name"], parts["default"]
+        value = self.environ.get(name)
+        if default is not None and not value:
+            return default
+        if value is None:
+            return self._fault(match, path, f"the environment variable {name} is not set")
+        if parts["plain"] is None and value:
+            self._keep_secret(name, value, path)
+        return value
+
+    def _keep_secret(self, name: str, value: str, path: Path) -> None:
+        self.result.secrets.add(value)
+        if len(value) < MIN_LENGTH and path[-1:] != ("apiKey",):
+            self.result.warnings.append(
+                f"{self.document.file}: {show(path)}: the value of {name} has fewer than {MIN_LENGTH} "
+                "characters and is not redacted; write ${env:" + name + "} if it is no secret"
+            )
+
+    def _fault(self, match: re.Match[str], path: Path, message: str) -> str:
+        self.result.problems.append(self.document.problem(path, f"{match[0]}: {message}"))
+        return match[0]

@@ -1,0 +1,166 @@
+"""From a suite's text to a `Suite`, or to every problem in it with its place."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.domain.suite import Suite
+from ci_evals.planning.document import Document, read
+from ci_evals.planning.faults import faults
+from ci_evals.planning.interpolate import interpolate
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the meaning of a suite's text depends on besides the text."""
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    untrusted_event: str | None = None
+    """The event in which suites may neither name endpoints nor read the environment; None where they may."""
+    agent_id: str | None = None
+    agent_key: str | None = None
+    base_url: str | None = None
+    adapter: str | None = None
+
+
+@dataclass(frozen=True)
+class LoadedSuite:
+    """A suite that can be run, and what must be known of its file."""
+
+    suite: Suite
+    file: str
+    test_lines: tuple[int, ...]
+    secrets: frozenset[str]
+    """Values that came from the environment."""
+    warnings: tuple[str, ...]
+
+
+def load(text: str, file: str, reading: Reading) -> LoadedSuite:
+    """Reads one suite.
+
+    Raises:
+        SuiteError: with every problem at once.
+    """
+    document = read(text, file)
+    refused = (
+        f"suites may not read the environment in the event {reading.untrusted_event} (see --trust-suites)"
+        if reading.untrusted_event
+        else None
+    )
+    filled = interpolate(document, reading.environ, refused_because=refused)
+    problems = [*document.problems, *filled.problems]
+    suite: Suite | None = None
+    value = _without_comments(filled.value)
+    try:
+        suite = Suite.model_validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        problems += faults(document, value, error)
+    problems += _across(document, value)
+    if reading.untrusted_event and isinstance(value, dict) and value.get("baseUrl") is not None:
+        problems.append(
+            document.problem(
+                ("baseUrl",),
+                f"suites may not name endpoints in the event {reading.untrusted_event}; use --base-url",
+            )
+        )
+    if suite is not None:
+        suite = _overridden(suite, reading)
+        problems += _unreachable(document, suite)
+    if problems or suite is None:
+        raise SuiteError(sorted(problems, key=lambda p: (p.line, p.column, p.path)))
+    return LoadedSuite(
+        suite=suite,
+        file=file,
+        test_lines=tuple(document.values[("tests", i)][0] for i in range(len(suite.tests))),
+        secrets=frozenset(filled.secrets),
+        warnings=tuple(filled.warnings) + tuple(_unused_fields(suite, file)),
+    )
+
+
+def _without_comments(value: Any) -> Any:
+    """The data without `$schema` and `x-…` keys, which mean nothing to us, on the levels that are ours."""
+    if not isinstance(value, dict):
+        return value
+    suite = _plain(value)
+    suite |= {"tests": [_plain_test(test) for test in suite["tests"]]} if _is_list(suite.get("tests")) else {}
+    return suite
+
+
+def _plain_test(test: Any) -> Any:
+    if not isinstance(test, dict):
+        return test
+    plain = _plain(test)
+    for key in ("turns", "evaluations"):
+        if _is_list(plain.get(key)):
+            plain[key] = [_plain(item) if isinstance(item, dict) else item for item in plain[key]]
+    return plain
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key != "$schema" and not key.startswith("x-")}
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _across(document: Document, value: Any) -> Iterator[Problem]:
+    """Faults that lie between values: they are told even where single values are wrong too."""
+    tests = value.get("tests") if isinstance(value, dict) else None
+    names: dict[str, int] = {}
+    for i, test in enumerate(tests if isinstance(tests, list) else []):
+        if not isinstance(test, dict):
+            continue
+        name = test.get("name")
+        if isinstance(name, str) and name in names:
+            yield document.problem(
+                ("tests", i, "name"), f"the name {name!r} is that of tests[{names[name]}] already"
+            )
+        elif isinstance(name, str):
+            names[name] = i
+        evaluations = test.get("evaluations")
+        if isinstance(evaluations, list) and evaluations:
+            weights = [item.get("weight", 1) if isinstance(item, dict) else 1 for item in evaluations]
+            if all(type(weight) in {int, float} and weight == 0 for weight in weights):
+                yield document.problem(
+                    ("tests", i, "evaluations"), "all weights are 0: nothing could be scored"
+                )
+
+
+def _overridden(suite: Suite, reading: Reading) -> Suite:
+    """The suite as the options have it. Options that name a real agent take a suite off the demo agent."""
+    named = reading.agent_id or reading.agent_key or reading.base_url
+    adapter = reading.adapter or ("aui" if named and suite.adapter == "demo" else suite.adapter)
+    changes: dict[str, Any] = {"adapter": adapter}
+    if reading.agent_id:
+        changes["agent_id"] = reading.agent_id
+    if reading.agent_key:
+        changes["api_key"] = reading.agent_key
+    if reading.base_url:
+        changes["base_url"] = reading.base_url
+    if not changes.keys() - {"adapter"} and adapter == suite.adapter:
+        return suite
+    return Suite.model_validate(suite.model_dump() | changes)
+
+
+def _unreachable(document: Document, suite: Suite) -> Iterator[Problem]:
+    """What an AUI agent cannot be reached without."""
+    if suite.adapter != "aui":
+        return
+    if suite.agent_id is None:
+        yield document.problem(("agentId",), "is missing; or name the agent by --agent-id")
+    if suite.api_key is None or not suite.api_key.get_secret_value().strip():
+        yield document.problem(
+            ("apiKey",), 'is missing; write "${AUI_API_KEY}" there, or give --agent-key or CI_EVALS_AGENT_KEY'
+        )
+
+
+def _unused_fields(suite: Suite, file: str) -> Iterator[str]:
+    if suite.model:
+        yield f"{file}: model: has no field on the AUI wire and is not sent"
+    if any(test.system_prompt for test in suite.tests):
+        yield f"{file}: systemPrompt: has no field on the AUI wire and is not sent"

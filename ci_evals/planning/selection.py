@@ -1,0 +1,89 @@
+"""Loaded suites and a choice of tests become the plan of a run."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.suite import Suite, Test
+from ci_evals.planning.parse import LoadedSuite
+from ci_evals.redaction import Redactor
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which tests to run. An empty selection means all; both kinds given, a test must meet both."""
+
+    names: tuple[str, ...] = ()
+    """Parts of names; case does not count."""
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, names: str | None, tags: str | None) -> "Selection":
+        """From comma-separated lists as the options have them."""
+        return cls(names=_split(names), tags=_split(tags))
+
+    def takes(self, test: Test) -> bool:
+        """Whether the test is selected."""
+        name = test.name.casefold()
+        return (not self.names or any(part.casefold() in name for part in self.names)) and (
+            not self.tags or not set(self.tags).isdisjoint(test.tags)
+        )
+
+
+def _split(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").replace("\n", ",").split(",") if part.strip())
+
+
+def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Plan:
+    """The plan of a run.
+
+    Raises:
+        UsageError: nothing is selected; the message lists what there is.
+    """
+    suites = tuple(planned for item in loaded if (planned := _planned(item, selection)).tests)
+    if not suites:
+        names = ", ".join(repr(test.name) for item in loaded for test in item.suite.tests)
+        tags = ", ".join(sorted({tag for item in loaded for test in item.suite.tests for tag in test.tags}))
+        raise UsageError(f"no test is selected by --test and --tag. Tests: {names}. Tags: {tags or 'none'}.")
+    return Plan(suites=suites, loops=loops)
+
+
+def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
+    chosen = [
+        (t, line) for t, line in zip(loaded.suite.tests, loaded.test_lines, strict=True) if selection.takes(t)
+    ]
+    redactor = Redactor(values=loaded.secrets)
+    digests = tuple(test_digest(loaded.suite, test, redactor) for test, _ in chosen)
+    return PlannedSuite(
+        suite=loaded.suite,
+        file=loaded.file,
+        digest=_digest(
+            [loaded.suite.name, *(test_digest(loaded.suite, t, redactor) for t in loaded.suite.tests)]
+        ),
+        tests=tuple(test for test, _ in chosen),
+        test_digests=digests,
+        test_lines=tuple(line for _, line in chosen),
+    )
+
+
+def test_digest(suite: Suite, test: Test, redactor: Redactor) -> str:
+    """SHA-256 of what the test's result depends on: its lines, the user's data, the criteria and weights.
+
+    Not its tags, place or floor. Secrets are taken out first, so that a digest tells nothing about them and
+    does not change with them.
+    """
+    defined = test.model_dump(
+        mode="json",
+        by_alias=True,
+        include={"name", "user_info", "guidelines", "system_prompt", "evaluations"},
+    )
+    turns = [turn.model_dump(mode="json", by_alias=True) for turn in suite.turns_of(test)]
+    return _digest(redactor.json([defined, turns, suite.model]))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()

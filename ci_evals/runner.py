@@ -1,0 +1,237 @@
+"""Plays a plan: the only concurrent code. Conversations run side by side; results keep the plan's order."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ci_evals.conversation.converse import Conversation, Ended
+from ci_evals.conversation.scripted_user import ScriptedUser
+from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.errors import AgentAccessError, LLMAccessError
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.progress import Exchanged, Listener, TrialFinished, TrialStarted
+from ci_evals.domain.results import Attempt, Role, RoleUsage, TrialResult
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.grading.grade import grade
+from ci_evals.grading.judge import Judge
+from ci_evals.ports import LLM, Agent, Completion, Prompt
+from ci_evals.redaction import Redactor
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who plays in a suite. Without models the user is scripted and nothing is judged."""
+
+    agent: Agent
+    user_llm: LLM | None = None
+    judge_llm: LLM | None = None
+
+
+class Stop:
+    """A request to end the run, from outside (a signal) or by the run itself (a refused key)."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        """Whether it came from outside."""
+        self.reason: str | None = None
+        """Why the run ended itself."""
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    @property
+    def requested(self) -> bool:
+        """Whether no further trial is to be started."""
+        return self.interrupted or self.reason is not None
+
+    def interrupt(self) -> None:
+        """Ends the run now: conversations and judgements under way are cut off."""
+        self.interrupted = True
+        for task in self._under_way:
+            task.cancel()
+
+    def because(self, reason: str) -> None:
+        """Ends the run for a reason that no other trial could escape; those under way end by themselves."""
+        self.reason = self.reason or reason
+
+    async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """What `work` gives, or None where an interruption cuts it off."""
+        if self.interrupted:
+            work.close()
+            return None
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not self.interrupted:
+                raise
+            return None
+        finally:
+            self._under_way.discard(task)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a plan is played."""
+
+    parallel: int = 1
+    retries: int = 1
+    clock: Callable[[], float] = time.perf_counter
+
+
+async def run(
+    plan: Plan,
+    casts: Sequence[Cast],
+    options: Options,
+    redactor: Redactor,
+    *,
+    listen: Listener = lambda _: None,
+    stop: Stop | None = None,
+) -> tuple[TrialResult | None, ...]:
+    """Plays every trial of the plan, `casts` holding one cast for each of its suites.
+
+    Gives back a result for each trial of `plan.trials`, None for those that were not started before a stop.
+    A trial under way at a stop is `interrupted`, with what was said until then.
+    """
+    stop = stop or Stop()
+    play = _Player(plan, casts, options, redactor, listen, stop)
+    trials = plan.trials
+    results: list[TrialResult | None] = [None] * len(trials)
+    waiting = iter(enumerate(trials))
+    # A conversation's slot is free for the next one while the last is judged; no more are judged at a time
+    # than may talk, so that transcripts do not pile up before a slow judge.
+    judging = asyncio.Semaphore(options.parallel)
+
+    async def finish(place: int, trial: Trial, played: "_Played") -> None:
+        try:
+            results[place] = await play.graded(trial, played)
+        finally:
+            judging.release()
+
+    async def work(group: asyncio.TaskGroup) -> None:
+        for place, trial in waiting:
+            if stop.requested:
+                return
+            played = await play.conversation(trial)
+            await judging.acquire()
+            group.create_task(finish(place, trial, played))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(options.parallel, len(trials))):
+            group.create_task(work(group))
+    return tuple(results)
+
+
+@dataclass
+class _Played:
+    """A trial whose conversation has ended."""
+
+    transcript: Transcript
+    attempts: tuple[Attempt, ...]
+    started: float
+    meters: tuple["_Meter", ...]
+    judge: Judge | None
+
+
+@dataclass(frozen=True)
+class _Player:
+    plan: Plan
+    casts: Sequence[Cast]
+    options: Options
+    redactor: Redactor
+    listen: Listener
+    stop: Stop
+
+    async def conversation(self, trial: Trial) -> _Played:
+        """Plays the trial, again from a fresh session if it fails."""
+        self.listen(TrialStarted(trial))
+        started = self.options.clock()
+        cast = self.casts[trial.suite]
+        user_meter = _Meter(cast.user_llm, "user") if cast.user_llm else None
+        judge_meter = _Meter(cast.judge_llm, "judge") if cast.judge_llm else None
+        user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
+        test = self.redactor.only_keys.model(self.plan.test_of(trial))
+        attempts: list[Attempt] = []
+        while True:
+            conversation = Conversation(
+                cast.agent, user, lambda number: self.listen(Exchanged(trial, number))
+            )
+            ended = await self.stop.cuts_off(conversation.play(test, self.plan.turns_of(trial)))
+            ended = ended or Ended(EndState.INTERRUPTED)
+            transcript = conversation.transcript(ended)
+            attempts.append(Attempt(status=transcript.status, error=transcript.error))
+            if isinstance(ended.failure, AgentAccessError | LLMAccessError):
+                self.stop.because(str(ended.failure))
+            again = ended.status is EndState.FAILED and len(attempts) <= self.options.retries
+            if not again or self.stop.requested:
+                break
+        return _Played(
+            transcript=transcript,
+            attempts=tuple(attempts),
+            started=started,
+            meters=tuple(meter for meter in (user_meter, judge_meter) if meter),
+            judge=Judge(judge_meter, self.redactor) if judge_meter else None,
+        )
+
+    async def graded(self, trial: Trial, played: _Played) -> TrialResult:
+        """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""
+        test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
+        transcript, findings = played.transcript, None
+        if transcript.status is not EndState.INTERRUPTED:
+            findings = await self.stop.cuts_off(grade(test, turns, transcript, played.judge))
+        if findings is None:
+            transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
+        for meter in played.meters:
+            if meter.refusal:
+                self.stop.because(meter.refusal)
+        result = TrialResult(
+            index=trial.index,
+            status=transcript.status,
+            error=transcript.error,
+            duration_seconds=self.options.clock() - played.started,
+            attempts=played.attempts,
+            closing_remark=transcript.closing_remark,
+            exchanges=transcript.exchanges,
+            findings=findings or (),
+            usage=tuple(meter.usage for meter in played.meters if meter.calls),
+        )
+        self.listen(TrialFinished(trial, result))
+        return result
+
+
+class _Meter:
+    """A model that counts what it is asked, and remembers that its provider refused the key."""
+
+    def __init__(self, llm: LLM, role: Role) -> None:
+        self._llm = llm
+        self._role = role
+        self._input_tokens = self._output_tokens = 0
+        self.model = llm.model
+        self.calls = 0
+        self.refusal: str | None = None
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Asks the model."""
+        self.calls += 1
+        try:
+            completion = await self._llm.complete(prompt)
+        except LLMAccessError as error:
+            self.refusal = str(error)
+            raise
+        self._input_tokens += completion.input_tokens
+        self._output_tokens += completion.output_tokens
+        return completion
+
+    @property
+    def usage(self) -> RoleUsage:
+        """What was used so far."""
+        return RoleUsage(
+            role=self._role,
+            model=self.model,
+            calls=self.calls,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+        )

@@ -1,0 +1,217 @@
+"""The numbers of a run: from its trials to the scores and counts of tests, suites and the whole."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.results import (
+    Counts,
+    Group,
+    RoleUsage,
+    SuiteResult,
+    TestResult,
+    Tokens,
+    TrialResult,
+    Usage,
+)
+from ci_evals.domain.suite import Test
+from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.scoring import share
+from ci_evals.scoring.share import Choice, Counting
+from ci_evals.scoring.soundness import all_passed, passes, undecided, unsound
+
+
+@dataclass(frozen=True)
+class SuiteFacts:
+    """What a suite's report tells besides its numbers."""
+
+    folder: str
+    judge_model: str | None
+    user_model: str | None
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """Everything that was counted."""
+
+    score: float | None
+    counts: Counts
+    usage: Usage
+    suites: tuple[SuiteResult, ...]
+
+    @property
+    def tests(self) -> tuple[TestResult, ...]:
+        """The tests of all suites."""
+        return tuple(test for suite in self.suites for test in suite.tests)
+
+
+def score(
+    plan: Plan, played: Sequence[TrialResult | None], facts: Sequence[SuiteFacts], counting: Counting
+) -> Scorecard:
+    """The scorecard of a run. `played` is in the order of `plan.trials`, `facts` in that of its suites."""
+    trials: dict[tuple[int, int], list[TrialResult]] = {}
+    for trial, result in zip(plan.trials, played, strict=True):
+        place = trials.setdefault((trial.suite, trial.test), [])
+        if result is not None:
+            place.append(result)
+    suites = []
+    for s, (planned, fact) in enumerate(zip(plan.suites, facts, strict=True)):
+        tests = tuple(
+            _test(planned, t, plan.loops_of(test), trials[s, t], counting)
+            for t, test in enumerate(planned.tests)
+        )
+        suites.append(_suite(planned, fact, tests, counting))
+    every_test = tuple(test for suite in suites for test in suite.tests)
+    return Scorecard(
+        score=_points(share.of_tests(every_test, counting)),
+        counts=_counts(every_test, counting),
+        usage=_usage(result for result in played if result is not None),
+        suites=tuple(suites),
+    )
+
+
+def _points(exact: Fraction | None) -> float | None:
+    return None if exact is None else float(exact)
+
+
+def _test(
+    planned: PlannedSuite, place: int, loops: int, trials: Sequence[TrialResult], counting: Counting
+) -> TestResult:
+    test: Test = planned.tests[place]
+    scored = [trial for trial in trials if share.of_trial(trial, counting) is not None]
+    passed = [all_passed(trial, counting) for trial in scored]
+    result = TestResult(
+        name=test.name,
+        tags=test.tags,
+        difficulty=test.difficulty,
+        critical=test.critical,
+        line=planned.test_lines[place],
+        digest=planned.test_digests[place],
+        user_info=test.user_info,
+        guidelines=test.guidelines,
+        turns=test.turns,
+        score=_points(share.mean(share.of_trial(trial, counting) for trial in trials)),
+        pass_rate=sum(passed) / len(passed) if passed else None,
+        passed=False,
+        outcome="not_run",
+        flaky=len(set(passed)) > 1,
+        trials=tuple(trials),
+        not_run=loops - len(trials),
+    )
+    return result.model_copy(
+        update={"passed": passes(result, counting), "outcome": _outcome(result, counting)}
+    )
+
+
+def _outcome(test: TestResult, counting: Counting) -> str:
+    """The worst that happened: a failed verdict, then an error, then a verdict that could not be reached."""
+    if not test.trials:
+        return "not_run"
+    if passes(test, counting):
+        return "passed"
+    sound = [trial for trial in test.trials if not _broken(trial, counting)]
+    if any(finding.outcome is Outcome.FAILED for trial in sound for finding in trial.findings):
+        return "failed"
+    return "error" if len(sound) < len(test.trials) or test.not_run else "undecided"
+
+
+def _broken(trial: TrialResult, counting: Counting) -> bool:
+    """Whether the trial is unsound by how it ended, whatever its verdicts."""
+    decided = [finding for finding in trial.findings if not undecided(finding, counting)]
+    return unsound(trial.model_copy(update={"findings": tuple(decided)}), counting)
+
+
+def _suite(
+    planned: PlannedSuite, facts: SuiteFacts, tests: tuple[TestResult, ...], counting: Counting
+) -> SuiteResult:
+    findings = [f for test in tests for trial in test.trials for f in trial.findings]
+    categories = _names(f.category for f in findings)
+    logic = _names(code for f in findings for code in f.aui_logic)
+    tags = _names(tag for test in tests for tag in test.tags)
+    difficulties = _names(test.difficulty for test in tests)
+    return SuiteResult(
+        name=planned.suite.name,
+        file=planned.file,
+        description=planned.suite.description,
+        digest=planned.digest,
+        agent_id=planned.suite.agent_id,
+        adapter=planned.suite.adapter,
+        judge_model=facts.judge_model,
+        user_model=facts.user_model,
+        folder=facts.folder,
+        score=_points(share.of_tests(tests, counting)),
+        counts=_counts(tests, counting),
+        categories=tuple(_group(n, tests, counting, share.of_category(n)) for n in categories),
+        aui_logic=tuple(_group(n, tests, counting, share.of_logic(n)) for n in logic),
+        tags=tuple(_group(n, [t for t in tests if n in t.tags], counting) for n in tags),
+        difficulties=tuple(
+            _group(n, [t for t in tests if t.difficulty == n], counting) for n in difficulties
+        ),
+        tests=tests,
+    )
+
+
+def _names(names: Iterable[str | None]) -> list[str]:
+    """Each name once, in the order of first appearance in the suite."""
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _group(name: str, tests: Sequence[TestResult], counting: Counting, choice: Choice = share.every) -> Group:
+    chosen = [
+        (test, finding)
+        for test in tests
+        for trial in test.trials
+        for finding in trial.findings
+        if choice(finding)
+    ]
+    outcomes = Counter(finding.outcome for _, finding in chosen)
+    return Group(
+        name=name,
+        score=_points(share.of_tests(tests, counting, choice)),
+        tests=len({test.name for test, _ in chosen}),
+        passed=outcomes[Outcome.PASSED],
+        failed=outcomes[Outcome.FAILED],
+        undecided=outcomes[Outcome.UNDECIDED],
+    )
+
+
+def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
+    trials = [trial for test in tests for trial in test.trials]
+    findings: list[Finding] = [finding for trial in trials for finding in trial.findings]
+    statuses = Counter(trial.status for trial in trials)
+    outcomes = Counter(finding.outcome for finding in findings)
+    return Counts(
+        tests=len(tests),
+        passed=sum(test.passed for test in tests),
+        failed=sum(test.outcome == "failed" for test in tests),
+        errors=sum(unsound(trial, counting) for trial in trials),
+        undecided=sum(any(undecided(f, counting) for t in test.trials for f in t.findings) for test in tests),
+        flaky=sum(test.flaky for test in tests),
+        trials=len(trials),
+        scored_trials=sum(share.of_trial(trial, counting) is not None for trial in trials),
+        not_run=sum(test.not_run for test in tests),
+        by_status=dict(sorted(statuses.items())),
+        by_outcome={outcome: outcomes[outcome] for outcome in Outcome},
+    )
+
+
+def _usage(trials: Iterable[TrialResult]) -> Usage:
+    sums: dict[tuple[str, str | None], Counter[str]] = {}
+    for usage in (usage for trial in trials for usage in trial.usage):
+        sums.setdefault((usage.role, usage.model), Counter()).update(
+            calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
+        )
+    by_role = tuple(
+        RoleUsage.model_validate({"role": role, "model": model, **counts})
+        for (role, model), counts in sorted(sums.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+    )
+    return Usage(
+        calls=sum(usage.calls for usage in by_role),
+        tokens=Tokens(
+            input=sum(usage.input_tokens for usage in by_role),
+            output=sum(usage.output_tokens for usage in by_role),
+        ),
+        by_role=by_role,
+    )

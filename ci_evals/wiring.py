@@ -1,0 +1,156 @@
+"""Where real parts are built: agents and models from what a suite and its user say."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.aui_wire import (
+    DEFAULT_BASE_URL,
+    DEFAULT_KEY_HEADER,
+    DEFAULT_TASK_ORIGIN_TYPE,
+    AgentIdPlace,
+)
+from ci_evals.adapters.sdk_llm import SdkLLM
+from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.suite import Suite
+from ci_evals.runner import Cast
+
+OFFLINE = "offline"
+PROVIDERS = ("openai", "anthropic", OFFLINE)
+
+
+@dataclass(frozen=True)
+class Models:
+    """Which models play the judge and the simulated user."""
+
+    judge: str
+    user: str
+
+
+DEFAULT_MODELS: Mapping[str, Models] = {
+    "openai": Models(judge="gpt-6.1-terra", user="gpt-6-luna"),
+    "anthropic": Models(judge="claude-sonnet-5-5", user="claude-haiku-5-5"),
+}
+"""Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How agents are reached, and which LLM plays user and judge. Opens nothing by itself."""
+
+    provider: str = "openai"
+    llm_key: str | None = field(default=None, repr=False)
+    judge_model: str | None = None
+    user_model: str | None = None
+    agent_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    key_header: str = DEFAULT_KEY_HEADER
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    agent_id_in: str = AgentIdPlace.TOP
+    task_origin_type: str = DEFAULT_TASK_ORIGIN_TYPE
+    debug: bool = False
+
+    @property
+    def offline(self) -> bool:
+        """Whether no LLM is wanted: the user is scripted, nothing is judged."""
+        return self.provider == OFFLINE
+
+    def models(self, suite: Suite) -> Models | None:
+        """The models for a suite: those asked for here, else the suite's own, else the provider's default."""
+        if self.offline:
+            return None
+        default = DEFAULT_MODELS[self.provider]
+        return Models(
+            judge=self.judge_model or suite.judge_model or default.judge,
+            user=self.user_model or suite.user_model or default.user,
+        )
+
+    def llm(self, model: str) -> SdkLLM:
+        """The model of that name. Imports the provider's SDK, which takes seconds.
+
+        Raises:
+            UsageError: there is no key.
+        """
+        if not self.llm_key:
+            raise UsageError(
+                f"no key for the LLM provider {self.provider}: give --llm-key, LLM_API_KEY or "
+                f"{self.provider.upper()}_API_KEY, or run without an LLM by --provider=offline"
+            )
+        if self.provider == "anthropic":
+            from ci_evals.adapters.anthropic_llm import AnthropicLLM  # noqa: PLC0415
+
+            return AnthropicLLM(model, self.llm_key)
+        from ci_evals.adapters.openai_llm import OpenAILLM  # noqa: PLC0415
+
+        return OpenAILLM(model, self.llm_key)
+
+    def agent(self, suite: Suite) -> AuiAgent:
+        """The agent that a suite names."""
+        key = self.agent_key or (suite.api_key.get_secret_value() if suite.api_key else "")
+        return AuiAgent(
+            AuiConfig(
+                agent_id=suite.agent_id,
+                key=key,
+                base_url=self.base_url or suite.base_url or DEFAULT_BASE_URL,
+                key_header=self.key_header,
+                headers=self.headers,
+                agent_id_in=AgentIdPlace(self.agent_id_in),
+                task_origin_type=self.task_origin_type,
+                debug=self.debug,
+            )
+        )
+
+    def demo_agent(self, suite: Suite, server: DemoServer) -> AuiAgent:
+        """The embedded agent, as a suite's own."""
+        plain = Adapter(debug=self.debug, agent_key="demo-key", base_url=server.base_url)
+        return plain.agent(suite)
+
+
+@asynccontextmanager
+async def casts(plan: Plan, adapter: Adapter) -> AsyncIterator[tuple[Cast, ...]]:
+    """A cast for each suite of the plan, and the embedded agent for the suites that name it, while in use.
+
+    Raises:
+        UsageError: the plan needs an LLM and there is no key, or an address cannot be used.
+    """
+    async with AsyncExitStack() as stack:
+        server: DemoServer | None = None
+        llms: dict[str, SdkLLM] = {}
+
+        def llm(model: str) -> SdkLLM:
+            if model not in llms:
+                llms[model] = adapter.llm(model)
+                stack.push_async_callback(llms[model].aclose)
+            return llms[model]
+
+        built = []
+        for planned in plan.suites:
+            if planned.suite.adapter == "demo":
+                server = server or stack.enter_context(DemoServer())
+                cast = Cast(adapter.demo_agent(planned.suite, server))
+            else:
+                cast = Cast(adapter.agent(planned.suite))
+            models = adapter.models(planned.suite)
+            if models and _needs_user(planned):
+                cast = replace(cast, user_llm=llm(models.user))
+            if models and _needs_judge(planned):
+                cast = replace(cast, judge_llm=llm(models.judge))
+            built.append(cast)
+        yield tuple(built)
+
+
+def needs_llm(suites: Sequence[PlannedSuite]) -> bool:
+    """Whether any part of the suites asks a model."""
+    return any(_needs_user(planned) or _needs_judge(planned) for planned in suites)
+
+
+def _needs_user(planned: PlannedSuite) -> bool:
+    return any(turn.auto for test in planned.tests for turn in planned.suite.turns_of(test))
+
+
+def _needs_judge(planned: PlannedSuite) -> bool:
+    return any(isinstance(e, Judged) for test in planned.tests for e in test.evaluations)
