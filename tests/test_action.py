@@ -1,0 +1,97 @@
+"""The action: its declaration, its documentation and the settings agree, and its door opens."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from github_runner import Step
+from papers import ROOT, code, table
+
+from ci_evals.cli.inputs import declared
+
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+
+
+@pytest.fixture
+def step(tmp_path):
+    return Step(tmp_path)
+
+
+def play(step, *arguments, **inputs):
+    """`entrypoint.py` as the runner starts it; underscores in the names of inputs are dashes."""
+    named = {name.replace("_", "-"): value for name, value in inputs.items()}
+    return subprocess.run(
+        [sys.executable, ROOT / "entrypoint.py", *arguments],
+        cwd=step.workspace,
+        env={"PATH": os.environ["PATH"]} | step.variables(step.folder, named),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_inputs_are_the_options_of_run():
+    """With the same defaults, as text."""
+    assert {name: entry.get("default", "") for name, entry in ACTION["inputs"].items()} == declared()
+
+
+def test_the_readme_lists_every_input():
+    """With its default."""
+    assert {code(name): code(default) for name, default, _ in table("name")} == declared()
+
+
+def test_the_readme_lists_every_output():
+    """Those that action.yml declares."""
+    assert [code(name) for name, _ in table("output")] == list(ACTION["outputs"])
+
+
+def test_everything_declared_is_described():
+    """GitHub shows these texts."""
+    entries = [*ACTION["inputs"].values(), *ACTION["outputs"].values()]
+    assert all(entry["description"].endswith(".") for entry in entries)
+
+
+def test_only_suites_are_required():
+    """All else has a default or is found elsewhere."""
+    assert [name for name, entry in ACTION["inputs"].items() if entry.get("required")] == ["suites"]
+
+
+def test_an_unknown_input_stops_it(step):
+    """With exit code 2, before anything runs, and outputs that say so."""
+    done = play(step, suites="demo:hr", provider="offline", min_scor="95")
+    assert done.returncode == 2
+    assert "unknown input 'min-scor': did you mean 'min-score'?" in done.stderr
+    assert list(step.workspace.iterdir()) == []
+    assert set(step.outputs) == set(ACTION["outputs"])
+    assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
+
+
+def test_missing_suites_stop_it(step):
+    """GitHub does not enforce `required: true`."""
+    done = play(step, provider="offline")
+    assert done.returncode == 2
+    assert "input 'suites' is empty" in done.stderr
+    assert step.outputs["result"] == "invalid"
+
+
+def test_it_runs_the_suites(step):
+    """Reports in the workspace, all outputs, a step summary, and the gate's exit code."""
+    done = play(step, suites="demo:hr\ndemo:retail\n", provider="offline", no_gate="true")
+    assert done.returncode == 0, done.stderr
+    outputs = step.outputs
+    assert set(outputs) == set(ACTION["outputs"])
+    assert outputs["result"] in {"passed", "failed"}
+    assert outputs["passed"] == str(outputs["result"] == "passed").lower()
+    assert int(outputs["tests"]) > 0
+    for name in ("results-path", "junit-path", "summary-path"):
+        assert (step.workspace / outputs[name]).is_file(), name
+    assert step.summary
+
+
+def test_with_arguments_it_is_the_command_line(step):
+    """`docker run IMAGE list-suites`; inputs play no part then."""
+    done = play(step, "list-suites", min_scor="95")
+    assert done.returncode == 0, done.stderr
+    assert "demo:hr" in done.stdout

@@ -1,0 +1,138 @@
+"""The image, built and run as GitHub's runner does it. Skipped where no container engine runs."""
+
+import json
+import socket
+import subprocess
+import time
+
+import pytest
+import yaml
+from github_runner import Step
+from papers import ROOT
+
+pytestmark = pytest.mark.container
+
+IMAGE = "ci-evals:test"
+MOST_BYTES = 230_000_000
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+
+SUITE = {
+    "name": "Greetings",
+    "adapter": "demo",
+    "maxTurns": 1,
+    "tests": [
+        {
+            "name": "Hello",
+            "guidelines": "Greet the agent.",
+            "turns": [{"user": "Hello!"}],
+            "evaluations": [{"criterion": "It answers", "strict": "regex", "pattern": "."}],
+        }
+    ],
+}
+
+
+def docker(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def image():
+    try:
+        engine = docker("info")
+    except FileNotFoundError:
+        pytest.skip("docker is not installed")
+    if engine.returncode:
+        pytest.skip("no container engine runs")
+    built = docker("build", "--network", "host", "--tag", IMAGE, str(ROOT))
+    assert built.returncode == 0, built.stderr
+    return IMAGE
+
+
+@pytest.fixture
+def step(tmp_path):
+    return Step(tmp_path)
+
+
+def options(step: Step, inputs: dict[str, str]) -> list[str]:
+    """What stands between `docker run` and the image: the runner's mounts, folder and variables."""
+    mounts = ["--volume", f"{step.folder}:/github", "--workdir", "/github/workspace", "--network", "host"]
+    variables = step.variables("/github", inputs).items()
+    return [*mounts, *(part for name, value in variables for part in ("--env", f"{name}={value}"))]
+
+
+def play(image: str, step: Step, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """The image as an action; underscores in the names of inputs are dashes."""
+    named = {name.replace("_", "-"): value for name, value in inputs.items()}
+    return docker("run", "--rm", *options(step, named), image)
+
+
+def test_as_an_action_it_takes_the_inputs(image, step):
+    """Reports in the workspace, all outputs, a step summary."""
+    done = play(image, step, suites="demo:hr\n", provider="offline", no_gate="true", parallel="4")
+    assert done.returncode == 0, done.stderr
+    assert set(step.outputs) == set(ACTION["outputs"])
+    assert (step.workspace / step.outputs["results-path"]).is_file()
+    assert (step.workspace / step.outputs["junit-path"]).is_file()
+    assert step.summary
+
+
+@pytest.mark.parametrize(("pattern", "code", "result"), [(".", 0, "passed"), ("impossible", 1, "failed")])
+def test_the_gate_decides_the_exit_code(image, step, pattern, code, result):
+    """A suite of the workspace, held against the default gate."""
+    suite = json.loads(json.dumps(SUITE).replace('"pattern": "."', f'"pattern": "{pattern}"'))
+    (step.workspace / "suite.json").write_text(json.dumps(suite))
+    done = play(image, step, suites="suite.json", provider="offline")
+    assert (done.returncode, step.outputs["result"]) == (code, result), done.stderr
+
+
+def test_an_unknown_input_stops_it(image, step):
+    """Although GitHub itself would only warn."""
+    done = play(image, step, suites="demo:hr", provider="offline", min_scor="95")
+    assert done.returncode == 2
+    assert "did you mean 'min-score'?" in done.stderr
+    assert step.outputs["result"] == "invalid"
+
+
+def test_with_arguments_it_is_the_command_line(image, tmp_path):
+    """As README shows: any user, and the reports belong to that user."""
+    tmp_path.chmod(0o777)
+    mount = ["--volume", f"{tmp_path}:/work", "--workdir", "/work", "--user", "4711:4711"]
+    run = ["run", "demo:hr", "--provider=offline", "--no-gate"]
+    done = docker("run", "--rm", "--network", "none", *mount, image, *run)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "results/_results.json").stat().st_uid == 4711
+
+
+@pytest.mark.parametrize("signal", ["INT", "TERM"])
+def test_a_cancelled_job_keeps_its_reports(image, step, signal):
+    """GitHub sends SIGINT, then SIGTERM, then kills after ten seconds; process 1 must handle both."""
+    (step.workspace / "suite.json").write_text(json.dumps(SUITE | {"adapter": "aui"}))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        inputs = {
+            "suites": "suite.json",
+            "provider": "offline",
+            "base-url": address,
+            "agent-key": "k",
+            "agent-id": "a",
+        }
+        container = docker("run", "--detach", *options(step, inputs), image).stdout.strip()
+        try:
+            silent.settimeout(20)
+            connection, _ = silent.accept()
+            with connection:
+                asked = time.monotonic()
+                docker("kill", "--signal", signal, container)
+                code = docker("wait", container).stdout.strip()
+                assert time.monotonic() - asked < 7
+            assert code == "130", docker("logs", container).stderr
+        finally:
+            docker("rm", "--force", container)
+    assert step.outputs["result"] == "invalid"
+    assert (step.workspace / "results/_results.json").is_file()
+
+
+def test_it_is_small(image):
+    """Every job pulls or builds it."""
+    size = int(docker("image", "inspect", "--format", "{{.Size}}", image).stdout)
+    assert size <= MOST_BYTES
