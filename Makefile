@@ -20,8 +20,7 @@ help:
 
 demo: .venv/installed
 	$(BIN)/ci-evals run demo:hr demo:retail --provider=offline
-	@echo
-	@echo 'The reports of this run are in results/: open results/report.html in a browser.'
+	@echo 'Read results/summary.md first; results/junit.xml and results/_results.json are for programs.'
 
 test: lint
 	$(BIN)/pytest

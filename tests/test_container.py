@@ -19,6 +19,7 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 SUITE = {
     "name": "Greetings",
     "adapter": "demo",
+    "agentId": "demo-hr",
     "maxTurns": 1,
     "tests": [
         {

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from papers import README, ROOT, blocks, code, table
 
+import ci_evals
+from ci_evals.cli.app import app
 from ci_evals.domain.evaluation import Criterion, Strict
 from ci_evals.domain.suite import Suite
 
@@ -59,6 +61,22 @@ def test_other_peoples_actions_are_pinned():
 def test_suites_in_the_readme_are_valid(example):
     """They are what people start from."""
     Suite.model_validate(json.loads(example))
+
+
+def test_the_readme_lists_every_command():
+    """And no other."""
+    commands = {
+        command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands
+    }
+    assert {code(name).split()[0] for name, _ in table("command")} == commands
+
+
+def test_the_readmes_python_uses_what_is_exported():
+    """And is Python."""
+    (example,) = blocks("python")
+    compile(example, "README.md", "exec")
+    names = re.findall(r"^from ci_evals import (.+)$", example, flags=re.MULTILINE)[0].split(", ")
+    assert set(names) <= set(ci_evals.__all__)
 
 
 def test_the_strict_types_are_all_described():

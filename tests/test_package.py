@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from papers import ROOT
+from papers import README, ROOT
 
 import ci_evals
 
@@ -69,6 +69,23 @@ def test_the_version_is_the_same_everywhere():
     assert ci_evals.__version__ == version
     assert metadata.version("ci-evals") == version
     assert f'image.version="{version}"' in (ROOT / "Dockerfile").read_text()
+
+
+def test_the_public_face_is_documented():
+    """What can be imported is what README names, and each of it is there."""
+    assert set(ci_evals.__all__) == {
+        "__version__",
+        "create_aui_adapter",
+        "demo_suites_path",
+        "format_suite_result",
+        "load_suite",
+        "quack_suites_path",
+        "run_suite",
+        "run_suite_sync",
+    }
+    for name in ci_evals.__all__:
+        assert getattr(ci_evals, name)
+        assert name in README or name == "__version__"
 
 
 @pytest.mark.parametrize(
