@@ -1,0 +1,61 @@
+"""The playbooks that come with the package: `domains/NAME.yaml` is played by the agent `demo-NAME`."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import yaml
+
+from ci_evals.demo_agent.playbook import Playbook
+
+AGENT_PREFIX = "demo-"
+
+
+class UnknownAgentError(LookupError):
+    """No playbook of that agent id. Its text names those there are."""
+
+
+def known_agents() -> tuple[str, ...]:
+    """The ids of all agents that have a playbook."""
+    names = (file.name for file in _folder().iterdir() if file.name.endswith(".yaml"))
+    stems = (name.removesuffix(".yaml") for name in names if not name.startswith("_"))
+    return tuple(sorted(AGENT_PREFIX + stem for stem in stems))
+
+
+@cache
+def playbook(agent_id: str) -> Playbook:
+    """The playbook of the agent `demo-NAME`, from `domains/NAME.yaml`.
+
+    Raises:
+        UnknownAgentError: there is none.
+    """
+    if agent_id not in known_agents():
+        raise UnknownAgentError(f"No agent {agent_id!r} here. Known: {', '.join(known_agents())}")
+    return read(_folder().joinpath(agent_id.removeprefix(AGENT_PREFIX) + ".yaml").read_text(encoding="utf-8"))
+
+
+def read(text: str) -> Playbook:
+    """A playbook from YAML, on top of what `domains/_shared.yaml` gives to all.
+
+    Raises:
+        pydantic.ValidationError: unknown keys, names that lead nowhere, and the like.
+    """
+    return Playbook.model_validate({**_shared(), **_parse(text)})
+
+
+@cache
+def _shared() -> Mapping[str, Any]:
+    return _parse(_folder().joinpath("_shared.yaml").read_text(encoding="utf-8"))
+
+
+def _parse(text: str) -> dict[str, Any]:
+    content = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe
+    if not isinstance(content, dict):
+        raise ValueError("a playbook is a mapping")  # noqa: TRY004  # the file is at fault, not the caller
+    return content
+
+
+def _folder() -> Traversable:
+    return files("ci_evals.demo_agent").joinpath("domains")

@@ -1,0 +1,120 @@
+"""What the agent knows at one moment, under names: conditions are held against it, texts filled from it."""
+
+import operator
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from pydantic import JsonValue
+
+from ci_evals.demo_agent.playbook import PLACEHOLDER, Comparison, Condition, Scalar, Wanted
+
+Known = Mapping[str, JsonValue]
+
+_LIMITS = {"over": operator.gt, "under": operator.lt, "at_least": operator.ge, "at_most": operator.le}
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s.-]+")
+
+
+def from_variables(variables: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Agent variables in snake_case; `orderNumber` and `{"order": {"number": 5}}` become `order_number`."""
+    named: dict[str, JsonValue] = {}
+    for key, value in variables.items():
+        name = _CAMEL.sub("_", key).lower()
+        if isinstance(value, dict):
+            named |= {f"{name}_{inner}": item for inner, item in from_variables(value).items()}
+        elif value is not None:
+            named[name] = value
+    return named
+
+
+def holds(condition: Condition, known: Known) -> bool:
+    """Whether every part of the condition holds."""
+    return all(part_holds(name, wanted, known) for name, wanted in condition.items())
+
+
+def part_holds(name: str, wanted: Wanted, known: Known) -> bool:
+    """Whether the value under `name` is as wanted. Text is compared whatever its case, numbers as numbers."""
+    value = known.get(name)
+    match wanted:
+        case Comparison():
+            return _compares(value, wanted, known)
+        case tuple():
+            return any(_same(value, item, known) for item in wanted)
+        case _:
+            return _same(value, wanted, known)
+
+
+def describe(name: str, wanted: Wanted) -> str:
+    """One part of a condition in words, for the trace."""
+    match wanted:
+        case Comparison():
+            parts = wanted.model_dump(exclude_none=True)
+            return " and ".join(f"{name} {kind.replace('_', ' ')} {value}" for kind, value in parts.items())
+        case tuple():
+            return f"{name} is one of {', '.join(map(str, wanted))}"
+        case _:
+            return f"{name} is {wanted}"
+
+
+def fill(text: str, known: Known) -> str:
+    """`text` with every `{name}` replaced by what is known under it."""
+    return PLACEHOLDER.sub(lambda match: _spoken(known.get(match[1])), text)
+
+
+def compute(left: str, operation: str, right: str, known: Known) -> JsonValue:
+    """Two known values added, subtracted or multiplied; null where one of them is no number.
+
+    Exact, so that 84.00 less 5.00 stays 79.00; a whole result without decimals is an integer.
+    """
+    a, b = _number(known.get(left)), _number(known.get(right))
+    if a is None or b is None:
+        return None
+    result = {"plus": a + b, "minus": a - b, "times": a * b}[operation]
+    return int(result) if result.as_tuple().exponent == 0 else str(result)
+
+
+def _compares(value: JsonValue, wanted: Comparison, known: Known) -> bool:
+    checks = []
+    if wanted.given is not None:
+        checks.append(wanted.given == bool(_text(value)))
+    if wanted.none_of is not None:
+        checks.append(not any(_same(value, item, known) for item in wanted.none_of))
+    number = _number(value)
+    for kind, compares in _LIMITS.items():
+        if (named := getattr(wanted, kind)) is not None:
+            limit = _number(fill(str(named), known))
+            checks.append(number is not None and limit is not None and compares(number, limit))
+    return all(checks)
+
+
+def _same(value: JsonValue, wanted: Scalar, known: Known) -> bool:
+    left, right = _text(value), fill(_text(wanted), known)
+    if left.casefold() == right.casefold():
+        return True
+    a, b = _number(left), _number(right)
+    return a is not None and a == b
+
+
+def _spoken(value: JsonValue) -> str:
+    """As `_text`, but 59.5 is said as 59.50: a number with decimals is an amount of money."""
+    return f"{value:.2f}" if isinstance(value, float) else _text(value)
+
+
+def _text(value: JsonValue) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ", ".join(map(_text, value))
+        case _:
+            return str(value).strip()
+
+
+def _number(value: JsonValue) -> Decimal | None:
+    try:
+        number = Decimal(_text(value).replace(",", "").lstrip("$€£"))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None

@@ -1,0 +1,319 @@
+"""Playbooks: all that the demo agent knows of one domain, read from a file in `domains/`.
+
+A playbook is data. `catalogue` reads it, `engine` plays it; a further domain is a further file and no Python.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+PLACEHOLDER = re.compile(r"\{([\w-]+)\}")
+"""A name in a text of the playbook, to be replaced by what is known under it."""
+
+Scalar = bool | int | float | str
+
+
+def _phrase(pattern: Any) -> Any:
+    """A pattern is found anywhere in a message, but only as whole words, and whatever its case."""
+    if not isinstance(pattern, str):
+        return pattern
+    return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
+
+
+Phrase = Annotated[re.Pattern[str], BeforeValidator(_phrase)]
+Phrases = tuple[Phrase, ...]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Comparison(_Entry):
+    """What a value is held against. Limits may be `{names}`; what is not known is never over or under one."""
+
+    over: Scalar | None = None
+    under: Scalar | None = None
+    at_least: Scalar | None = None
+    at_most: Scalar | None = None
+    none_of: tuple[Scalar, ...] | None = None
+    given: bool | None = None
+
+
+Wanted = Comparison | tuple[Scalar, ...] | Scalar
+Condition = dict[str, Wanted]
+"""Names and what they must be: a value, one of several, or a comparison. All must hold."""
+
+
+class Parameter(_Entry):
+    """Something that the agent takes from what the user says."""
+
+    ask: str = Field(description="The question for it.")
+    patterns: Phrases = Field((), description="The first group, or else the whole match, is the value.")
+    values: dict[Scalar, Phrases] = Field({}, description="A value, and phrases that stand for it.")
+    when_asked: Phrases = Field((), description="Patterns that count only as an answer to the question.")
+    type: Literal["text", "upper", "number"] = "text"
+    variable: str | None = Field(None, description="The agent variable that holds it where nobody said it.")
+    keep: bool = Field(default=False, description="Whether it outlives its workflow.")
+
+
+class RestIntegration(_Entry):
+    """An outside system behind an HTTP interface."""
+
+    type: Literal["REST"]
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    url: str
+    category: str
+    failures: tuple["Failure", ...] = Field((), description="The first that applies; else the status is 200.")
+
+
+class RagIntegration(_Entry):
+    """A collection of documents that is searched. It has no HTTP status."""
+
+    type: Literal["RAG"]
+    question: str
+    resources: tuple[str, ...] = ()
+
+
+class McpIntegration(_Entry):
+    """A tool server. It has no HTTP status."""
+
+    type: Literal["MCP"]
+    tool: str
+    completion: str
+
+
+class Failure(_Entry):
+    """A status other than 200, and when it comes."""
+
+    status: int = Field(ge=400, le=599)
+    when: Condition
+    message: str
+
+
+Integration = Annotated[RestIntegration | RagIntegration | McpIntegration, Field(discriminator="type")]
+
+
+class _Step(_Entry):
+    when: Condition = Field({}, description="The step is passed over where this does not hold.")
+
+
+class Ask(_Step):
+    """Asks for what is missing, one thing at a time."""
+
+    ask: tuple[str, ...] = Field(min_length=1)
+
+
+class Call(_Step):
+    """Calls an integration; its status is known afterwards under its code. From 500 on, the agent errs."""
+
+    call: str
+
+
+class Compute(_Step):
+    """Makes a new value of two known ones."""
+
+    compute: str = Field(description="The new value's name.")
+    of: tuple[str, Literal["plus", "minus", "times"], str]
+
+
+class Confirm(_Step):
+    """Asks for a yes before what cannot be undone."""
+
+    confirm: str
+    declined: str = Field(description="What the agent says to a no; the workflow then ends.")
+    rule: str | None = Field(None, description="The code of the rule that asks for the confirmation.")
+
+
+class Rule(_Step):
+    """A rule of the business. It fires where its condition holds, and has at most one effect."""
+
+    rule: str
+    type: Literal["constraint", "required_param", "missing_info", "success", "fail"] = "constraint"
+    reason: str
+    answer: str | None = Field(None, description="The reply, with which the workflow ends.")
+    block: str | None = Field(None, description="A refusal, with which the workflow ends.")
+    escalate: str | None = Field(None, description="What is said on handing over to a person.")
+    note: str | None = Field(None, description="A sentence that goes before the next reply.")
+    ask: str | None = Field(None, description="A parameter that is now needed.")
+    forget: tuple[str, ...] = Field((), description="Parameters that turned out to be of no use.")
+
+    @model_validator(mode="after")
+    def _has_one_effect(self) -> Self:
+        effects = (self.answer, self.block, self.escalate, self.note, self.ask)
+        if sum(effect is not None for effect in effects) > 1:
+            raise ValueError(f"rule {self.rule!r} has more than one effect")
+        return self
+
+    @property
+    def action(self) -> str | None:
+        """What the rule does, in the words of a trace; null for a rule that only takes note."""
+        actions = {
+            "TEXT": self.answer or self.note,
+            "BLOCK": self.block,
+            "ACTIVATE_ANOTHER_TOOL": self.escalate,
+            "ADD_REQUIRED_PARAM": self.ask,
+        }
+        return next((action for action, effect in actions.items() if effect), None)
+
+
+class Answer(_Step):
+    """The reply, with which the workflow ends."""
+
+    answer: str
+
+
+class Escalate(_Step):
+    """Hands over to a person."""
+
+    escalate: str
+
+
+_STEPS = ("confirm", "rule", "call", "ask", "compute", "answer", "escalate")
+
+
+def _kind(value: Any) -> str | None:
+    """A step is told by its key. A rule may have the others' keys, so the order counts."""
+    return next((kind for kind in _STEPS if kind in value), None) if isinstance(value, dict) else None
+
+
+Step = Annotated[
+    Annotated[Confirm, Tag("confirm")]
+    | Annotated[Rule, Tag("rule")]
+    | Annotated[Call, Tag("call")]
+    | Annotated[Ask, Tag("ask")]
+    | Annotated[Compute, Tag("compute")]
+    | Annotated[Answer, Tag("answer")]
+    | Annotated[Escalate, Tag("escalate")],
+    Discriminator(_kind),
+]
+
+
+class Workflow(_Entry):
+    """One thing that the agent can do: how users ask for it, and its steps in order."""
+
+    code: str = Field(pattern=r"^[A-Z][A-Z0-9_]*$")
+    title: str
+    intents: Phrases = Field(min_length=1)
+    parameters: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = Field(min_length=1)
+    suggestions: tuple[str, ...] = ()
+
+
+class Refusal(_Entry):
+    """What the guardrails keep out, whatever else is going on."""
+
+    patterns: Phrases
+    reason: str
+    text: str
+
+
+class SmallTalk(_Entry):
+    """A reply that takes no workflow."""
+
+    patterns: Phrases
+    text: str
+
+
+class Language(_Entry):
+    """Phrases that mean the same in every domain."""
+
+    agree: Phrases
+    decline: Phrases
+    person: Phrases = Field(description="Asks for a human being.")
+    anger: Phrases
+
+
+class Texts(_Entry):
+    """What the agent says where no workflow speaks."""
+
+    welcome: str
+    follow_up: str = Field(description="Goes after every answer.")
+    again: str = Field(description="Goes before a question that was not answered.")
+    fallback: str
+    lost: str = Field(description="On handing over after too many messages that made no sense.")
+    person: str = Field(description="On handing over because the user asked for it.")
+    forwarded: str = Field(description="To whatever is said after handing over.")
+    sympathy: str = Field(description="Goes before the reply to an angry message.")
+    angry: str = Field(description="On handing over an angry user.")
+    error: str = Field(description="When an integration has failed.")
+
+
+class Playbook(_Entry):
+    """One domain."""
+
+    variables: dict[str, Scalar] = Field(
+        description="Every agent variable that the domain reads, with what holds where none was sent."
+    )
+    suggestions: tuple[str, ...] = ()
+    patience: int = Field(2, ge=1, description="Lost or angry messages before a person takes over.")
+    language: Language
+    texts: Texts
+    guardrails: tuple[Refusal, ...] = Field(description="Refusals that are the same in every domain.")
+    refusals: tuple[Refusal, ...]
+    small_talk: tuple[SmallTalk, ...]
+    parameters: dict[str, Parameter]
+    integrations: dict[str, Integration]
+    workflows: tuple[Workflow, ...] = Field(
+        min_length=1, description="Where several fit, the first is taken."
+    )
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """The codes of all rules."""
+        steps = (step for workflow in self.workflows for step in workflow.steps)
+        return frozenset(step.rule for step in steps if isinstance(step, Rule | Confirm) and step.rule)
+
+    def workflow(self, code: str) -> Workflow:
+        """The workflow of that code, which must exist."""
+        return next(workflow for workflow in self.workflows if workflow.code == code)
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        problems = [f"{item.code}: {problem}" for item in self.workflows for problem in self._problems(item)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _problems(self, workflow: Workflow) -> Iterator[str]:
+        """Names that lead nowhere, and workflows that can run out of steps."""
+        yield from (
+            f"unknown parameter {code!r}" for code in workflow.parameters if code not in self.parameters
+        )
+        computed = {step.compute for step in workflow.steps if isinstance(step, Compute)}
+        known = {*self.variables, *self.parameters, *self.integrations, *computed}
+        for step in workflow.steps:
+            unknown = sorted(_named(step) - known)
+            yield from (f"nothing is known as {name!r}" for name in unknown)
+            stray = [code for code in _asked(step) if code not in workflow.parameters]
+            yield from (f"{code!r} is not among its parameters" for code in stray)
+            if isinstance(step, Call) and step.call not in self.integrations:
+                yield f"calls {step.call!r}, which is no integration"
+        if workflow.steps[-1].when or not _ends(workflow.steps[-1]):
+            yield "its last step must answer, block or escalate, without 'when'"
+
+
+def _named(step: Step) -> set[str]:
+    names = {*step.when, *PLACEHOLDER.findall(step.model_dump_json())}
+    return names | {step.of[0], step.of[2]} if isinstance(step, Compute) else names
+
+
+def _asked(step: Step) -> tuple[str, ...]:
+    match step:
+        case Ask():
+            return step.ask
+        case Rule():
+            return (*step.forget, step.ask) if step.ask else step.forget
+        case _:
+            return ()
+
+
+def _ends(step: Step) -> bool:
+    match step:
+        case Answer() | Escalate():
+            return True
+        case Rule():
+            return any((step.answer, step.block, step.escalate))
+        case _:
+            return False

@@ -1,0 +1,183 @@
+"""The demo agent over HTTP: the AUI task API on loopback."""
+
+import socket
+import threading
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from ci_evals.demo_agent.api import KEY_HEADER, Answer, Api, Dropped
+from ci_evals.demo_agent.faults import Fault
+
+BASE_PATH = "/ia-controller"
+MAX_BODY_BYTES = 1_000_000
+_SOON = 0.02
+
+
+class DemoServer:
+    """The embedded agent. A context manager that serves from a thread of its own, or `serve_forever`.
+
+    Args:
+        host: The address to listen on.
+        port: The port; 0 takes a free one.
+        key: The only accepted `x-network-api-key`. Without it any key is accepted, but none is not.
+        faults: What goes wrong, in all conversations.
+        delay: Seconds that an answer to a message takes under `Fault.SLOW`.
+        retry_after: Seconds that `Retry-After` names under the faults that send it.
+
+    Raises:
+        OSError: the port cannot be had.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        key: str | None = None,
+        faults: Collection[Fault] = (),
+        delay: float = 2.0,
+        retry_after: int = 1,
+    ) -> None:
+        self._closing = threading.Event()
+        api = Api(key=key, faults=faults, retry_after=retry_after, wait=lambda: self._closing.wait(delay))
+        self._http = _Server((host, port), api)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that the server listens on."""
+        return int(self._http.server_address[1])
+
+    @property
+    def base_url(self) -> str:
+        """The base URL for a client, such as `http://127.0.0.1:8321/ia-controller`."""
+        return f"http://{self._http.server_address[0]!s}:{self.port}{BASE_PATH}"
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self.serve_forever, name="demo-agent", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def serve_forever(self) -> None:
+        """Serves until `close` is called from another thread, or an exception such as a Ctrl-C comes."""
+        self._http.serve_forever(poll_interval=_SOON)
+
+    def close(self) -> None:
+        """Ends all connections and frees the port. A waiting answer is not waited for."""
+        self._closing.set()
+        if self._thread is not None:
+            self._http.shutdown()
+            self._thread.join()
+        self._http.server_close()
+
+
+def serve(server: DemoServer, announce: Callable[[str], None]) -> None:
+    """Serves in this thread until Ctrl-C or another exception, then closes. `announce` gets the base URL."""
+    try:
+        announce(server.base_url)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+    finally:
+        server.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+
+    def __init__(self, address: tuple[str, int], api: Api) -> None:
+        self.api = api
+        self._open: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer looks up the host's full name here, which can take seconds where there is no DNS.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._changed:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self._changed:
+            self._open.discard(request)
+            self._changed.notify_all()
+
+    def server_close(self) -> None:
+        """Wakes the threads that wait on kept-alive connections, and gives them a moment to end."""
+        super().server_close()
+        with self._changed:
+            for connection in self._open:
+                _hang_up(connection)
+            self._changed.wait_for(lambda: not self._open, timeout=1)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    server_version = "ci-evals-demo-agent"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # head and body leave in one packet
+
+    def _serve(self) -> None:
+        body = self._body()
+        if body is None:
+            return
+        answer = self.server.api.answer(self.command, self.path, self.headers.get(KEY_HEADER), body)
+        if isinstance(answer, Dropped):
+            self.close_connection = True
+            _hang_up(self.connection)
+        else:
+            self._send(answer)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _serve  # noqa: N815
+
+    def _body(self) -> bytes | None:
+        """The request's body; null where it was refused unread, and the connection with it."""
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not length.isdecimal():
+            self.close_connection = True
+            self._send(Answer.error(411, "Send the body with a Content-Length"))
+            return None
+        if int(length) > MAX_BODY_BYTES:
+            self.close_connection = True
+            self._send(Answer.error(413, f"The body is longer than {MAX_BODY_BYTES} bytes"))
+            return None
+        return self.rfile.read(int(length))
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is the base class's
+        """The demo agent is quiet."""
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with suppress(OSError):  # the other end may have been faster
+        connection.shutdown(socket.SHUT_RDWR)

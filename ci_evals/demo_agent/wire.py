@@ -1,0 +1,232 @@
+"""Replies and tasks as the AUI task API writes them. Optional fields are left out, never null."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from ci_evals.demo_agent.playbook import McpIntegration, RagIntegration, RestIntegration
+from ci_evals.demo_agent.reply import (
+    Activated,
+    Answered,
+    Called,
+    ConfirmationAsked,
+    Decision,
+    ParamsChecked,
+    Reply,
+    ResponseType,
+    RuleFired,
+)
+
+Body = dict[str, Any]
+AGENT = "intelligent-agent"
+
+
+@dataclass(frozen=True)
+class Sections:
+    """The parts of a trace that the caller asked for."""
+
+    business: bool
+    context: bool
+
+    def __bool__(self) -> bool:
+        return self.business or self.context
+
+
+def task(task_id: str, user_id: str, welcome: str, suggestions: Iterable[str]) -> Body:
+    """A task as it is created and shown."""
+    return {
+        "id": task_id,
+        "user_id": user_id,
+        "title": "New conversation",
+        "welcome_message": welcome,
+        "followup_suggestions": list(suggestions),
+    }
+
+
+def agent_message(message_id: str, created_at: str, user_id: str, reply: Reply) -> Body:
+    """The agent's message, without its trace."""
+    return {
+        "id": message_id,
+        "created_at": created_at,
+        "text": reply.text,
+        "sender": {"id": AGENT, "type": "agent"},
+        "receiver": {"id": user_id, "type": "user"},
+        "cards": [],
+        "followup_suggestions": list(reply.suggestions),
+        "executed_workflows": list(reply.workflows),
+    }
+
+
+def user_message(message_id: str, created_at: str, user_id: str, text: str) -> Body:
+    """The user's message, as the list of a task's messages shows it."""
+    return {
+        "id": message_id,
+        "created_at": created_at,
+        "text": text,
+        "sender": {"id": user_id, "type": "user"},
+        "receiver": {"id": AGENT, "type": "agent"},
+        "cards": [],
+        "followup_suggestions": [],
+    }
+
+
+def trace(said: str, reply: Reply, sections: Sections) -> Body:
+    """What led to the reply. Calls of integrations belong to the context, all else to the business."""
+    body: Body = {"input": {"message": said}}
+    if sections.business:
+        body["understanding"] = _understanding(reply)
+    if sections.context and (tools := _active_tools(reply)):
+        body["context"] = {"active_tools": tools}
+    body["decisions"] = [
+        _decision(item)
+        for item in reply.decisions
+        if (sections.context if isinstance(item, Called) else sections.business)
+    ]
+    body["response"] = _response(reply)
+    if sections.business and reply.evaluations:
+        body["rules_evaluations"] = [
+            {
+                "code": item.code,
+                "triggered": item.triggered,
+                "reason": [{"condition": condition, "passed": passed} for condition, passed in item.parts],
+            }
+            for item in reply.evaluations
+        ]
+    return body
+
+
+def oddly(body: Body) -> Body:
+    """The same message in the shapes that older servers are known to send: nulls, lists for maps, no zone."""
+    odd = {key: value for key, value in body.items() if key != "cards"}
+    odd |= {
+        "created_at": body["created_at"].replace("T", " ").removesuffix("Z"),
+        "sender": {**body["sender"], "email": None},
+        "receiver": {**body["receiver"], "email": None},
+        "options": [],
+        "followup_suggestions": None,
+        "welcome_message": None,
+        "executed_workflows": [{"name": name} for name in body["executed_workflows"]] or None,
+    }
+    if "trace_info" in body:
+        odd["trace_info"] = _odd_trace(body["trace_info"])
+    return odd
+
+
+def _odd_trace(trace_info: Body) -> Body:
+    odd = {
+        **trace_info,
+        "context": None,
+        "decisions": [
+            {"type": "no_tool"},
+            {"type": "rule_triggered", "tool": "UNKNOWN", "rule": {"type": "constraint", "code": None}},
+            *trace_info["decisions"],
+            None,
+        ],
+        "response": {"error": None, **trace_info["response"]},
+    }
+    if "understanding" in trace_info:
+        params = trace_info["understanding"]["extracted_params"]
+        listed = [{"code": code, "value": value} for code, value in params.items()]
+        odd["understanding"] = {"guardrails": None, "intents": None, "extracted_params": listed}
+    return odd
+
+
+def _understanding(reply: Reply) -> Body:
+    guardrails: Body = {"passed": reply.refusal is None}
+    if reply.refusal is not None:
+        guardrails["reason"] = reply.refusal
+    return {
+        "guardrails": guardrails,
+        "intents": list(reply.intents),
+        "extracted_params": dict(reply.params),
+    }
+
+
+def _active_tools(reply: Reply) -> list[Body]:
+    status = {ResponseType.QUESTION: "awaiting_params", ResponseType.CONFIRMATION: "awaiting_confirmation"}
+    return [{"tool": tool, "status": status[reply.type]} for tool in reply.workflows if reply.type in status]
+
+
+def _response(reply: Reply) -> Body:
+    body: Body = {"type": str(reply.type), "message": reply.text}
+    if reply.suggestions:
+        body["suggestions"] = list(reply.suggestions)
+    if reply.type is ResponseType.QUESTION:
+        reason = "from_rule" if reply.because_of_rule else "missing_params"
+        body["question_reason"] = reason if reply.asking_for else "clarification"
+    if reply.asking_for:
+        body["asking_for"] = list(reply.asking_for)
+    if reply.type is ResponseType.BLOCKED:
+        body["block_message"] = reply.refusal or reply.text
+    if reply.error is not None:
+        body["error"] = reply.error
+    return body
+
+
+def _decision(decision: Decision) -> Body:
+    match decision:
+        case Activated():
+            trigger = {"type": decision.trigger, "reasons": [decision.reason]}
+            body: Body = {"type": "activate_tool", "tool": decision.tool, "trigger": trigger}
+        case ParamsChecked():
+            status = "missing_required" if decision.missing else "all_filled"
+            body = {"type": "params_check", "tool": decision.tool, "status": status}
+            if decision.missing:
+                body["required_missing_params_by_group"] = [list(decision.missing)]
+        case RuleFired():
+            body = {"type": "rule_triggered", "tool": decision.tool, "rule": _rule(decision)}
+            if decision.trigger is not None:
+                body["trigger_type"] = decision.trigger
+        case Called():
+            body = {"type": "call_integration", "tool": decision.tool, "integration": _integration(decision)}
+        case ConfirmationAsked():
+            body = {
+                "type": "ask_confirmation",
+                "tool": decision.tool,
+                "confirmation_preview": decision.preview,
+            }
+        case Answered():
+            status = "fail" if decision.failed else "success"
+            body = {
+                "type": "tool_text_response",
+                "tool": decision.tool,
+                "status": status,
+                "text": decision.text,
+            }
+        case _:
+            assert_never(decision)
+    return body
+
+
+def _rule(rule: RuleFired) -> Body:
+    body: Body = {"type": rule.type, "code": rule.code, "reason": rule.reason}
+    if rule.action is not None:
+        body["action"] = rule.action
+    if rule.added:
+        body["params_added"] = list(rule.added)
+    return body
+
+
+def _integration(call: Called) -> Body:
+    integration = call.integration
+    body: Body = {"code": call.code, "type": integration.type}
+    match integration:
+        case RestIntegration():
+            request = {
+                "name": call.code,
+                "url": call.url or integration.url,
+                "method": integration.method,
+                "category": integration.category,
+            }
+            body |= {"requests": [request], "status_code": call.status}
+            if call.error is not None:
+                body["error_message"] = call.error
+        case RagIntegration():
+            resources = [{"title": title} for title in integration.resources]
+            body |= {"request": {"question": integration.question}, "response": {"resources": resources}}
+        case McpIntegration():
+            tool_call = {"tool_name": integration.tool, "is_error": False}
+            body |= {"name": call.code, "completion": integration.completion, "tool_calls": [tool_call]}
+        case _:
+            assert_never(integration)
+    return body
