@@ -1,0 +1,348 @@
+"""What an AUI reply means, however a server words it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.adapters import aui_wire, payload
+from ci_evals.adapters.aui_wire import AgentIdPlace
+from ci_evals.domain.errors import AgentError, UsageError
+from ci_evals.domain.transcript import Integration, Reply
+
+UNDERSTANDING = {"guardrails": {"passed": True}, "extracted_params": {}}
+
+
+def read(body: Any, **options: Any) -> Reply:
+    return aui_wire.read_reply(payload.parse(json.dumps(body).encode()), 0.5, **options)
+
+
+def with_trace(**trace: Any) -> Reply:
+    return read({"text": "Hi", "trace_info": trace})
+
+
+@pytest.mark.parametrize(
+    ("base_url", "expected"),
+    [
+        ("https://api.aui.io/ia-controller", "https://api.aui.io/ia-controller/api/v1/external"),
+        ("https://api.aui.io/ia-controller/", "https://api.aui.io/ia-controller/api/v1/external"),
+        ("https://azure.aui.io/api/ia-controller", "https://azure.aui.io/api/ia-controller/api/v1/external"),
+        (
+            "https://x.example/ia-controller/api/v1/external",
+            "https://x.example/ia-controller/api/v1/external",
+        ),
+        ("https://x.example/api/v1/external/", "https://x.example/api/v1/external"),
+        ("https://api.aui.io", "https://api.aui.io/ia-controller/api/v1/external"),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080/api/v1/external"),
+        (" http://[::1]:8080/ \n", "http://[::1]:8080/api/v1/external"),
+    ],
+)
+def test_any_part_of_the_address_will_do(base_url: str, expected: str) -> None:
+    """A base URL may stop anywhere before the paths of the API."""
+    assert aui_wire.external_url(base_url) == expected
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    ["", "api.aui.io", "ftp://api.aui.io", "https://", "http://host:99999", "http://[::1", "http://a b/",
+     "https://api.aui.io/?key=1", "file:///etc/passwd"],
+)  # fmt: skip
+def test_an_address_that_is_none_is_the_users_mistake(base_url: str) -> None:
+    """What is no http or https address is refused before anything is run."""
+    with pytest.raises(UsageError, match="--base-url"):
+        aui_wire.external_url(base_url)
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (AgentIdPlace.TOP, {"agent_id": "a1"}),
+        (AgentIdPlace.NESTED, {"agent": {"agent_id": "a1"}}),
+        (AgentIdPlace.BOTH, {"agent_id": "a1", "agent": {"agent_id": "a1"}}),
+        (AgentIdPlace.NONE, {}),
+    ],
+)
+def test_the_agent_is_named_where_the_server_looks(place: AgentIdPlace, expected: dict[str, Any]) -> None:
+    """The create-task body names the agent in the place that was set."""
+    body = aui_wire.task_body("u1", "a1", place, "web-widget")
+    assert body == {"user_id": "u1", "task_origin_type": "web-widget", **expected}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"id": "66f0aa10"}, "66f0aa10"),
+        ({"task_id": "t"}, "t"),
+        ({"taskId": 17}, "17"),
+        ({"data": {"id": "t"}}, "t"),
+        ({"id": None, "task_id": "t"}, "t"),
+    ],
+)
+def test_a_task_has_an_id(body: Any, expected: str) -> None:
+    """The id of a new task is found under each of its names, bare or wrapped."""
+    assert aui_wire.task_id_of(body) == expected
+
+
+@pytest.mark.parametrize("body", [{}, {"id": ""}, {"id": True}, [], None, "t", {"detail": "no such agent"}])
+def test_a_task_without_an_id_is_an_error(body: Any) -> None:
+    """Without an id nothing can be said to the agent."""
+    with pytest.raises(AgentError, match="without an id"):
+        aui_wire.task_id_of(body)
+
+
+def test_ids_cannot_leave_their_place_in_a_path() -> None:
+    """Ids are opaque: what they hold is percent-encoded."""
+    assert aui_wire.trace_path("a/b?", "c d") == "/tasks/a%2Fb%3F/messages/c%20d/trace-info"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"text": "Hello"}, "Hello"),
+        ({"message": "Hello"}, "Hello"),
+        ({"message": {"text": "Hello"}}, "Hello"),
+        ({"response": "Hello"}, "Hello"),
+        ({"content": "Hello"}, "Hello"),
+        ({"content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]}, "Hello"),
+        ({"text": None}, ""),
+        ({"text": None, "message": "Hello"}, "Hello"),
+        ({"text": 42}, "42"),
+        ({"data": {"text": "Hello"}}, "Hello"),
+        ({"text": "Hello", "options": [], "created_at": "2025-10-09 12:26:07.576000"}, "Hello"),
+        ({"text": "Hello", "welcomeMessage": None, "followupSuggestions": None, "cards": None}, "Hello"),
+    ],
+)
+def test_the_text_has_many_names(body: Any, expected: str) -> None:
+    """The agent's text is found under each of its names; null is an empty text."""
+    assert read(body).agent == expected
+
+
+@pytest.mark.parametrize("body", [[], "Hello", 3, None, True, {}, {"detail": "quota"}])
+def test_an_answer_without_any_text_is_unreadable(body: Any) -> None:
+    """What is no reply at all is an error, never an empty answer of the agent."""
+    with pytest.raises(AgentError, match="the agent's answer"):
+        read(body)
+
+
+@pytest.mark.parametrize("key", ["executed_workflows", "executedWorkflows"])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([], ()),
+        (["REFUND", "CONVERSATION_FORWARDING_VIP"], ("REFUND", "CONVERSATION_FORWARDING_VIP")),
+        ([{"name": "A"}, {"code": "B"}, {"workflow": "C"}, None], ("A", "B", "C")),
+        ("REFUND", ("REFUND",)),
+        (None, None),
+        (7, None),
+        ([None, 3], None),
+    ],
+)
+def test_workflows_are_read_in_every_shape(key: str, value: Any, expected: tuple[str, ...] | None) -> None:
+    """Names, objects and a single name count; what cannot be read is no evidence."""
+    reply = read({"text": "Hi", key: value})
+    assert (reply.workflows, reply.workflows_derived) == (expected, False)
+
+
+def test_workflows_come_from_the_trace_where_the_reply_names_none() -> None:
+    """Tools that were taken up stand for workflows, and are marked as derived."""
+    decisions = [
+        {"type": "activate_tool", "tool": "REFUND"},
+        {"type": "params_check", "tool": "OTHER"},
+        {"type": "activate_sub_tool", "tool": "LOOKUP", "parent_tool": "REFUND"},
+    ]
+    reply = with_trace(decisions=decisions)
+    assert (reply.workflows, reply.workflows_derived) == (("REFUND", "LOOKUP"), True)
+    named = read({"text": "Hi", "executed_workflows": ["X"], "trace_info": {"decisions": decisions}})
+    assert (named.workflows, named.workflows_derived) == (("X",), False)
+
+
+@pytest.mark.parametrize("name", ["trace_info", "traceInfo", "trace"])
+def test_the_trace_has_three_names(name: str) -> None:
+    """The trace is found under each of its names and kept as it came."""
+    trace = {"understanding": UNDERSTANDING, "response": {"type": "answer", "message": "Hi"}}
+    assert read({"text": "Hi", name: trace}).trace == trace
+
+
+@pytest.mark.parametrize(
+    "body", [{"text": "Hi"}, {"text": "Hi", "trace_info": None}, {"text": "Hi", "trace": {}}]
+)
+def test_without_a_trace_there_is_no_evidence(body: Any) -> None:
+    """No field says that nothing happened when the trace never came."""
+    reply = read(body)
+    assert reply.params is reply.rules is reply.integrations is reply.error_response is reply.trace is None
+
+
+@pytest.mark.parametrize(
+    ("extracted", "params", "named"),
+    [
+        ({"plan": "Weekend", "days": 0, "vip": False, "old": None, "l": [1]},
+         {"plan": "Weekend", "days": 0, "vip": False, "old": None, "l": [1]}, ()),
+        ({"plan": {"value": "W"}, "days": {"code": "days", "value": 2}}, {"plan": "W", "days": 2}, ()),
+        ({"price": {"value": 5, "currency": "EUR"}}, {"price": {"value": 5, "currency": "EUR"}}, ()),
+        ([{"code": "a", "value": 1}, {"param": "b", "value": "x"}, {"name": "c", "value": None},
+          {"key": "d", "value": []}], {"a": 1, "b": "x", "c": None, "d": []}, ()),
+        (["a", "b", "a"], {}, ("a", "b")),
+        ([{"code": "a"}, {"name": "b", "value": 1}, None, 3], {"b": 1}, ("a",)),
+        ({}, {}, ()),
+        (None, {}, ()),
+        ("nonsense", None, ()),
+    ],
+)  # fmt: skip
+def test_parameters_are_read_in_every_shape(extracted: Any, params: Any, named: tuple[str, ...]) -> None:
+    """An object, an object of values, a list of pairs, and a list of names."""
+    reply = with_trace(understanding={"extracted_params": extracted})
+    assert (reply.params, reply.named_params) == (params, named)
+
+
+@pytest.mark.parametrize("key", ["extracted_params", "extractedParams", "parameters_extracted"])
+def test_parameters_count_beside_the_understanding_too(key: str) -> None:
+    """Older and newer servers put them at the root of the trace."""
+    assert with_trace(**{key: {"plan": "Weekend"}}).params == {"plan": "Weekend"}
+
+
+def test_parameters_need_their_part_of_the_trace() -> None:
+    """Without an understanding nobody looked for parameters."""
+    assert with_trace(decisions=[]).params is None
+    assert with_trace(understanding={"guardrails": {"passed": True}}).params == {}
+
+
+@pytest.mark.parametrize(
+    ("trace", "expected"),
+    [
+        ({"decisions": [{"type": "rule_triggered", "rule": {"code": "r1"}}]}, ("r1",)),
+        ({"decisions": [{"rule": {"code": "r1"}}, None, {"type": "no_tool"}]}, ("r1",)),
+        ({"decisions": [{"type": "new_kind", "rules": [{"code": "r1"}, "r2"]}]}, ("r1", "r2")),
+        ({"decisions": [{"rules": [{"code": "r1", "triggered": False}]}]}, ()),
+        ({"decisions": [{"rule": {"code": None}}, {"rule": None}, {"rule": {}}]}, ()),
+        ({"decisions": []}, ()),
+        ({"understanding": UNDERSTANDING}, ()),
+        ({"understanding": UNDERSTANDING, "decisions": None}, ()),
+        ({"understanding": UNDERSTANDING, "decisions": "?"}, None),
+        ({"response": {"type": "answer"}}, None),
+        ({"rules_evaluations": [{"code": "r1", "triggered": True}]}, None),
+        ({"decisions": [], "rules_evaluations": [{"code": "r1", "triggered": True}]}, ()),
+        ({"rules_evaluated": [{"rule_id": "r1", "result": True}, {"rule_id": "r2", "result": "triggered"},
+                              {"rule_id": "r3", "result": False}, {"rule_id": "r4"}]}, ("r1", "r2")),
+    ],
+)  # fmt: skip
+def test_a_rule_counts_only_where_it_fired(trace: Any, expected: tuple[str, ...] | None) -> None:
+    """To be evaluated is not to fire, and a trace without decisions tells of no rule."""
+    assert with_trace(**trace).rules == expected
+
+
+@pytest.mark.parametrize(
+    ("integration", "expected"),
+    [
+        ({"code": "a", "type": "REST", "status_code": 200}, Integration(code="a", type="REST", status=200)),
+        ({"code": "crm", "status_code": "200"}, Integration(code="crm", status=200)),
+        ({"code": "crm", "statusCode": 200.0}, Integration(code="crm", status=200)),
+        ({"code": "crm", "status_code": 503, "error_message": "down"},
+         Integration(code="crm", status=503, error="down")),
+        ({"code": "kb", "type": "RAG", "request": {}}, Integration(code="kb", type="RAG")),
+        ({"code": "crm", "status_code": True}, Integration(code="crm")),
+        ({"code": "crm", "status_code": "OK"}, Integration(code="crm")),
+    ],
+)  # fmt: skip
+def test_an_integration_tells_its_status_where_it_has_one(integration: Any, expected: Integration) -> None:
+    """A status is a number or a text of one; RAG and MCP have none."""
+    decisions = [{"type": "call_integration", "tool": "T", "integration": integration}, {"integration": None}]
+    assert with_trace(decisions=decisions).integrations == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("response", "expected", "detail"),
+    [
+        ({"type": "error", "error": "integration_failed"}, True, "integration_failed"),
+        ({"type": "error", "error": {"message": "upstream"}}, True, "upstream"),
+        ({"type": "answer", "error": None}, False, None),
+        ({"type": "brand_new"}, False, None),
+        ({"type": None}, None, None),
+        (None, None, None),
+    ],
+)
+def test_an_error_shows_in_the_type_of_the_response(response: Any, expected: Any, detail: str | None) -> None:
+    """Only `error` is one; a response without a type tells nothing."""
+    reply = with_trace(decisions=[], response=response)
+    assert (reply.error_response, reply.error_detail) == (expected, detail)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"understanding": {"intents": []}},
+        {"trace_info": {"understanding": {"intents": []}}},
+        {"data": {"understanding": {"intents": []}}},
+        [{"understanding": {"intents": []}}],
+        [{"id": "other", "x": 1}, {"message_id": "m1", "understanding": {"intents": []}}],
+        {"items": [{"understanding": {"intents": []}}], "pages": 1},
+    ],
+)
+def test_a_fetched_trace_is_found_in_every_wrapping(body: Any) -> None:
+    """One object, a wrapped one, a list, a page of a list."""
+    trace = aui_wire.fetched_trace_of(body, "m1")
+    assert trace is not None
+    assert read({"text": "Hi"}, fetched_trace=trace).params == {}
+
+
+@pytest.mark.parametrize("body", [None, [], {}, "x", [{"id": "a"}, {"id": "b"}], {"items": []}])
+def test_a_trace_that_cannot_be_told_apart_is_none(body: Any) -> None:
+    """Of several traces none is guessed."""
+    assert not (aui_wire.fetched_trace_of(body, "m1") or {}).get("understanding")
+
+
+def test_the_raw_reply_is_kept_on_demand() -> None:
+    """Only with debug does a reply keep its whole body."""
+    body = {"text": "Hi", "cards": []}
+    assert read(body).raw is None
+    assert read(body, keep_raw=True).raw == body
+
+
+def test_a_reply_full_of_nulls_is_survived() -> None:
+    """The odd reply of the API's documents: nulls, older names, parameters as a list."""
+    reply = read({
+        "id": "m", "text": "Hello", "sender": {"email": None}, "options": [], "followup_suggestions": None,
+        "executed_workflows": None,
+        "trace_info": {
+            "input": {"message": "Hi"}, "context": None,
+            "understanding": {"guardrails": None, "extracted_params": [{"code": "plan", "value": "Weekend"}]},
+            "decisions": [{"type": "no_tool"}, {"type": "rule_triggered", "rule": {"code": None}}, None],
+            "response": {"type": "answer", "message": "Hello", "error": None},
+        },
+    })  # fmt: skip
+    assert reply.params == {"plan": "Weekend"}
+    assert (reply.workflows, reply.rules, reply.integrations) == ((), (), ())
+    assert reply.error_response is False
+
+
+KEYS = st.sampled_from([
+    "text", "message", "data", "trace_info", "trace", "understanding", "extracted_params", "decisions",
+    "rule",
+    "rules", "code", "integration", "status_code", "response", "type", "error", "value", "executed_workflows",
+    "rules_evaluated", "rule_id", "result", "id", "tool", "computed_parameters", "name",
+]) | st.text(max_size=3)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["error", "activate_tool"])
+    | st.text(st.characters(codec=None), max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=40,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_any_json_is_a_reply_or_an_error(body: Any) -> None:
+    """No answer, however odd, is a bug of ours, and each reply can be written down and read again."""
+    try:
+        reply = read(body)
+        aui_wire.message_id_of(payload.parse(json.dumps(body).encode()))
+    except AgentError:
+        return
+    assert Reply.model_validate_json(reply.model_dump_json()) == reply
+
+
+@given(JSON)
+def test_any_json_is_read_as_a_fetched_trace(body: Any) -> None:
+    """The same holds for a trace that was asked for apart."""
+    found = aui_wire.fetched_trace_of(payload.parse(json.dumps(body).encode()), "m")
+    read({"text": "Hi"}, fetched_trace=found)

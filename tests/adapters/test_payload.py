@@ -1,0 +1,86 @@
+"""What foreign servers send, made safe to keep and short to show."""
+
+import json
+
+import pytest
+
+from ci_evals.adapters import payload
+
+
+def test_what_json_cannot_hold_is_replaced() -> None:
+    """NaN, infinities and lone surrogates would break whoever writes or validates the value later."""
+    body = rb'{"a": NaN, "b": [Infinity, -Infinity, 1e999, 1.5], "\ud800": "x\udfff \ud83d\ude00"}'
+    assert payload.parse(body) == {
+        "a": None,
+        "b": [None, None, None, 1.5],
+        "\ufffd": "x\ufffd \N{GRINNING FACE}",
+    }
+
+
+def test_deep_branches_are_cut_off() -> None:
+    """A body nested deeper than any reader can follow keeps its upper part, and says so."""
+    depth = payload.MAX_DEPTH + 50
+    value = payload.parse(b'{"text": "Hi", "deep": ' + b"[" * depth + b"]" * depth + b"}")
+    assert isinstance(value, dict)
+    assert value["text"] == "Hi"
+    assert payload.TOO_DEEP in json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"<html>", "not JSON"),
+        (b'{"a": ', "not JSON"),
+        (b"\xff\xfe\xff", "not JSON"),
+        (b"9" * 5000, "not JSON"),
+        (b"[" * 200_000, "nested too deep"),
+    ],
+)
+def test_what_is_not_json_is_said_to_be(body: bytes, reason: str) -> None:
+    """Every kind of garbage gives the same kind of error."""
+    with pytest.raises(ValueError, match=reason):
+        payload.parse(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{"detail": "Not authenticated"}', "Not authenticated"),
+        ('{"decision": "deny", "reason": "no such key"}', "no such key"),
+        ('{"detail": [{"loc": ["body", "task_id"], "msg": "Field required", "type": "missing"}]}',
+         "body.task_id: Field required"),
+        ('{"errors": [{"loc": ["body", 0], "msg": "A"}, {"msg": "B"}]}', "body.0: A; B"),
+        ('{"status_code": 400, "description": "Content moderation triggered", "message": "It was flagged."}',
+         "Content moderation triggered: It was flagged."),
+        ('{"error": {"code": "bad_key", "message": "Wrong", "details": [{"field": "k", "message": "m"}]}}',
+         "bad_key: Wrong: k: m"),
+        ('{"error": "boom"}', "boom"),
+        ('"plain"', "plain"),
+        ('{"other": 1}', '{"other": 1}'),
+        ("<!doctype html><title>502 Bad\n Gateway &amp;</title>", "an HTML page titled '502 Bad Gateway &'"),
+        ("<html><body>x", "an HTML page"),
+        ("  \n", "an empty body"),
+        ("upstream\nconnect  error", "upstream connect error"),
+    ],
+)  # fmt: skip
+def test_every_form_of_error_body_is_one_short_line(body: str, expected: str) -> None:
+    """Whatever a server or a proxy says about a refusal, a person can read it."""
+    assert payload.error_detail(body) == expected
+
+
+def test_long_error_texts_are_cut() -> None:
+    """A page of error text does not fill the console."""
+    assert len(payload.error_detail("word " * 10_000)) <= payload.MAX_EXCERPT
+
+
+@pytest.mark.parametrize("text", ['```json\n{"a": 1}\n```', '\n```\n{"a": 1}\n```\n', '{"a": 1}'])
+def test_a_fence_round_the_whole_answer_is_taken_off(text: str) -> None:
+    """Models that are asked for JSON in words like to fence it in."""
+    assert json.loads(payload.unfenced(text)) == {"a": 1}
+
+
+def test_a_fence_inside_an_answer_stays() -> None:
+    """Only a fence round the whole is not part of the answer."""
+    text = "Look:\n```\nx\n```"
+    assert payload.unfenced(text) == text

@@ -1,0 +1,340 @@
+"""OpenAI's and Anthropic's models against a local server that speaks both APIs."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, get_args
+
+import pytest
+import world
+from world import Fault, Models
+
+from ci_evals.adapters import anthropic_llm, openai_llm
+from ci_evals.adapters.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.openai_llm import OpenAILLM
+from ci_evals.domain.errors import LLMAccessError, LLMError, UsageError
+from ci_evals.ports import Completion, Prompt
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string"}},
+    "required": ["verdict"],
+    "additionalProperties": False,
+}
+PLAIN = Prompt(system="You are a customer.", text="What do you say?")
+JUDGING = Prompt(system="You are a judge.", text="Did it help?", schema=SCHEMA, schema_name="verdict")
+
+LLM = OpenAILLM | AnthropicLLM
+Make = Callable[..., LLM]
+
+
+@pytest.fixture
+def models() -> Iterator[Models]:
+    with world.llm(lambda asked: '{"verdict": "pass"}') as models:
+        yield models
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def make(request: pytest.FixtureRequest, models: Models) -> Make:
+    """Makes a model of each provider in turn, without repeats unless a test wants some."""
+
+    def make(model: str = "some-model", **options: Any) -> LLM:
+        options = {"max_retries": 0, "timeout": 5, **options}
+        if request.param == "openai":
+            return OpenAILLM(model, options.pop("key", models.key), models.openai_url, **options)
+        return AnthropicLLM(model, options.pop("key", models.key), models.url, **options)
+
+    return make
+
+
+@asynccontextmanager
+async def closing(llm: LLM) -> AsyncIterator[LLM]:
+    try:
+        yield llm
+    finally:
+        await llm.aclose()
+
+
+async def ask(llm: LLM, prompt: Prompt = PLAIN) -> Completion:
+    async with closing(llm):
+        return await llm.complete(prompt)
+
+
+async def failure(llm: LLM, prompt: Prompt = PLAIN) -> LLMError:
+    """The error that asking ends in."""
+    with pytest.raises(LLMError) as caught:
+        await ask(llm, prompt)
+    return caught.value
+
+
+async def test_a_plain_question(make: Make, models: Models) -> None:
+    """System and text go along, no temperature does, and the tokens are counted."""
+    models.answer = lambda asked: "I want a refund."
+    assert await ask(make()) == Completion("I want a refund.", input_tokens=21, output_tokens=5)
+    (asked,) = models.asked
+    assert (asked.model, asked.mode) == ("some-model", "text")
+    assert (asked.system, asked.text) == ("You are a customer.", "What do you say?")
+    assert (
+        not {"temperature", "response_format", "output_config", "max_completion_tokens"} & asked.body.keys()
+    )
+
+
+async def test_a_question_with_a_schema_is_held_to_it(make: Make, models: Models) -> None:
+    """The provider is told the schema, and the prompt stays as it is."""
+    assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
+    (asked,) = models.asked
+    assert asked.text == "Did it help?"
+    if asked.provider == "openai":
+        expected = {"name": "verdict", "schema": SCHEMA, "strict": True}
+        assert asked.body["response_format"] == {"type": "json_schema", "json_schema": expected}
+    else:
+        assert asked.body["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMA}}
+
+
+async def test_a_server_that_knows_no_schema_is_asked_in_words(make: Make, models: Models) -> None:
+    """Each refused form is followed by the next plainer one, and the last that works is remembered."""
+    models.refuses = {"json_schema", "json_object"}
+    models.answer = lambda asked: '```json\n{"verdict": "pass"}\n```'
+    async with closing(make()) as llm:
+        first = await llm.complete(JUDGING)
+        models.asked, tried = [], models.asked
+        second = await llm.complete(JUDGING)
+    forms = {"openai": ["json_schema", "json_object", "text"], "anthropic": ["json_schema", "text"]}
+    assert [asked.mode for asked in tried] == forms[tried[0].provider]
+    assert [asked.mode for asked in models.asked] == ["text"]
+    assert json.dumps(SCHEMA, indent=2) in tried[-1].text
+    assert tried[-1].text.startswith("Did it help?")
+    assert [json.loads(answer.text) for answer in (first, second)] == [{"verdict": "pass"}] * 2
+
+
+@pytest.mark.parametrize("status", [404, 422, 501])
+async def test_a_form_can_be_refused_in_many_ways(make: Make, models: Models, status: int) -> None:
+    """Compatible servers differ in how they say that they do not know a form."""
+    models.faults = [world.fault(status)]
+    assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
+    assert len(models.asked) == 2
+
+
+async def test_a_real_mistake_is_not_hidden_by_falling_back(make: Make, models: Models) -> None:
+    """Where the plainest form is refused too, its error is shown, and the forms are not given up."""
+    models.always = world.fault(400, "The model 'some-model' does not exist")
+    async with closing(make()) as llm:
+        with pytest.raises(LLMError, match=r"status 400: The model 'some-model' does not exist"):
+            await llm.complete(JUDGING)
+        models.always, models.asked = None, []
+        await llm.complete(JUDGING)
+    assert [asked.mode for asked in models.asked] == ["json_schema"]
+
+
+async def test_a_plain_question_is_not_asked_again(make: Make, models: Models) -> None:
+    """Without a schema there is no plainer form to try."""
+    models.always = world.fault(400, "too long")
+    assert "status 400: too long" in str(await failure(make()))
+    assert len(models.asked) == 1
+
+
+async def test_a_refused_key_says_what_to_do(make: Make, models: Models) -> None:
+    """The error names provider, host, options and variables, never the key."""
+    error = await failure(make(key="wrong-key-123"))
+    assert isinstance(error, LLMAccessError)
+    assert "127.0.0.1:" in str(error)
+    assert "refused the key (401): Invalid key provided; set --llm-key, LLM_API_KEY or " in str(error)
+    models.always = world.fault(403, f"key {models.key} may not " + "x" * 500)
+    error = await failure(make(), JUDGING)
+    assert isinstance(error, LLMAccessError)
+    assert "key *** may not" in str(error)
+    assert models.key not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (world.SERVER_ERROR, "answered with status 500: The server fell over"),
+        (world.RATE_LIMITED, "limits the rate of calls (429): Too many requests; lower --parallel"),
+        (world.NO_QUOTA, "has no quota left for this key (429)"),
+        (world.GARBAGE, "cannot be read (not JSON): an HTML page titled 'Wrong door'"),
+        (world.EMPTY, "cannot be read (not JSON): an empty body"),
+        (Fault(200, "[]"), "gave an answer that is no JSON object"),
+        (Fault(200, '{"error": {"message": "upstream down"}}'), "upstream down"),
+        (Fault(302, headers={"Location": "http://127.0.0.1:9/"}), "answered with status 302"),
+        (Fault(502, "<html><title>Bad gateway</title>", content_type="text/html"), "titled 'Bad gateway'"),
+    ],
+)
+async def test_failures_are_told_in_a_sentence(
+    make: Make, models: Models, fault: Fault, message: str
+) -> None:
+    """Provider and host, what happened, and what to do where something can be done."""
+    models.always = fault
+    error = str(await failure(make()))
+    assert message in error
+    assert error.startswith(("OpenAI at 127.0.0.1:", "Anthropic at 127.0.0.1:"))
+
+
+async def test_passing_failures_are_repeated_by_the_sdk(make: Make, models: Models) -> None:
+    """As often as was asked for, after the time that the server named."""
+    models.faults = [world.RATE_LIMITED, world.RATE_LIMITED]
+    assert (await ask(make(max_retries=2))).text == '{"verdict": "pass"}'
+    assert len(models.asked) == 3
+
+
+@pytest.mark.parametrize(("kind", "name"), [(OpenAILLM, "OpenAI"), (AnthropicLLM, "Anthropic")])
+async def test_a_server_that_is_not_there(kind: type[LLM], name: str) -> None:
+    """The error says that it could not be reached."""
+    llm = kind("m", "key", "http://127.0.0.1:1", max_retries=0)
+    assert f"{name} at 127.0.0.1:1 could not be reached" in str(await failure(llm))
+
+
+async def test_an_answer_that_does_not_come_in_time(make: Make, models: Models) -> None:
+    """The error says how long it was waited for."""
+    late = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    models.answer = lambda asked: asyncio.run_coroutine_threadsafe(late.wait(), loop).result(5) and "late"
+    try:
+        assert "did not answer within 0.05 s" in str(await failure(make(timeout=0.05)))
+    finally:
+        late.set()
+
+
+async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:
+    """Half an answer is not judged by."""
+    models.truncates = True
+    assert "broke the answer off" in str(await failure(make(), JUDGING))
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+async def test_an_empty_answer_is_none(make: Make, models: Models, text: str) -> None:
+    """Blank is no answer."""
+    models.answer = lambda asked: text
+    assert "gave an empty answer" in str(await failure(make()))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            {"choices": [{"message": {"content": None, "refusal": "I cannot."}}]},
+            "the model refuses: I cannot.",
+        ),
+        ({"choices": [{"message": {"content": "x"}, "finish_reason": "content_filter"}]}, "content filter"),
+        ({"choices": []}, "without a message"),
+        ({"choices": [{"message": None}]}, "without a message"),
+        ({"choices": [{"message": {"content": None}}]}, "empty answer"),
+    ],
+)
+async def test_openai_answers_that_are_none(models: Models, answer: Any, message: str) -> None:
+    """Refusals, filters, and shapes without a message."""
+    models.always = Fault(200, json.dumps(answer))
+    assert message in str(await failure(OpenAILLM("m", models.key, models.openai_url)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"content": [], "stop_reason": "refusal"}, "the model refuses"),
+        (
+            {"content": [{"type": "text", "text": "x"}], "stop_reason": "model_context_window_exceeded"},
+            "too long",
+        ),
+        ({"content": None}, "without content"),
+        ({"content": [{"type": "thinking", "thinking": "hm"}, None]}, "empty answer"),
+    ],
+)
+async def test_anthropic_answers_that_are_none(models: Models, answer: Any, message: str) -> None:
+    """Refusals, limits, and thoughts without an answer."""
+    models.always = Fault(200, json.dumps(answer))
+    assert message in str(await failure(AnthropicLLM("m", models.key, models.url)))
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "x", "completion_tokens": -1}, []])
+async def test_a_server_may_tell_no_tokens(models: Models, usage: Any) -> None:
+    """Tokens that are not told count as none; parts of a text are joined."""
+    content = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}, {"type": "other"}]
+    body = {"choices": [{"message": {"content": content}}], "usage": usage}
+    models.always = Fault(200, json.dumps(body))
+    assert await ask(OpenAILLM("m", models.key, models.openai_url)) == Completion("Hello")
+
+
+async def test_what_cannot_be_encoded_is_replaced(make: Make, models: Models) -> None:
+    """A lone surrogate in a conversation breaks neither the question nor the answer."""
+    models.answer = lambda asked: f"{asked.text} \ud800"
+    answer = await ask(make(), Prompt("s\ud800", "t\udfff"))
+    assert answer.text == "t\ufffd \ufffd"
+
+
+async def test_calls_at_the_same_time_share_nothing_but_few_clients(make: Make, models: Models) -> None:
+    """Each call under way has a client of its own, which later calls take over."""
+    models.answer = lambda asked: asked.text
+    async with closing(make()) as llm:
+        for _ in range(3):
+            answers = await asyncio.gather(*(llm.complete(Prompt("", f"n{n}")) for n in range(8)))
+            assert [answer.text for answer in answers] == [f"n{n}" for n in range(8)]
+        assert len(llm._idle) == 8
+
+
+@pytest.mark.parametrize("key", ["", "  ", "clé", "a\nb"])
+def test_a_key_that_cannot_be_sent(make: Make, key: str) -> None:
+    """A blank key or one with foreign characters is found before the run; its value is not shown."""
+    with pytest.raises(UsageError, match=r"key for (OpenAI|Anthropic)") as caught:
+        make(key=key)
+    assert "clé" not in str(caught.value)
+
+
+def test_an_address_that_is_none(models: Models) -> None:
+    """A base URL without a scheme is the user's mistake."""
+    with pytest.raises(UsageError, match=r"no http\(s\):// address"):
+        OpenAILLM("m", "k", "api.example.com/v1")
+
+
+def test_default_models_are_known_and_not_on_their_way_out() -> None:
+    """The defaults stand in the SDKs' own lists, and not in the list of models that will be switched off."""
+    from anthropic.resources.messages.messages import DEPRECATED_MODELS  # noqa: PLC0415
+    from anthropic.types.model import Model  # noqa: PLC0415
+    from openai.types.shared.chat_model import ChatModel  # noqa: PLC0415
+
+    anthropic = {anthropic_llm.DEFAULT_JUDGE_MODEL, anthropic_llm.DEFAULT_USER_MODEL}
+    assert {openai_llm.DEFAULT_JUDGE_MODEL, openai_llm.DEFAULT_USER_MODEL} <= set(get_args(ChatModel))
+    assert anthropic <= set(get_args(get_args(Model)[0]))
+    assert not anthropic & DEPRECATED_MODELS.keys()
+
+
+def run_python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "default", "-c", code],
+        capture_output=True, text=True, check=False, env={**os.environ, **env},
+    )  # fmt: skip
+
+
+def test_an_sdk_is_imported_only_for_an_object() -> None:
+    """Naming a provider's module costs nothing, and one provider does not load the other."""
+    run = run_python(
+        "import sys\n"
+        "from ci_evals.adapters import openai_llm, anthropic_llm\n"
+        "assert not {'openai', 'anthropic'} & sys.modules.keys()\n"
+        "openai_llm.OpenAILLM('m', 'k')\n"
+        "assert 'anthropic' not in sys.modules\n"
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(models: Models) -> None:
+    """Without a base URL the SDK's own variable counts, and an ageing model prints no warning of the SDK."""
+    code = (
+        "import asyncio\n"
+        "from ci_evals.adapters.{0}_llm import {1} as LLM\n"
+        "from ci_evals.ports import Prompt\n"
+        "async def main():\n"
+        "    llm = LLM('{2}', '{3}')\n"
+        "    print((await llm.complete(Prompt('', 'Hi'))).text)\n"
+        "    await llm.aclose()\n"
+        "asyncio.run(main())\n"
+    )
+    for provider, name, model in [
+        ("openai", "OpenAILLM", "gpt-6-luna"),
+        ("anthropic", "AnthropicLLM", "claude-3-5-haiku-latest"),
+    ]:
+        run = run_python(code.format(provider, name, model, models.key), **models.env)
+        assert (run.stdout, run.stderr) == ('{"verdict": "pass"}\n', "")

@@ -1,0 +1,86 @@
+"""The ports, played from a list. `tests/adapters/test_contract.py` holds them to what the real ones do."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.ports import Completion, Prompt
+
+Line = Reply | str | Exception
+"""What an agent says: a whole reply, only its text, or an error to raise."""
+Script = Sequence[Line] | Callable[[Test, Sequence[str]], Line]
+"""An agent's lines in order (the last one again and again), or a function of test and messages."""
+
+
+def reply(text: str, **fields: Any) -> Reply:
+    """A reply with full evidence of nothing at all, unless `fields` say otherwise."""
+    evidence = {"workflows": (), "params": {}, "rules": (), "integrations": (), "error_response": False}
+    return Reply(**{"agent": text, "latency_seconds": 0.25, **evidence, **fields})
+
+
+@dataclass
+class ScriptedSession:
+    """One conversation with a `ScriptedAgent`, as it went."""
+
+    test: Test
+    heard: list[str] = field(default_factory=list)
+    timeouts: list[float] = field(default_factory=list)
+    closed: bool = False
+
+
+class ScriptedAgent:
+    """Says its script, from the start in every session, and remembers all sessions."""
+
+    def __init__(self, script: Script = ("Hello.",), *, opening: AgentError | None = None) -> None:
+        self._script = script
+        self._opening = opening
+        self.sessions: list[ScriptedSession] = []
+
+    async def open_session(self, test: Test) -> ScriptedSession:
+        if self._opening:
+            raise self._opening
+        session = ScriptedSession(test)
+        self.sessions.append(session)
+        return session
+
+    async def send_message(self, session: ScriptedSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109
+        session.heard.append(text)
+        session.timeouts.append(timeout)
+        line = (
+            self._script(session.test, tuple(session.heard))
+            if callable(self._script)
+            else self._script[min(len(session.heard), len(self._script)) - 1]
+        )
+        if isinstance(line, Exception):
+            raise line
+        return reply(line) if isinstance(line, str) else line
+
+    async def close(self, session: ScriptedSession) -> None:
+        session.closed = True
+
+
+class ScriptedLLM:
+    """Answers from a list (the last one again and again) or by a function; remembers what it was asked."""
+
+    def __init__(
+        self,
+        answers: Sequence[str | Completion | Exception] | Callable[[Prompt], str | Completion | Exception],
+        model: str = "scripted-model",
+    ) -> None:
+        self.model = model
+        self._answers = answers
+        self.prompts: list[Prompt] = []
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        self.prompts.append(prompt)
+        answer = (
+            self._answers(prompt)
+            if callable(self._answers)
+            else self._answers[min(len(self.prompts), len(self._answers)) - 1]
+        )
+        if isinstance(answer, Exception):
+            raise answer
+        return Completion(answer, input_tokens=100, output_tokens=10) if isinstance(answer, str) else answer

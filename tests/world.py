@@ -1,0 +1,290 @@
+"""The outside world on loopback: a stub AUI agent, and a server that speaks OpenAI's and Anthropic's APIs.
+
+    with world.llm(lambda asked: '{"verdict": "pass"}') as models, world.agent() as agent:
+        run_the_command(env={**models.env, "CI_EVALS_BASE_URL": agent.url, "CI_EVALS_AGENT_KEY": agent.key})
+
+Faults are `Fault` values: those in `faults` are played one after the other before any answer, the one in
+`always` for ever.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+LLM_KEY = "llm-key-7f2d91c4"
+AGENT_KEY = "API_KEY_a3f09b62"
+JSON_ANSWER_MARK = "Answer with one JSON object"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer that is no good."""
+
+    status: int
+    body: str | bytes = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+
+    def response(self) -> Response:
+        return Response(self.body, self.status, self.headers, content_type=self.content_type)
+
+
+def fault(status: int, message: str = "scripted fault", **headers: str) -> Fault:
+    """A JSON error of any server; `retry_after="1"` becomes a Retry-After header."""
+    body = json.dumps({"error": {"message": message, "type": "error"}})
+    return Fault(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+UNAUTHORIZED = fault(401, "Invalid key provided")
+RATE_LIMITED = fault(429, "Too many requests", retry_after="0.01")
+NO_QUOTA = Fault(
+    429, json.dumps({"error": {"message": "You are out of credit", "code": "insufficient_quota"}})
+)
+SERVER_ERROR = fault(500, "The server fell over")
+GARBAGE = Fault(200, "<html><head><title>Wrong door</title></head></html>", content_type="text/html")
+EMPTY = Fault(200, "")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a model was asked, whichever API it came by."""
+
+    provider: str
+    model: str
+    system: str
+    text: str
+    mode: str
+    """`json_schema`, `json_object` or `text`."""
+    body: dict[str, Any]
+    headers: dict[str, str]
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether an answer of a certain form is wanted, as a judge does and a simulated user does not."""
+        return self.mode != "text" or JSON_ANSWER_MARK in self.text
+
+
+@dataclass
+class Models:
+    """A server of models. `answer` writes every answer."""
+
+    url: str
+    answer: Callable[[Asked], str]
+    key: str = LLM_KEY
+    refuses: set[str] = field(default_factory=set)
+    """The forms of asking that are refused with a 400: `json_schema`, `json_object`, `text`."""
+    truncates: bool = False
+    """Whether every answer is broken off at the limit of tokens."""
+    faults: list[Fault] = field(default_factory=list)
+    always: Fault | None = None
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def openai_url(self) -> str:
+        return f"{self.url}/v1"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What makes a program of its own use this server, by either SDK."""
+        return {
+            "LLM_API_KEY": self.key,
+            "OPENAI_BASE_URL": self.openai_url,
+            "ANTHROPIC_BASE_URL": self.url,
+        }
+
+    def _openai(self, request: Request) -> Response:
+        body = request.get_json()
+        texts = {message["role"]: message["content"] for message in body["messages"]}
+        mode = body.get("response_format", {}).get("type", "text")
+        asked = Asked(
+            "openai",
+            body["model"],
+            texts.get("system", ""),
+            texts["user"],
+            mode,
+            body,
+            dict(request.headers),
+        )
+        if mode == "json_object" and "json" not in f"{asked.system}{asked.text}".lower():
+            return fault(400, "'messages' must contain the word 'json' in some form").response()
+        choice = {
+            "index": 0,
+            "finish_reason": "length" if self.truncates else "stop",
+            "message": {"role": "assistant"},
+        }
+        return self._play(
+            asked,
+            lambda text: {
+                "id": "chatcmpl-1",
+                "object": "chat.completion",
+                "model": asked.model,
+                "choices": [{**choice, "message": {"role": "assistant", "content": text}}],
+                "usage": {"prompt_tokens": 21, "completion_tokens": 5, "total_tokens": 26},
+            },
+        )
+
+    def _anthropic(self, request: Request) -> Response:
+        body = request.get_json()
+        mode = body.get("output_config", {}).get("format", {}).get("type", "text")
+        text = body["messages"][0]["content"]
+        asked = Asked(
+            "anthropic", body["model"], body.get("system", ""), text, mode, body, dict(request.headers)
+        )
+        return self._play(
+            asked,
+            lambda answer: {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": asked.model,
+                "stop_reason": "max_tokens" if self.truncates else "end_turn",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "s"},
+                    {"type": "text", "text": answer},
+                ],
+                "usage": {"input_tokens": 21, "output_tokens": 5},
+            },
+        )
+
+    def _play(self, asked: Asked, answer: Callable[[str], dict[str, Any]]) -> Response:
+        self.asked.append(asked)
+        if self.key not in f"{asked.headers.get('Authorization')} {asked.headers.get('X-Api-Key')}":
+            return UNAUTHORIZED.response()
+        if found := self.faults.pop(0) if self.faults else self.always:
+            return found.response()
+        if asked.mode in self.refuses:
+            return fault(400, f"this server does not know {asked.mode}").response()
+        return Response(json.dumps(answer(self.answer(asked))), content_type="application/json")
+
+
+def message(
+    text: str, *, workflows: list[str] | None = None, trace: Any = None, **fields: Any
+) -> dict[str, Any]:
+    """A reply of the AUI API, complete as its own types want it."""
+    body = {
+        "created_at": "2026-05-04T09:00:01.120Z",
+        "text": text,
+        "sender": {"id": "intelligent-agent", "type": "agent"},
+        "receiver": {"id": "user", "type": "user"},
+        "cards": [],
+        "followup_suggestions": [],
+        **fields,
+    }
+    body |= {} if workflows is None else {"executed_workflows": workflows}
+    return body if trace is None else {**body, "trace_info": trace}
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A message that the agent was sent."""
+
+    task_id: str
+    text: str
+    variables: dict[str, Any]
+    number: int
+    """Counted from 1 within its task."""
+
+
+@dataclass
+class StubAgent:
+    """An AUI agent. `answer` gives the body of each reply, or a fault; replies get an id."""
+
+    url: str
+    answer: Callable[[Heard], dict[str, Any] | Fault]
+    key: str = AGENT_KEY
+    task_body: Callable[[str], Any] = lambda task_id: {"id": task_id, "user_id": "u", "title": "New"}
+    """The body that answers the creation of a task."""
+    faults: list[Fault] = field(default_factory=list)
+    traces: dict[str, Any] = field(default_factory=dict)
+    """Traces to be fetched apart, by message id; any other is a 404."""
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    heard: list[Heard] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+
+    def _route(self, request: Request) -> Response:
+        self.requests.append(request)
+        if request.headers.get("x-network-api-key") != self.key:
+            return Fault(401, json.dumps({"detail": "Not authenticated"})).response()
+        if self.faults:
+            return self.faults.pop(0).response()
+        path = request.path.partition("/api/v1/external")[2]
+        match request.method, path.strip("/").split("/"):
+            case "POST", ["tasks"]:
+                return self._create(request.get_json())
+            case "POST", ["message"]:
+                return self._reply(request)
+            case "GET", ["tasks", _, "messages", message_id, "trace-info"] if message_id in self.traces:
+                return _json(self.traces[message_id])
+            case _:
+                return Fault(404, json.dumps({"detail": "Not found"})).response()
+
+    def _create(self, body: dict[str, Any]) -> Response:
+        self.tasks.append(body)
+        return _json(self.task_body(f"task-{len(self.tasks)}"), 201)
+
+    def _reply(self, request: Request) -> Response:
+        body = request.get_json()
+        number = 1 + sum(earlier.task_id == body["task_id"] for earlier in self.heard)
+        heard = Heard(body["task_id"], body["text"], body["agent_variables"], number)
+        self.heard.append(heard)
+        answer = self.answer(heard)
+        if isinstance(answer, Fault):
+            return answer.response()
+        flags = [request.args.get(f"include_{name}") for name in ("trace_info", "business_trace")]
+        hidden = () if "true" in flags else ("trace_info",)
+        shown = {key: value for key, value in answer.items() if key not in hidden}
+        return _json({"id": f"message-{len(self.heard)}", **shown})
+
+
+def _json(body: Any, status: int = 200) -> Response:
+    return Response(json.dumps(body), status, content_type="application/json")
+
+
+@contextmanager
+def llm(answer: Callable[[Asked], str] = lambda asked: "Fine.") -> Iterator[Models]:
+    """Serves models until the block ends."""
+    with _serving() as server:
+        models = Models(_url(server), answer)
+        server.expect_request("/v1/chat/completions", "POST").respond_with_handler(models._openai)
+        server.expect_request("/v1/messages", "POST").respond_with_handler(models._anthropic)
+        yield models
+
+
+@contextmanager
+def agent(
+    answer: Callable[[Heard], dict[str, Any] | Fault] = lambda heard: message(f"You said: {heard.text}"),
+) -> Iterator[StubAgent]:
+    """Serves an agent until the block ends, at `url` and at `url` + `/ia-controller`."""
+    with _serving() as server:
+        stub = StubAgent(_url(server), answer)
+        server.expect_request(re.compile(".*")).respond_with_handler(stub._route)
+        yield stub
+
+
+class _Server(HTTPServer):
+    def thread_target(self) -> None:
+        assert self.server is not None
+        self.server.serve_forever(
+            poll_interval=0.01
+        )  # stopping waits for one interval: half a second if unset
+
+
+@contextmanager
+def _serving() -> Iterator[HTTPServer]:
+    server = _Server(host="127.0.0.1", threaded=True)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.clear()
+        server.stop()
+
+
+def _url(server: HTTPServer) -> str:
+    return f"http://127.0.0.1:{server.port}"
