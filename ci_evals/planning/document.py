@@ -201,7 +201,8 @@ def _read_yaml(text: str, document: Document) -> None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise _refuse(document, line, column, f"not YAML: {error.problem or error.context}") from error
+        said = ", ".join(part for part in (error.context, error.problem) if part)
+        raise _refuse(document, line, column, f"not YAML: {said}") from error
     except yaml.YAMLError as error:
         raise _refuse(document, 1, 1, f"not YAML: {str(error).splitlines()[0]}") from error
     except RecursionError as error:

@@ -13,6 +13,7 @@ from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import JUDGED, Judged, Strict
 from ci_evals.domain.suite import Suite, Test, Turn
 from ci_evals.planning.document import Document, Path
+from ci_evals.redaction import MASK
 
 KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged} | {
     get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)
@@ -57,7 +58,7 @@ def _locate(value: Any, loc: Sequence[int | str]) -> tuple[Path, type[BaseModel]
 
 def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     """What is wrong, in the words of the suite's author."""
-    found, context = detail["input"], detail.get("ctx", {})
+    found, context = detail["input"] if path[-1:] != ("apiKey",) else MASK, detail.get("ctx", {})
     if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):
         return f"wants a reply's number (from 1), 'last' or 'any', found {_shown(found)}"
     if detail["type"] in _WANTED:
@@ -76,7 +77,7 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
             )
         case "literal_error":
             wanted = re.findall(r"'([^']*)'", str(context.get("expected")))
-            message = f"{found!r} is not one of {', '.join(wanted)}{_nearest(found, wanted)}"
+            message = f"{found!r} is not one of {', '.join(wanted)}"
         case "value_error":
             message = f"{found!r} {context.get('error')}"
         case "greater_than" | "greater_than_equal" | "less_than_equal":

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +12,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.planning.document import Document, read
 from ci_evals.planning.faults import faults
 from ci_evals.planning.interpolate import interpolate
+from ci_evals.redaction import Redactor
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         suite = _overridden(suite, reading)
         problems += _unreachable(document, suite)
     if problems or suite is None:
-        raise SuiteError(sorted(problems, key=lambda p: (p.line, p.column, p.path)))
+        redactor = Redactor(values=filled.secrets)
+        redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
+        raise SuiteError(sorted(redacted, key=lambda p: (p.line, p.column, p.path)))
     return LoadedSuite(
         suite=suite,
         file=file,

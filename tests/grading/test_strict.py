@@ -1,0 +1,245 @@
+import builders as build
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.domain.evaluation import evaluation_adapter
+from ci_evals.domain.transcript import EndState, Integration, Transcript
+from ci_evals.domain.verdict import Verdict
+from ci_evals.grading import strict
+from ci_evals.planning.faults import KINDS
+
+
+def decide(strict_kind: str, *replies: dict, **fields) -> Verdict:
+    """The verdict of an evaluation on a trial with these replies."""
+    evaluation = evaluation_adapter.validate_python({"criterion": "c", "strict": strict_kind, **fields})
+    exchanges = tuple(build.exchange(i, **reply) for i, reply in enumerate(replies, start=1))
+    return strict.decide(evaluation, Transcript(exchanges=exchanges, status=EndState.COMPLETED))
+
+
+def outcome(verdict: Verdict) -> str:
+    return f"{verdict.outcome}/{verdict.cause}" if verdict.cause else str(verdict.outcome)
+
+
+NO_TRACE = {"workflows": None, "params": None, "rules": None, "integrations": None, "error_response": None}
+FORWARDED = {"workflows": ("CONVERSATION_FORWARDING",)}
+
+ARGUMENTS = {
+    "tool_used": {"toolName": "REFUND"},
+    "tool_not_used": {"toolName": "REFUND"},
+    "param_equals": {"paramName": "p", "paramValue": "x"},
+    "param_exists": {"paramName": "p"},
+    "param_not_exists": {"paramName": "p"},
+    "rule_triggered": {"ruleCode": "r"},
+    "rule_not_triggered": {"ruleCode": "r"},
+    "integration_called": {"integrationCode": "i"},
+    "contains": {"text": "x"},
+    "not_contains": {"text": "x"},
+    "regex": {"pattern": "x"},
+    "not_regex": {"pattern": "x"},
+    "max_agent_turns": {"turns": 1},
+    "max_latency": {"seconds": 1},
+}
+ON_TRACE = [
+    kind
+    for kind in KINDS
+    if kind not in {"judged", "max_agent_turns", "max_latency"} and "contains" not in kind and "regex" not in kind
+]
+
+
+@pytest.mark.parametrize("kind", ON_TRACE)
+def test_a_missing_trace_decides_nothing(kind):
+    """Neither way, for any check that reads the trace."""
+    verdict = decide(kind, NO_TRACE, NO_TRACE, **ARGUMENTS.get(kind, {}))
+    assert outcome(verdict) == "undecided/no_evidence"
+    assert "no reply carried" in verdict.reason
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "judged"])
+def test_no_reply_decides_nothing(kind):
+    """A trial without an exchange is evidence of nothing."""
+    assert outcome(decide(kind, **ARGUMENTS.get(kind, {}))) == "undecided/no_evidence"
+
+
+@pytest.mark.parametrize("kind", ON_TRACE)
+def test_one_reply_with_a_trace_is_evidence(kind):
+    """What is decided then is said together with the gap."""
+    verdict = decide(kind, NO_TRACE, {}, **ARGUMENTS.get(kind, {}))
+    assert verdict.outcome in {"passed", "failed"}
+    assert "no evidence in exchange 1" in verdict.reason
+
+
+def test_escalation():
+    """By the workflow's name or prefix, in any turn."""
+    assert decide("escalated", {}, FORWARDED) == Verdict.passed(
+        "CONVERSATION_FORWARDING was executed in exchange 2", 2
+    )
+    assert outcome(decide("escalated", {"workflows": ("CONVERSATION_FORWARDING_VIP",)})) == "passed"
+    assert outcome(decide("escalated", {"workflows": ("REFUND",)})) == "failed"
+    assert outcome(decide("not_escalated", {})) == "passed"
+    assert outcome(decide("not_escalated", FORWARDED)) == "failed"
+
+
+def test_tools():
+    """By exact name; the reason names what was seen instead."""
+    refund = {"workflows": ("REFUND",)}
+    assert outcome(decide("tool_used", {}, refund, toolName="REFUND")) == "passed"
+    missing = decide("tool_used", {"workflows": ("A", "B")}, {"workflows": ("A",)}, toolName="REFUND")
+    assert missing == Verdict.failed("REFUND was not executed; seen: A, B")
+    assert outcome(decide("tool_used", refund, toolName="REF")) == "failed"
+    assert outcome(decide("tool_not_used", {}, toolName="REFUND")) == "passed"
+    assert decide("tool_not_used", {}, refund, toolName="REFUND").evidence == (2,)
+    derived = decide("tool_used", refund | {"workflows_derived": True}, toolName="REFUND")
+    assert "read from the trace" in derived.reason
+
+
+@pytest.mark.parametrize(("before", "wanted"), [(1, "passed"), (2, "passed"), (3, "failed"), (None, "failed")])
+def test_a_tool_not_used_before_a_turn(before, wanted):
+    """Used at that turn or later it does no harm."""
+    refund = {"workflows": ("REFUND",)}
+    assert outcome(decide("tool_not_used", {}, refund, refund, toolName="REFUND", beforeTurn=before)) == wanted
+
+
+@pytest.mark.parametrize("empty", [None, "", "  ", "undefined", " Undefined ", [], {}])
+def test_empty_values_are_no_values(empty):
+    """They neither exist nor hide an earlier value."""
+    assert outcome(decide("param_exists", {"params": {"p": empty}}, paramName="p")) == "failed"
+    assert outcome(decide("param_not_exists", {"params": {"p": empty}}, paramName="p")) == "passed"
+    later = decide("param_equals", {"params": {"p": "x"}}, {"params": {"p": empty}}, paramName="p", paramValue="x")
+    assert (outcome(later), later.evidence) == ("passed", (1,))
+
+
+@pytest.mark.parametrize("value", [False, 0, 0.0, "0", "false", [None], {"a": None}])
+def test_false_and_zero_are_values(value):
+    """They exist."""
+    assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed"
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "same"),
+    [
+        ("too_expensive", "too_expensive", True),
+        ("too_expensive", "Too_Expensive", False),
+        (29.9, "29.9", True),
+        ("29.90", 29.9, True),
+        (80, 80.0, True),
+        ("80.00", 80, True),
+        ("80.00", "80.0", False),
+        (True, "true", True),
+        ("true", True, True),
+        (True, 1, False),
+        ("1", True, False),
+        (0, False, False),
+        (0, "0", True),
+        ("007", 7, False),
+        ([1, "a"], [1, "a"], True),
+        ([1], [2], False),
+        (["a"], "a", False),
+        ({"a": 1}, {"a": 1}, True),
+        ("NaN", 1.5, False),
+    ],
+)
+def test_equal_parameters(found, wanted, same):
+    """Numbers and booleans as JSON and as text; everything else exactly."""
+    verdict = decide("param_equals", {"params": {"p": found}}, paramName="p", paramValue=wanted)
+    assert outcome(verdict) == ("passed" if same else "failed")
+
+
+def test_the_last_value_counts():
+    """A corrected parameter is what the agent ended with."""
+    replies = ({"params": {"p": "a"}}, {"params": {"p": "b"}}, {"params": {}})
+    verdict = decide("param_equals", *replies, paramName="p", paramValue="a")
+    assert verdict == Verdict.failed('p = "b" in exchange 2, not "a"', 2)
+
+
+def test_a_parameter_whose_value_is_not_told():
+    """Exists, and equals cannot be said."""
+    named = {"params": {}, "named_params": ("p",)}
+    assert outcome(decide("param_exists", named, paramName="p")) == "passed"
+    assert outcome(decide("param_not_exists", named, paramName="p")) == "failed"
+    assert outcome(decide("param_equals", named, paramName="p", paramValue="x")) == "undecided/no_evidence"
+
+
+def test_error_responses():
+    """As the trace marks them, with their detail."""
+    broken = {"error_response": True, "error_detail": "integration_failed"}
+    assert decide("escalated_due_to_error", {}, broken) == Verdict.passed(
+        "the agent answered with an error in exchange 2: integration_failed", 2
+    )
+    assert outcome(decide("not_escalated_due_to_error", {}, broken)) == "failed"
+    assert outcome(decide("not_escalated_due_to_error", {})) == "passed"
+    assert outcome(decide("escalated_due_to_error", {})) == "failed"
+
+
+def test_rules():
+    """Over all turns."""
+    fired = {"rules": ("r", "s")}
+    assert outcome(decide("rule_triggered", fired, {}, ruleCode="r")) == "passed"
+    assert decide("rule_triggered", fired, ruleCode="x").reason == "x did not fire; fired: r, s"
+    assert outcome(decide("rule_not_triggered", fired, {}, ruleCode="r")) == "failed"
+    assert outcome(decide("rule_not_triggered", fired, ruleCode="x")) == "passed"
+
+
+@pytest.mark.parametrize(
+    ("calls", "wanted", "said"),
+    [
+        ([Integration(code="i", status=200)], "passed", "i answered 200 in exchange 1"),
+        ([Integration(code="i", status=503)], "failed", "called with status 503"),
+        ([Integration(code="i", type="RAG")], "failed", "called, no HTTP status (RAG)"),
+        ([Integration(code="i")], "failed", "called, no HTTP status in exchange 1"),
+        ([Integration(code="i", status=503), Integration(code="i", status=200)], "passed", "answered 200"),
+        ([Integration(code="j", status=200)], "failed", "i was not called; called: j"),
+        ([], "failed", "i was not called; called: none"),
+    ],
+)
+def test_integrations(calls, wanted, said):
+    """Only status 200 is a success; the reason says what was seen instead."""
+    verdict = decide("integration_called", {"integrations": tuple(calls)}, integrationCode="i")
+    assert outcome(verdict) == wanted
+    assert said in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"), [("last", False), ("any", True), (1, True), (2, False), (9, None)]
+)
+def test_texts_by_turn(turn, found):
+    """The last reply unless told otherwise; a turn that never came decides nothing."""
+    replies = ({"agent": "Order 12 is on its way"}, {"agent": "Bye."})
+    has = {True: "passed", False: "failed", None: "undecided/no_evidence"}[found]
+    has_not = {True: "failed", False: "passed", None: "undecided/no_evidence"}[found]
+    assert outcome(decide("contains", *replies, text="Order 12", turn=turn)) == has
+    assert outcome(decide("not_contains", *replies, text="Order 12", turn=turn)) == has_not
+    assert outcome(decide("regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has
+    assert outcome(decide("not_regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has_not
+
+
+def test_texts_are_literal_and_case_counts():
+    """`contains` is no pattern."""
+    assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
+    assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
+    assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
+
+
+def test_limits():
+    """The number of replies, and the slowest of them."""
+    slow = ({"latency_seconds": 0.5}, {"latency_seconds": 2.5}, {"latency_seconds": 1})
+    assert outcome(decide("max_agent_turns", *slow, turns=3)) == "passed"
+    assert outcome(decide("max_agent_turns", *slow, turns=2)) == "failed"
+    assert decide("max_latency", *slow, seconds=2) == Verdict.failed(
+        "the slowest reply, in exchange 2, took 2.500 s, at most 2 s wanted", 2
+    )
+    assert outcome(decide("max_latency", *slow, seconds=2.5)) == "passed"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(json_values, json_values)
+def test_equality_is_the_same_both_ways(a, b):
+    """Whichever side is the expectation."""
+    assert strict.same(a, b) == strict.same(b, a)
+    assert strict.same(a, a)

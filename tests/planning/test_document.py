@@ -1,0 +1,120 @@
+import pytest
+
+from ci_evals.domain.errors import SuiteError
+from ci_evals.planning.document import read, show
+
+
+def places(text: str, file: str) -> dict[str, tuple[int, int]]:
+    return {show(path): place for path, place in read(text, file).values.items()}
+
+
+def test_places_of_json_values():
+    """Every value is known by line and column, tabs and nested lists included."""
+    text = '{\n\t"a": [1, {"b": "x"}],\n  "c": -2.5e3\n}'
+    assert places(text, "s.json") == {
+        "": (1, 1),
+        "a": (2, 7),
+        "a[0]": (2, 8),
+        "a[1]": (2, 11),
+        "a[1].b": (2, 17),
+        "c": (3, 8),
+    }
+    assert read(text, "s.json").value == {"a": [1, {"b": "x"}], "c": -2500.0}
+
+
+def test_places_of_yaml_values():
+    """YAML is read the same way."""
+    text = "a:\n  - 1\n  - b: x\nc: yes\n"
+    assert places(text, "s.yml") == {
+        "": (1, 1),
+        "a": (2, 3),
+        "a[0]": (2, 5),
+        "a[1]": (3, 5),
+        "a[1].b": (3, 8),
+        "c": (4, 4),
+    }
+
+
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [
+        ("yes", "yes"),
+        ("on", "on"),
+        ("2026-05-04", "2026-05-04"),
+        ("12:30", "12:30"),
+        ("0o17", "0o17"),
+        ("007", "007"),
+        ("true", True),
+        ("null", None),
+        ("", None),
+        ("12", 12),
+        ("-1.5", -1.5),
+        (".nan", ".nan"),
+        ("'5'", "5"),
+        ("=", "="),
+        ("<<", "<<"),
+    ],
+)
+def test_yaml_has_the_types_of_json(scalar, value):
+    """What would surprise the author of a suite stays the text that was written."""
+    assert read(f"a: {scalar}", "s.yaml").value == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1,}', "s.json:1:"),
+        ("{\n  \"a\": tru\n}", "s.json:2:8: not JSON"),
+        ("", "the file is empty"),
+        ('{"a": NaN}', "s.json:1:7: not JSON: NaN is no number"),
+        ('{"weight": -Infinity}', "-Infinity is no number"),
+        ("[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("[" * 100 + "]" * 100, "nested too deeply"),
+    ],
+)
+def test_broken_json_is_refused_with_its_place(text, said):
+    """One clear message, and no traceback whatever the text."""
+    with pytest.raises(SuiteError, match="s.json") as refused:
+        read(text, "s.json")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1", "s.yaml:1:"),
+        ("a: 1\n\tb: 2", "s.yaml:2:1: not YAML"),
+        ("a: *nobody", "undefined alias"),
+        ("? [1]\n: 2", "a key must be a string"),
+        ("", "the file is empty"),
+        ("a: 1\n---\nb: 2", "expected a single document"),
+        ("&a [*a]", "too deeply"),
+    ],
+)
+def test_broken_yaml_is_refused_with_its_place(text, said):
+    """The same for YAML, self-containing aliases included."""
+    with pytest.raises(SuiteError) as refused:
+        read(text, "s.yaml")
+    assert said in str(refused.value)
+
+
+def test_aliases_cannot_blow_up():
+    """A few hundred bytes of nested aliases are refused before they become gigabytes."""
+    text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
+    )
+    with pytest.raises(SuiteError, match="aliases"):
+        read(text, "s.yaml")
+
+
+def test_a_key_given_twice_is_a_problem_with_both_lines():
+    """JSON's parser would silently keep the last."""
+    for text, file in (('{"a": 1,\n "a": 2}', "s.json"), ("a: 1\na: 2\n", "s.yaml")):
+        (problem,) = read(text, file).problems
+        assert (problem.line, problem.path) == (2, "a")
+        assert "given twice (first in line 1)" in problem.message
+
+
+def test_half_a_surrogate_pair_is_replaced():
+    """It could be written to no file."""
+    assert read(r'{"a": "\ud83d!", "b": "\ud83d\ude00"}', "s.json").value == {"a": "\ufffd!", "b": "😀"}

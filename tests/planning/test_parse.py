@@ -1,0 +1,258 @@
+import json
+
+import pytest
+
+from ci_evals.domain.errors import SuiteError
+from ci_evals.planning.parse import LoadedSuite, Reading, load
+
+
+def a_test(**fields) -> dict:
+    return {
+        "name": "one",
+        "guidelines": "Be brief.",
+        "turns": [{"user": "hi"}],
+        "evaluations": [{"criterion": "The agent greets"}],
+    } | fields
+
+
+def a_suite(*tests: dict, **fields) -> dict:
+    return {"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": list(tests) or [a_test()]} | fields
+
+
+def read(suite: dict, **reading) -> LoadedSuite:
+    return load(json.dumps(suite), "s.json", Reading(**reading))
+
+
+def problems(suite: dict, **reading) -> list[str]:
+    """The problems as `path: message`."""
+    with pytest.raises(SuiteError) as refused:
+        read(suite, **reading)
+    return [f"{problem.path}: {problem.message}" for problem in refused.value.problems]
+
+
+def test_a_suite_of_the_seed_is_read_unchanged():
+    """Every field of the format, and its defaults."""
+    suite = read(
+        a_suite(
+            a_test(
+                userInfo={"plan": "Pro", "days": 3, "nested": {"a": [1]}},
+                systemPrompt="Be nice.",
+                turns=[{"user": "hi", "timeout": 5, "expectation": "greets"}, {"user": "auto"}],
+                evaluations=[
+                    {"criterion": "c", "weight": 2, "category": "tone", "aui_logic": ["R1"]},
+                    {"criterion": "c", "strict": "tool_not_used", "toolName": "T", "beforeTurn": 3},
+                    {"criterion": "c", "strict": "param_equals", "paramName": "p", "paramValue": 29.9},
+                ],
+                tags=["billing"],
+            ),
+            model="m",
+            judgeModel="j",
+        )
+    ).suite
+    (test,) = suite.tests
+    assert (suite.max_turns, suite.adapter, suite.judge_model) == (7, "aui", "j")
+    assert [turn.timeout for turn in test.turns] == [5, 120]
+    assert [type(e).__name__ for e in test.evaluations] == ["Judged", "ToolNotUsed", "ParamEquals"]
+    assert test.evaluations[0].aui_logic == ("R1",)
+    assert len(suite.turns_of(test)) == 7
+    assert suite.turns_of(test)[-1].auto
+
+
+def test_every_problem_is_told_at_once_with_its_place():
+    """File, line, column, path, what is wrong, and the nearest right name."""
+    text = """{
+  "name": "S", "agentId": "a", "apiKey": "key-123456", "maxturns": 3,
+  "tests": [
+    {"name": "one", "guidelines": "g", "turns": [{"user": "hi", "timeout": -1}],
+     "evaluations": [
+       {"criterion": "c", "strict": "tool_use", "toolName": "X"},
+       {"criterion": "c", "strict": "tool_used"},
+       {"criterion": "c", "strict": "tool_used", "toolname": "X", "toolName": "X"}
+     ]}
+  ]
+}"""
+    with pytest.raises(SuiteError) as refused:
+        load(text, "evals/s.json", Reading())
+    assert str(refused.value).splitlines() == [
+        "evals/s.json:2:56: maxturns: unknown key; did you mean 'maxTurns'?",
+        "evals/s.json:4:76: tests[0].turns[0].timeout: -1 is not greater than 0",
+        "evals/s.json:6:37: tests[0].evaluations[0].strict: 'tool_use' is no strict type; "
+        "did you mean 'tool_used'?",
+        "evals/s.json:7:8: tests[0].evaluations[1].toolName: is missing, which tool_used needs",
+        "evals/s.json:8:50: tests[0].evaluations[2].toolname: unknown key; did you mean 'toolName'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "said"),
+    [
+        ({"weight": -1}, "weight: -1 is not greater than or equal to 0"),
+        ({"weight": "2"}, 'weight: wants a number, found "2"'),
+        ({"weight": True}, "weight: wants a number, found true"),
+        ({"criterion": " "}, "criterion: must not be empty"),
+        ({"toolName": "X"}, "toolName: a criterion without 'strict' takes no such key"),
+        ({"strict": 5}, "strict: wants the name of a strict type"),
+        ({"strict": "tool_used", "toolName": 5}, "toolName: wants a string, found 5"),
+        ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 0}, "beforeTurn: 0 is not greater"),
+        ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 1.5}, "beforeTurn: wants a whole number"),
+        ({"strict": "param_equals", "paramName": "p"}, "paramValue: is missing, which param_equals needs"),
+        ({"strict": "regex", "pattern": "("}, "pattern: '(' is not a regular expression"),
+        ({"strict": "contains", "text": "x", "turn": "lst"}, "turn: wants a reply's number (from 1), 'last'"),
+        ({"strict": "contains", "text": "x", "turn": 0}, "turn: wants a reply's number"),
+        ({"strict": "max_latency", "seconds": 0}, "seconds: 0 is not greater than 0"),
+        ({"aui_logic": "R1"}, 'aui_logic: wants a list, found "R1"'),
+        ({"category": 3}, "category: wants a string, found 3"),
+    ],
+)
+def test_a_faulty_evaluation(evaluation, said):
+    """Each fault once, at its own key."""
+    (problem,) = problems(a_suite(a_test(evaluations=[{"criterion": "c"} | evaluation])))
+    assert problem.startswith(f"tests[0].evaluations[0].{said}")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"tags": ["a", 5]}, ["tests[0].tags[1]: wants a string, found 5"]),
+        ({"tags": "a"}, ['tests[0].tags: wants a list, found "a"']),
+        ({"turns": []}, ["tests[0].turns: wants at least one item"]),
+        ({"turns": [{}]}, ["tests[0].turns[0].user: is missing"]),
+        ({"turns": "auto"}, ['tests[0].turns: wants a list, found "auto"']),
+        ({"evaluations": []}, ["tests[0].evaluations: wants at least one item"]),
+        ({"userInfo": []}, ["tests[0].userInfo: wants an object, found []"]),
+        ({"minScore": 101}, ["tests[0].minScore: 101 is not less than or equal to 100"]),
+        ({"loops": 0}, ["tests[0].loops: 0 is not greater than or equal to 1"]),
+        ({"critical": "yes"}, ['tests[0].critical: wants true or false, found "yes"']),
+        (
+            {"evaluations": [{"criterion": "c", "weight": 0}]},
+            ["tests[0].evaluations: all weights are 0: nothing could be scored"],
+        ),
+        ({"tgas": []}, ["tests[0].tgas: unknown key; did you mean 'tags'?"]),
+    ],
+)
+def test_a_faulty_test(change, said):
+    """What a test may not be."""
+    assert problems(a_suite(a_test(**change))) == said
+
+
+def test_two_tests_of_one_name():
+    """Histories are matched by name."""
+    assert problems(a_suite(a_test(), a_test())) == ["tests[1].name: the name 'one' is that of tests[0] already"]
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 5])
+def test_a_file_that_is_no_suite(value):
+    """Not even an object: one message."""
+    with pytest.raises(SuiteError, match="s.json:1:1: wants an object"):
+        load(json.dumps(value), "s.json", Reading())
+
+
+def test_comments_are_passed_over():
+    """`$schema` and `x-…` on every level that is ours; in the user's data they are data."""
+    test = a_test(
+        **{"x-note": 1},
+        turns=[{"user": "hi", "x-why": "greeting"}],
+        evaluations=[{"criterion": "c", "x-ticket": "T-1"}],
+        userInfo={"x-plan": "Pro"},
+    )
+    suite = read(a_suite(test, **{"$schema": "./suite.schema.json", "x-owner": "team"})).suite
+    assert suite.tests[0].user_info == {"x-plan": "Pro"}
+
+
+def test_yaml_is_the_same_suite():
+    """A suite means the same in both formats."""
+    text = """
+name: S
+agentId: a
+apiKey: key-123456
+tests:
+  - name: one
+    guidelines: Be brief.
+    turns: [{user: hi}]
+    evaluations: [{criterion: The agent greets}]
+"""
+    assert load(text, "s.yaml", Reading()).suite == read(a_suite()).suite
+
+
+@pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "--agent-key")])
+def test_an_aui_agent_needs_id_and_key(missing, option):
+    """From the suite or from an option, which the message names."""
+    suite = {key: value for key, value in a_suite().items() if key != missing}
+    (problem,) = problems(suite)
+    assert problem.startswith(f"{missing}: is missing")
+    assert option in problem
+    assert read(suite, agent_id="b", agent_key="other-key").suite.agent_id == "b"
+
+
+def test_options_point_a_demo_suite_at_a_real_agent():
+    """Its own adapter is the embedded agent; naming another agent takes it off that."""
+    suite = a_suite(adapter="demo")
+    assert read(suite).suite.adapter == "demo"
+    real = read(suite, agent_key="real-key", base_url="https://agents.example").suite
+    assert (real.adapter, real.base_url, real.api_key.get_secret_value()) == (
+        "aui",
+        "https://agents.example",
+        "real-key",
+    )
+    assert read(suite, agent_key="real-key", adapter="demo").suite.adapter == "demo"
+
+
+def test_references_are_replaced_and_remembered_as_secrets():
+    """In any string value; `$${` is literal, a default is no secret, `${env:NAME}` is none either."""
+    loaded = read(
+        a_suite(
+            a_test(
+                guidelines="$${NOT} ${TONE:-kind} ${EMPTY:-filled}",
+                userInfo={"mail": "me@${HOST}", "region": "${env:REGION}"},
+            ),
+            apiKey="${AUI_KEY}",
+        ),
+        environ={"AUI_KEY": "secret-key-1", "HOST": "mail.example", "REGION": "eu-central-1", "EMPTY": ""},
+    )
+    (test,) = loaded.suite.tests
+    assert loaded.suite.api_key.get_secret_value() == "secret-key-1"
+    assert test.guidelines == "${NOT} kind filled"
+    assert test.user_info == {"mail": "me@mail.example", "region": "eu-central-1"}
+    assert loaded.secrets == {"secret-key-1", "mail.example"}
+    assert loaded.warnings == ()
+
+
+def test_a_short_secret_is_warned_about():
+    """It will not be redacted, and its owner should know."""
+    loaded = read(a_suite(a_test(userInfo={"pin": "${PIN}"})), environ={"PIN": "1234"})
+    (warning,) = loaded.warnings
+    assert "tests[0].userInfo.pin: the value of PIN has fewer than 8 characters" in warning
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("${NOPE}", "${NOPE}: the environment variable NOPE is not set"),
+        ("${A-B}", "${A-B}: is no variable's name; write $${ for a literal ${"),
+    ],
+)
+def test_a_reference_to_nothing(text, said):
+    """An error that names it."""
+    assert problems(a_suite(a_test(guidelines=text))) == [f"tests[0].guidelines: {said}"]
+
+
+def test_untrusted_suites_name_no_endpoint_and_read_no_environment():
+    """In events where foreign code meets secrets."""
+    suite = a_suite(a_test(guidelines="${HOME}"), baseUrl="https://evil.example")
+    told = problems(suite, environ={"HOME": "/home/me"}, untrusted_event="pull_request_target")
+    assert [line.split(":")[0] for line in told] == ["tests[0].guidelines", "baseUrl"]
+    assert all("pull_request_target" in line for line in told)
+    assert read(a_suite(), untrusted_event="workflow_run").suite.name == "S"
+
+
+def test_problems_never_show_a_secret():
+    """A value from the environment in the wrong place is quoted without it."""
+    (problem,) = problems(a_suite(adapter="${ADAPTER}"), environ={"ADAPTER": "sk-very-secret"})
+    assert "sk-very-secret" not in problem
+    assert "***" in problem
+
+
+def test_fields_that_the_wire_does_not_have_are_warned_about():
+    """`model` and `systemPrompt` are accepted and not sent."""
+    loaded = read(a_suite(a_test(systemPrompt="Be nice."), model="m"))
+    assert [warning.split(": ")[1] for warning in loaded.warnings] == ["model", "systemPrompt"]

@@ -1,0 +1,102 @@
+import json
+
+import pytest
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.planning import estimate
+from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.selection import Selection, plan
+
+
+def loaded(*tests: dict, environ=None, **suite):
+    tests = [
+        {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]} | test
+        for test in tests
+    ]
+    text = json.dumps({"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": tests} | suite)
+    return load(text, "s.json", Reading(environ=environ or {}))
+
+
+TESTS = loaded(
+    {"name": "Refund in time", "tags": ["refund", "smoke"]},
+    {"name": "Refund too late", "tags": ["refund"]},
+    {"name": "Cancel", "tags": ["smoke"]},
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "tags", "chosen"),
+    [
+        (None, None, ["Refund in time", "Refund too late", "Cancel"]),
+        ("refund", None, ["Refund in time", "Refund too late"]),
+        ("late, cancel", None, ["Refund too late", "Cancel"]),
+        (None, "smoke", ["Refund in time", "Cancel"]),
+        (None, "smoke,nothing", ["Refund in time", "Cancel"]),
+        ("refund", "smoke", ["Refund in time"]),
+        ("", " , ", ["Refund in time", "Refund too late", "Cancel"]),
+    ],
+)
+def test_selecting_by_name_and_tag(names, tags, chosen):
+    """Parts of names, whole tags, comma-separated; both given, both must fit."""
+    (suite,) = plan([TESTS], Selection.of(names, tags), 1).suites
+    assert [test.name for test in suite.tests] == chosen
+
+
+def test_selecting_nothing_lists_what_there_is():
+    """The user sees at once what was misspelt."""
+    with pytest.raises(UsageError, match="'Refund in time', .*Tags: refund, smoke"):
+        plan([TESTS], Selection.of("reffund", None), 1)
+
+
+def test_the_order_of_trials():
+    """Suites and tests as given, the loops of a test side by side; a test's own loops come first."""
+    planned = plan([loaded({"name": "a", "loops": 1}, {"name": "b"}), TESTS], Selection(), 2)
+    assert [(t.suite, t.test, t.index) for t in planned.trials][:5] == [
+        (0, 0, 1),
+        (0, 1, 1),
+        (0, 1, 2),
+        (1, 0, 1),
+        (1, 0, 2),
+    ]
+
+
+def test_the_work_of_a_plan():
+    """Turns are filled up to the most specific maxTurns; calls are upper bounds."""
+    suite = loaded(
+        {
+            "name": "a",
+            "maxTurns": 3,
+            "turns": [{"user": "hi"}],
+            "evaluations": [{"criterion": "c"}, {"criterion": "d", "strict": "escalated"}],
+        },
+        {"name": "b", "turns": [{"user": "x"}] * 6},
+        maxTurns=4,
+    )
+    work = estimate.of_plan(plan([suite], Selection(), 2))
+    assert (work.tests, work.trials, work.turns, work.auto_turns) == (2, 4, 18, 4)
+    assert (work.strict, work.judged) == (2, 4)
+    assert (work.agent_calls, work.user_calls, work.judge_calls) == (22, 4, 4)
+    assert work.needs_llm
+
+
+def test_a_plan_without_auto_turns_and_judged_criteria_needs_no_model():
+    """Then no key is asked for."""
+    suite = loaded({"maxTurns": 1, "evaluations": [{"criterion": "d", "strict": "escalated"}]})
+    assert not estimate.of_plan(plan([suite], Selection(), 1)).needs_llm
+
+
+def digest(*tests, **suite) -> str:
+    return plan([loaded(*tests, **suite)], Selection(), 1).suites[0].test_digests[0]
+
+
+def test_digests_follow_the_meaning():
+    """What changes a result changes the digest; names of reports, keys and secrets do not."""
+    same = digest({})
+    assert digest({"tags": ["x"], "critical": True, "minScore": 5}) == same
+    assert digest({}, apiKey="another-key", name="Other") == same
+    assert digest({"turns": [{"user": "hi"}] + [{"user": "auto"}] * 6}) == same
+    assert digest({"guidelines": "other"}) != same
+    assert digest({"evaluations": [{"criterion": "c", "weight": 2}]}) != same
+    assert digest({"maxTurns": 3}) != same
+    secret = [digest({"guidelines": "${A}"}, environ={"A": value}) for value in ("secret-one", "secret-two")]
+    assert secret[0] == secret[1]

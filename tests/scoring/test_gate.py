@@ -1,0 +1,160 @@
+import pytest
+from test_scorecard import A, B, card, planned, trial
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Decision
+from ci_evals.scoring.gate import Ending, Kind, Policy, Threshold, check_names, decide, read_thresholds
+
+
+def gate(plan, *trials, offline=False, ending=None, **policy) -> Decision:
+    scores = card(plan, *trials, offline=offline)
+    return decide(plan, scores, Policy(**policy), ending or Ending(), offline=offline)
+
+
+def checks(decision: Decision) -> dict[str, tuple]:
+    return {c.name: (c.required, c.seen, c.seen_if_undecided_failed, c.holds) for c in decision.checks}
+
+
+def test_the_run_score_must_reach_the_floor():
+    """Exactly reaching it is enough."""
+    assert gate(planned(A), trial("passed*4", "failed")).exit_code == 0
+    below = gate(planned(A), trial("passed*3.9", "failed*1.1"))
+    assert (below.exit_code, below.passed) == (1, False)
+    assert checks(below)["min-score"] == (80, 78, 78, False)
+
+
+def test_decimal_weights_add_up_exactly():
+    """0.1 + 0.2 of 0.3 + 0.7 is thirty points, not a hair less."""
+    assert gate(planned(A), trial("passed*0.1", "passed*0.2", "failed*0.7"), min_score=30).exit_code == 0
+
+
+def test_undecided_counts_as_failed_for_floors():
+    """The score shown and the one that decides stand side by side."""
+    decision = gate(planned(A), trial("passed", "judge_error"), max_errors=9)
+    assert checks(decision)["min-score"] == (80, 100, 50, False)
+    assert decision.exit_code == 1
+
+
+def test_unsound_trials_make_the_run_invalid_whatever_its_score():
+    """More than are allowed: exit 3, with the reason."""
+    decision = gate(planned(A, B), trial("passed"), trial(status="failed"))
+    assert (decision.exit_code, decision.passed) == (3, False)
+    assert checks(decision)["max-errors"] == (0, 1, None, False)
+    assert "1 unsound trials" in decision.reasons[0]
+    assert gate(planned(A, B), trial("passed"), trial(status="failed"), max_errors=1).exit_code == 0
+
+
+def test_nothing_scored_never_passes():
+    """Even with errors allowed and no floor."""
+    decision = gate(planned(A), trial(status="agent_error"), max_errors=5, min_score=0)
+    assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
+
+
+def test_offline_judged_criteria_do_not_fail_floors():
+    """`no_judge` under the offline provider is apart."""
+    assert gate(planned(A), trial("passed", "no_judge"), offline=True).exit_code == 0
+    assert gate(planned(A), trial("passed", "no_evidence"), offline=True).exit_code == 3
+
+
+def test_critical_tests_must_pass_in_every_trial():
+    """One failing trial of three is too many, whatever the score."""
+    plan = planned(A | {"critical": True}, B, loops=3)
+    trials = [trial("passed*9", "failed" if i == 2 else "passed", index=i) for i in (1, 2, 3)]
+    decision = gate(plan, *trials, *(trial("passed", index=i) for i in (1, 2, 3)))
+    assert decision.exit_code == 1
+    required, seen, _, holds = checks(decision)["critical:a"]
+    assert (required, round(seen, 1), holds) == (100, 66.7, False)
+
+
+def test_floors_of_suite_and_test():
+    """`minScore` in the file is a check of its own."""
+    plan = planned(A | {"minScore": 60}, B, minScore=70)
+    decision = gate(plan, trial("passed", "failed"), trial("passed"), min_score=0)
+    assert checks(decision)["suite:S"][1:] == (75, 75, True)
+    assert checks(decision)["test:a"] == (60, 50, 50, False)
+    assert decision.exit_code == 1
+
+
+def test_thresholds_on_every_selector():
+    """Each is one check over the part it names."""
+    plan = planned(A | {"tags": ["x"], "difficulty": "easy"}, B)
+    first = trial("passed", "failed", category="tone", aui_logic=("R1",))
+    thresholds = read_thresholds("suite:S=70,test:b=100\ncategory:tone=50, tag:x=50\nlogic:R1=51\ndifficulty:easy=0")
+    # Categories and logic ids are those of the evaluations in the suite.
+    plan = planned(
+        A
+        | {
+            "tags": ["x"],
+            "difficulty": "easy",
+            "evaluations": [{"criterion": "c", "category": "tone", "aui_logic": ["R1"]}],
+        },
+        B,
+    )
+    decision = gate(plan, first, trial("passed"), min_score=0, thresholds=thresholds)
+    assert {name: check[3] for name, check in checks(decision).items()} == {
+        "min-score": True,
+        "suite:S": True,
+        "test:b": True,
+        "category:tone": True,
+        "tag:x": True,
+        "logic:R1": False,
+        "difficulty:easy": True,
+        "max-errors": True,
+    }
+
+
+def test_a_threshold_on_what_was_not_selected_holds_and_says_so():
+    """A filtered run is not measured by what it left out."""
+    plan = planned(A)
+    threshold = Threshold(Kind.TEST, "left out", 100)
+    decision = gate(plan, trial("passed"), thresholds=(threshold,))
+    assert decision.checks[1].holds
+    assert decision.checks[1].note == "nothing of it was selected for this run"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (None, []),
+        (" \n ", []),
+        ("test:a=1", [("test", "a", 1)]),
+        ("test:a, b and c=80,category:x=5.5", [("test", "a, b and c", 80), ("category", "x", 5.5)]),
+        ("test:is 2=2?=90", [("test", "is 2=2?", 90)]),
+        ("test:a: b=9\nsuite: S = 100 ", [("test", "a: b", 9), ("suite", "S", 100)]),
+    ],
+)
+def test_reading_thresholds(text, read):
+    """One per line or comma; commas and equals signs in names do no harm."""
+    assert [(t.kind, t.name, t.required) for t in read_thresholds(text)] == read
+
+
+@pytest.mark.parametrize("text", ["80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"])
+def test_unreadable_thresholds(text):
+    """Are refused with the form that is wanted."""
+    with pytest.raises(UsageError, match="KIND:NAME=SCORE"):
+        read_thresholds(text)
+
+
+def test_a_threshold_on_an_unknown_name_is_refused():
+    """It would guard nothing."""
+    suites = [planned(A).suites[0].suite]
+    with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
+        check_names([Threshold(Kind.TEST, "aa", 5)], suites)
+    with pytest.raises(UsageError, match="there is no tag 'x'; known are: none"):
+        check_names([Threshold(Kind.TAG, "x", 5)], suites)
+
+
+@pytest.mark.parametrize(
+    ("trials", "ending", "enforced", "code"),
+    [
+        (["failed"], Ending(), True, 1),
+        (["failed"], Ending(), False, 0),
+        (["judge_error"], Ending(), False, 3),
+        (["passed"], Ending(interrupted=True), False, 130),
+        (["judge_error"], Ending(interrupted=True), True, 130),
+        (["passed"], Ending(stopped_because="the key was refused"), True, 3),
+    ],
+)
+def test_exit_codes(trials, ending, enforced, code):
+    """Interrupted before invalid before failed; `--no-gate` forgives only the last."""
+    assert gate(planned(A), trial(*trials), ending=ending, enforced=enforced).exit_code == code

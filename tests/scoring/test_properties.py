@@ -1,0 +1,117 @@
+"""Laws that hold for any run."""
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_gate import gate
+from test_scorecard import card, planned
+
+from ci_evals.domain.results import TrialResult
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause, Finding, Outcome
+
+undecided = st.sampled_from([Cause.NO_EVIDENCE, Cause.JUDGE_ERROR])
+weights = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0, 3.0, 1e-9, 7.25])
+findings = st.builds(
+    lambda outcome, cause, weight, category: Finding(
+        criterion="c",
+        kind="judged",
+        reason="r",
+        outcome=outcome,
+        cause=cause if outcome is Outcome.UNDECIDED else None,
+        weight=weight,
+        category=category,
+        aui_logic=(),
+    ),
+    st.sampled_from(Outcome),
+    undecided,
+    weights,
+    st.sampled_from([None, "tone"]),
+)
+trials = st.builds(
+    lambda status, found: TrialResult(index=1, status=status, duration_seconds=1, findings=tuple(found)),
+    st.sampled_from(EndState),
+    st.lists(findings, min_size=1, max_size=4),
+)
+LOOPS = 2
+runs = st.lists(st.lists(trials, min_size=LOOPS, max_size=LOOPS), min_size=1, max_size=3)
+policies = st.fixed_dictionaries(
+    {"min_score": st.sampled_from([0, 50, 80, 100]), "max_errors": st.integers(0, 6)}
+)
+
+
+def plan_of(run, critical=False):
+    tests = [
+        {
+            "name": str(i),
+            "critical": critical and i == 0,
+            "minScore": 40,
+            "evaluations": [{"criterion": "c", "category": "tone"}],
+        }
+        for i in range(len(run))
+    ]
+    return planned(*tests, loops=LOOPS, minScore=30)
+
+
+def flat(run):
+    return [trial for test in run for trial in test]
+
+
+@given(runs)
+def test_scores_stay_in_range(run):
+    """Between 0 and 100, or not there at all; never NaN."""
+    result = card(plan_of(run), *flat(run))
+    scores = [result.score, *(t.score for t in result.tests), *(t.score for t in flat(run))]
+    scores += [g.score for g in result.suites[0].categories]
+    assert all(score is None or 0 <= score <= 100 for score in scores)
+
+
+@given(runs, st.randoms(use_true_random=False))
+def test_order_does_not_matter(run, rng: random.Random):
+    """Neither of findings in a trial, nor of trials in a test, nor of tests in a suite."""
+
+    def shuffled(items):
+        return rng.sample(items, len(items))
+
+    other = [
+        [t.model_copy(update={"findings": tuple(shuffled(list(t.findings)))}) for t in shuffled(test)]
+        for test in shuffled(run)
+    ]
+    assert card(plan_of(run), *flat(run)).score == card(plan_of(other), *flat(other)).score
+
+
+@settings(max_examples=300)
+@given(runs, policies, st.data())
+def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
+    """The law that keeps a broken judge from letting a broken agent through."""
+    places = [(t, l, f) for t, test in enumerate(run) for l, r in enumerate(test) for f in range(len(r.findings))]
+    t, l, f = data.draw(st.sampled_from(places))
+    trial = run[t][l]
+    changed = list(trial.findings)
+    cause = data.draw(undecided)
+    changed[f] = changed[f].model_copy(update={"outcome": Outcome.UNDECIDED, "cause": cause})
+    other = [list(test) for test in run]
+    other[t][l] = trial.model_copy(update={"findings": tuple(changed)})
+    plan = plan_of(run, critical=True)
+    before, after = gate(plan, *flat(run), **policy), gate(plan, *flat(other), **policy)
+    assert before.passed or not after.passed
+    was = {check.name: check.holds for check in before.checks}
+    assert all(was[check.name] or not check.holds for check in after.checks)
+
+
+@given(runs, policies)
+def test_a_run_without_a_score_never_passes(run, policy):
+    """Whatever is allowed."""
+    plan = plan_of(run)
+    if card(plan, *flat(run)).score is None:
+        assert gate(plan, *flat(run), **policy).exit_code == 3
+
+
+@given(runs, policies, st.booleans())
+def test_exit_codes_agree_with_the_decision(run, policy, enforced):
+    """0 exactly if it passed, or was not enforced and could be trusted."""
+    decision = gate(plan_of(run), *flat(run), enforced=enforced, **policy)
+    assert decision.exit_code in {0, 1, 3}
+    if enforced:
+        assert (decision.exit_code == 0) == decision.passed

@@ -1,0 +1,157 @@
+import builders as build
+import pytest
+
+from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.results import TrialResult
+from ci_evals.domain.suite import Suite
+from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
+from ci_evals.scoring.share import Counting
+
+
+def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
+    """A plan of one suite with these tests; what they evaluate does not matter, the findings are given."""
+    suite = Suite.model_validate(
+        {
+            "name": name,
+            "tests": [
+                {"guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]} | test
+                for test in tests
+            ],
+            **fields,
+        }
+    )
+    count = len(suite.tests)
+    whole = PlannedSuite(
+        suite=suite,
+        file="s.json",
+        digest="d",
+        tests=suite.tests,
+        test_digests=("t",) * count,
+        test_lines=tuple(range(1, count + 1)),
+    )
+    return Plan(suites=(whole,), loops=loops)
+
+
+def card(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:
+    facts = [SuiteFacts(folder="S/x", judge_model=None, user_model=None)] * len(plan.suites)
+    return score(plan, trials, facts, Counting(offline=offline))
+
+
+def trial(*outcomes: str, status: str = "completed", index: int = 1, **fields) -> TrialResult:
+    """A trial with a finding for each outcome: `passed`, `failed`, `no_judge`, … or `failed*3` for weight 3."""
+    findings = []
+    for text in outcomes:
+        kind, _, weight = text.partition("*")
+        decided = {"outcome": kind} if kind in {"passed", "failed"} else {"outcome": "undecided", "cause": kind}
+        findings.append(build.finding(weight=float(weight or 1), **decided, **fields))
+    return build.trial_result(index, status=status, findings=tuple(findings))
+
+
+A = {"name": "a"}
+B = {"name": "b"}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "points"),
+    [
+        (["passed", "failed"], 50),
+        (["passed*3", "failed"], 75),
+        (["passed*0.1", "passed*0.2", "failed*0.7"], 30),
+        (["passed", "no_evidence"], 100),
+        (["failed", "judge_error"], 0),
+        (["no_evidence", "judge_error"], None),
+        (["passed*0", "failed*0", "no_evidence"], None),
+        ([], None),
+    ],
+)
+def test_a_trials_score(outcomes, points):
+    """The weighted share among what was decided; nothing decided, no score."""
+    assert trial(*outcomes).score == points
+
+
+def test_scores_are_means_of_tests_not_of_trials():
+    """A test with more trials does not weigh more; neither does a suite with more tests than its tests."""
+    plan = planned(A | {"loops": 3}, B)
+    result = card(
+        plan,
+        trial("passed", index=1),
+        trial("passed", index=2),
+        trial("passed", index=3),
+        trial("failed"),
+    )
+    assert result.score == 50
+    assert [test.score for test in result.tests] == [100, 0]
+    assert result.suites[0].score == 50
+
+
+@pytest.mark.parametrize("status", ["agent_error", "failed", "interrupted"])
+def test_trials_that_did_not_end_well_are_left_out_and_counted(status):
+    """Of every score; they are unsound."""
+    result = card(planned(A, B), trial("failed", status=status), trial("passed"))
+    assert result.score == 100
+    assert (result.counts.errors, result.counts.scored_trials, result.tests[0].score) == (1, 1, None)
+    assert result.tests[0].outcome == "error"
+
+
+def test_an_expected_error_is_no_fault():
+    """Where the test has an `escalated_due_to_error` evaluation, the trial is sound and can pass."""
+    result = card(planned(A), trial("passed", status="agent_error", strict="escalated_due_to_error"))
+    (test,) = result.tests
+    assert (result.counts.errors, test.passed, test.outcome, test.score) == (0, True, "passed", None)
+
+
+@pytest.mark.parametrize(
+    ("trials", "rate", "passed", "outcome", "flaky"),
+    [
+        ([["passed"], ["passed"]], 1, True, "passed", False),
+        ([["passed"], ["failed"]], 0.5, False, "failed", True),
+        ([["failed"], ["failed"]], 0, False, "failed", False),
+        ([["passed"], ["passed", "judge_error"]], 0.5, False, "undecided", True),
+        ([["no_evidence"], ["no_evidence"]], None, False, "undecided", False),
+    ],
+)
+def test_what_a_test_came_to(trials, rate, passed, outcome, flaky):
+    """It passes if all trials pass everything; undecided is not passing; trials that disagree are flaky."""
+    plan = planned(A, loops=2)
+    (test,) = card(plan, *(trial(*t, index=i) for i, t in enumerate(trials, 1))).tests
+    assert (test.pass_rate, test.passed, test.outcome, test.flaky) == (rate, passed, outcome, flaky)
+
+
+def test_offline_leaves_judged_criteria_apart():
+    """With no judge on purpose they neither pass nor spoil a test; by accident they do."""
+    offline = card(planned(A), trial("passed", "no_judge"), offline=True)
+    assert (offline.tests[0].passed, offline.counts.errors, offline.counts.undecided) == (True, 0, 0)
+    online = card(planned(A), trial("passed", "no_judge"))
+    assert (online.tests[0].passed, online.counts.errors, online.counts.undecided) == (False, 1, 1)
+    nothing = card(planned(A), trial("no_judge"), offline=True)
+    assert (nothing.tests[0].passed, nothing.score, nothing.tests[0].outcome) == (False, None, "undecided")
+
+
+def test_trials_that_were_not_run_are_listed():
+    """None of them counts as anything else."""
+    result = card(planned(A, B, loops=2), trial("passed"), None, None, None)
+    assert [(t.outcome, t.not_run) for t in result.tests] == [("error", 1), ("not_run", 2)]
+    assert (result.counts.not_run, result.counts.trials) == (3, 1)
+
+
+def test_groups():
+    """Categories and logic select findings, tags and difficulties select tests; scores are means over tests."""
+    plan = planned(A | {"tags": ["x", "y"], "difficulty": "easy"}, B | {"tags": ["y"]})
+    first = build.trial_result(
+        findings=(
+            build.finding(category="tone", aui_logic=("R1", "R2")),
+            build.finding("failed", category="tone", weight=3, aui_logic=("R1",)),
+            build.finding(category="safety"),
+        )
+    )
+    (suite,) = card(plan, first, trial("failed", category="safety")).suites
+    shown = {
+        kind: [(g.name, g.score, g.tests, g.passed, g.failed) for g in getattr(suite, kind)]
+        for kind in ("categories", "aui_logic", "tags", "difficulties")
+    }
+    assert shown == {
+        "categories": [("tone", 25, 1, 1, 1), ("safety", 50, 2, 1, 1)],
+        "aui_logic": [("R1", 25, 1, 1, 1), ("R2", 100, 1, 1, 0)],
+        "tags": [("x", 40, 1, 2, 1), ("y", 20, 2, 2, 2)],
+        "difficulties": [("easy", 40, 1, 2, 1)],
+    }
