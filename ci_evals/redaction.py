@@ -8,10 +8,12 @@ who need them, but to no file, log, comment or judge.
 
 import json
 import re
-from collections.abc import Iterable
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_origin
+from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel, SecretStr
 
@@ -51,8 +53,8 @@ class Redactor:
         return model.model_copy(update=changes)
 
     def json(self, value: Any) -> Any:
-        """A copy of a JSON value in which neither a string nor a key holds a secret."""
-        return self._value(value)
+        """A copy of a JSON value in which no string, key or number holds a secret."""
+        return self._item(value)
 
     def _value(self, value: Any) -> Any:
         match value:
@@ -63,14 +65,25 @@ class Redactor:
             case BaseModel():
                 return self.model(value)
             case dict():
-                return {
-                    self.text(key) if type(key) is str else key: self._value(item)
-                    for key, item in value.items()
-                }
+                return {self._key(key): self._under(key, item) for key, item in value.items()}
             case list() | tuple():
-                return type(value)(self._value(item) for item in value)
+                # Lists are JSON of the agent's; the program's own sequences are tuples.
+                redacted = self._item if isinstance(value, list) else self._value
+                return type(value)(redacted(item) for item in value)
             case _:
                 return value
+
+    def _key(self, key: Any) -> Any:
+        return self.text(key) if type(key) is str else key
+
+    def _under(self, key: Any, value: Any) -> Any:
+        return self._value(value) if isinstance(key, Enum) else self._item(value)
+
+    def _item(self, value: Any) -> Any:
+        """What stands in a JSON object or list, where a secret made of digits may have become a number."""
+        if type(value) in {int, float} and self.text(repr(value)) != repr(value):
+            return MASK
+        return self._value(value)
 
     @cached_property
     def _all(self) -> re.Pattern[str] | None:
@@ -78,8 +91,8 @@ class Redactor:
 
 
 def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """Matches each secret as it is and as it stands inside a JSON string, the longest first."""
-    forms = {form for secret in secrets for form in (secret, *_json_forms(secret)) if form}
+    """Matches each secret in all its forms, the longest first."""
+    forms = {form for secret in secrets for form in _forms(secret) if form}
     return (
         re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))
         if forms
@@ -87,5 +100,16 @@ def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
     )
 
 
-def _json_forms(secret: str) -> tuple[str, str]:
-    return json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
+def _forms(secret: str) -> Iterator[str]:
+    """The secret as it is, and as it stands in a JSON string, an address or a Basic header.
+
+    Without white space around it: a file's last line end often comes along, and nobody echoes that.
+    """
+    secret = secret.strip()
+    yield secret
+    for escaped in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+        yield escaped
+        yield escaped.replace("/", "\\/")
+    # Half of a surrogate pair has no bytes, and no place in an address.
+    data = secret.encode(errors="replace")
+    yield from (quote(data), quote(data, safe=""), quote_plus(data), b64encode(data).decode().rstrip("="))

@@ -22,7 +22,7 @@ from ci_evals.domain.results import (
 )
 from ci_evals.domain.suite import AUTO, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
-from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 MARKS = re.compile(r"\[([A-Z_0-9]+)\]")
@@ -181,7 +181,8 @@ def _counts(tests) -> Counts:
             any(f.outcome is Outcome.FAILED for t in test.trials for f in t.findings) for test in tests
         ),
         errors=sum(
-            trial.status in unsound or any(f.outcome is Outcome.UNDECIDED for f in trial.findings)
+            trial.status in unsound
+            or any(f.outcome is Outcome.UNDECIDED and f.cause is not Cause.NO_JUDGE for f in trial.findings)
             for trial in trials
         ),
         undecided=sum(

@@ -35,7 +35,7 @@ def interval(bounds: Interval | None) -> str:
 
 def percent(share: float | None) -> str:
     """A share between 0 and 1."""
-    return NONE if share is None else _rounded(share * 100, Decimal(1), ROUND_FLOOR) + " %"
+    return NONE if share is None else _rounded(share, Decimal("0.01"), ROUND_FLOOR, 100) + " %"
 
 
 def plain(number: float | None) -> str:
@@ -82,6 +82,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def _rounded(number: float, step: Decimal, rounding: str) -> str:
+def _rounded(number: float, step: Decimal, rounding: str, times: int = 1) -> str:
     # From the shortest text that stands for the number: 29.3 in binary is a little less than 29.3.
-    return str(Decimal(repr(float(number))).quantize(step, rounding=rounding))
+    rounded = Decimal(repr(float(number))).quantize(step, rounding=rounding)
+    return str(rounded if times == 1 else int(rounded * times))

@@ -4,7 +4,7 @@ import builders as build
 
 from ci_evals.domain.results import Attempt, GateCheck, Group, Interval, Results, RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, Integration
-from ci_evals.domain.verdict import Cause
+from ci_evals.domain.verdict import Cause, Outcome
 
 GROUPS = {
     "categories": (
@@ -126,7 +126,7 @@ def bad() -> Results:
 def undecided() -> Results:
     """No judge was configured; one trace never came; what strict checks could see is fine."""
     unjudged = KIND.model_copy(
-        update={"outcome": "undecided", "cause": Cause.NO_JUDGE, "reason": "no judge was configured"}
+        update={"outcome": Outcome.UNDECIDED, "cause": Cause.NO_JUDGE, "reason": "no judge was configured"}
     )
     traceless = build.finding(
         "undecided",

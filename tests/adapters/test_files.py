@@ -1,0 +1,143 @@
+"""Files appear whole or not at all, and only where they belong."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ci_evals.adapters import files
+from ci_evals.domain.errors import UsageError
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+not_as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+
+
+def everything(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_files_are_written_with_their_folders_and_nothing_else(tmp_path):
+    """Text as UTF-8 with plain line ends; no temporary file stays."""
+    written = {"_results.json": "{}\n", "Refunds/2026/_summary.md": "# Ü 漢\n"}
+    files.write_all(tmp_path / "results", written)
+    assert everything(tmp_path / "results") == written
+    assert (tmp_path / "results/Refunds/2026/_summary.md").read_bytes() == "# Ü 漢\n".encode()
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path):
+    """The old text is gone, and a reader that had opened it still reads the old one to its end."""
+    path = tmp_path / "summary.md"
+    path.write_text("old and long")
+    with path.open() as reader:
+        files.write(path, "new")
+        assert reader.read() == "old and long"
+    assert everything(tmp_path) == {"summary.md": "new"}
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
+    """A text that fails half-way leaves the old file and no other."""
+    path = tmp_path / "summary.md"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        files.write(path, "x" * 100_000 + "\ud83d")
+    assert everything(tmp_path) == {"summary.md": "old"}
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "", ".", "..", "a\\..\\x", "a\0b"])
+def test_no_name_leads_out_of_the_root(tmp_path, name):
+    """And nothing is written where one of several names does."""
+    root = tmp_path / "results"
+    with pytest.raises(UsageError, match="will not write"):
+        files.write_all(root, {"good.md": "x", name: "x"})
+    assert not root.exists()
+
+
+def test_a_symbolic_link_does_not_lead_out_of_the_root(tmp_path):
+    """A folder committed as a link must not make the action write elsewhere."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    root = tmp_path / "results"
+    root.mkdir()
+    (root / "Refunds").symlink_to(outside)
+    with pytest.raises(UsageError, match="a symbolic link leads out of"):
+        files.write_all(root, {"Refunds/2026/_summary.md": "x"})
+    assert everything(outside) == {}
+
+
+def test_a_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):
+    """What the link pointed to stays as it was."""
+    target = tmp_path / "target"
+    target.write_text("keep me")
+    root = tmp_path / "results"
+    root.mkdir()
+    (root / "summary.md").symlink_to(target)
+    files.write_all(root, {"summary.md": "new"})
+    assert target.read_text() == "keep me"
+    assert not (root / "summary.md").is_symlink()
+
+
+def test_links_that_stay_inside_are_followed(tmp_path):
+    """`latest` may point to another folder of the root."""
+    (tmp_path / "2026").mkdir()
+    (tmp_path / "latest").symlink_to(tmp_path / "2026")
+    files.write_all(tmp_path, {"latest/summary.md": "x"})
+    assert (tmp_path / "2026/summary.md").read_text() == "x"
+
+
+def test_links_in_a_circle_are_an_error_that_names_them(tmp_path):
+    """Not a crash."""
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(UsageError, match=r"cannot write|leads out"):
+        files.write_all(tmp_path, {"a/x": "x"})
+
+
+@pytest.mark.parametrize("path", ["taken/x.md", "folder"])
+def test_a_place_that_is_taken_is_named(tmp_path, path):
+    """A file where a folder should be, a folder where the file should be."""
+    (tmp_path / "taken").write_text("I am a file")
+    (tmp_path / "folder/sub").mkdir(parents=True)
+    with pytest.raises(UsageError, match=rf"cannot write '.*{path}'"):
+        files.write_all(tmp_path, {path: "x"})
+    assert everything(tmp_path) == {"taken": "I am a file"}
+
+
+@not_as_root
+def test_a_folder_that_may_not_be_written_is_named(tmp_path):
+    """Permission denied, and where."""
+    tmp_path.chmod(0o500)
+    with pytest.raises(UsageError, match="Permission denied"):
+        files.write_all(tmp_path, {"x.md": "x"})
+    with pytest.raises(UsageError, match="Permission denied"):
+        files.check_writable(tmp_path)
+
+
+def test_a_folder_can_be_tried_before_the_run(tmp_path):
+    """It is made, and nothing is left in it."""
+    files.check_writable(tmp_path / "a/b")
+    assert list((tmp_path / "a/b").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot write to the folder"):
+        files.check_writable(tmp_path / "file/results")
+
+
+@as_root
+def test_in_a_container_files_belong_to_the_owner_of_the_workspace(tmp_path):
+    """Else the next checkout on the same machine cannot clean them away."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    os.chown(workspace, 1234, 1235)
+    files.write_all(workspace / "results", {"Refunds/_summary.md": "x"})
+    for path in (workspace / "results").rglob("*"):
+        assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1235)
+    assert (workspace / "results").stat().st_uid == 1234
+
+
+def test_files_can_be_read_by_others(tmp_path):
+    """A temporary file's private mode would keep the upload step from reading reports."""
+    umask = os.umask(0o022)
+    try:
+        files.write(tmp_path / "x", "x")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o644

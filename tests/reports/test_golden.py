@@ -1,0 +1,49 @@
+"""Whole reports of four runs, as they should read.
+
+`REGENERATE=1 pytest tests/reports/test_golden.py` writes them anew; the diff is then for a person to read.
+"""
+
+import os
+from pathlib import Path
+
+import cases
+import pytest
+
+from ci_evals.reports import console, layout
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def reports(name: str) -> dict[str, str]:
+    """All Markdown and XML of a case, and its console texts, by the name of the golden file."""
+    results = cases.CASES[name]()
+    files = {path: text for path, text in layout.files(results).items() if not path.endswith(".json")}
+    if name == "invalid":
+        # Six of its tests are alike.
+        files = {path: text for path, text in files.items() if "Lost-order-" not in path or "-1.md" in path}
+    files["console.txt"] = console.render(results)
+    files["console-verbose.txt"] = console.render(results, verbose=True)
+    return {path.replace("/2026-11-21T09-30-00Z/", "."): text for path, text in files.items()}
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_reports_read_as_they_should(name):
+    """Every report of the run is, letter for letter, the file under golden/."""
+    drawn = reports(name)
+    folder = GOLDEN / name
+    if os.environ.get("REGENERATE"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
+        for path, text in drawn.items():
+            (folder / path).write_text(text, encoding="utf-8")
+    assert drawn == {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_the_same_results_make_the_same_bytes(name):
+    """A report depends on the results alone, whether they were just made or read from a file."""
+    results = cases.CASES[name]()
+    again = layout.load(layout.dump(results), "_results.json")
+    assert layout.files(results) == layout.files(again)
+    assert console.render(results, color=True) == console.render(again, color=True)

@@ -1,0 +1,163 @@
+"""JUnit XML as its readers see it."""
+
+from xml.etree import ElementTree as ET
+
+import builders as build
+import hostile
+import junitparser
+import pytest
+from hypothesis import given, settings
+
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause
+from ci_evals.reports import junit, sanitize
+
+NO_JUDGE = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge was configured")
+
+
+def case_of(*tests) -> junitparser.TestCase:
+    """The first test case that junitparser finds."""
+    document = junit.render(build.results(build.suite_result("Refunds", *tests)))
+    return next(iter(next(iter(junitparser.JUnitXml.fromstring(document.encode())))))
+
+
+def result_of(*findings, **fields):
+    """What the reader takes the one test with these findings for."""
+    trial = build.trial_result(findings=findings, **fields)
+    found = case_of(build.test_result(trials=(trial,))).result
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+def test_a_passed_test_has_no_result_and_tells_its_verdicts():
+    """Name, suite, place, time, and the verdicts in the output."""
+    case = case_of(build.test_result("Pays back", line=7))
+    assert (case.name, case.classname, case.time) == ("Pays back", "Refunds", 3.5)
+    assert (case._elem.get("file"), case._elem.get("line")) == ("evals/refunds.json", "7")
+    assert case.result == []
+    assert "PASSED  The refund workflow starts (strict tool_used): because" in case.system_out
+
+
+def test_a_failure_has_one_line_and_the_whole_story():
+    """Some readers show the attribute, some the text: both are there."""
+    failed = result_of(
+        build.finding("failed", reason="first line\nsecond line", evidence=(1,)), build.finding()
+    )
+    assert isinstance(failed, junitparser.Failure)
+    assert failed.message == "The refund workflow starts: first line second line"
+    assert failed.type == "strict tool_used"
+    assert "FAILED  The refund workflow starts (strict tool_used): first line\nsecond line" in failed.text
+    assert "user: I want my money back." in failed.text
+    assert "agent: I have started the refund." in failed.text
+
+
+def test_a_judge_without_a_reason_still_fails_the_test():
+    """A failure with an empty message would be dropped by writer and readers."""
+    failed = result_of(build.finding("failed", criterion="Kind", reason=""))
+    assert isinstance(failed, junitparser.Failure)
+    assert failed.message == "Kind:"
+    assert "no reason was given" in failed.text
+
+
+@pytest.mark.parametrize(
+    ("findings", "fields", "kind", "message"),
+    [
+        ((), {"status": EndState.FAILED, "error": "timed out"}, junitparser.Error, "failed: timed out"),
+        ((), {"status": EndState.INTERRUPTED}, junitparser.Error, "interrupted"),
+        (
+            (),
+            {
+                "status": EndState.AGENT_ERROR,
+                "exchanges": (build.exchange(error_response=True, error_detail="overloaded"),),
+            },
+            junitparser.Error,
+            "agent error: overloaded",
+        ),
+        (
+            (build.finding("undecided", cause=Cause.NO_EVIDENCE, reason="no trace"),),
+            {},
+            junitparser.Error,
+            "undecided: The refund workflow starts: no trace",
+        ),
+        ((NO_JUDGE,), {}, junitparser.Skipped, "no judge (1 undecided)"),
+        ((NO_JUDGE, build.finding()), {}, junitparser.Skipped, "no judge (1 passed, 1 undecided)"),
+        (
+            (NO_JUDGE, build.finding("undecided", cause=Cause.NO_EVIDENCE, reason="no trace")),
+            {},
+            junitparser.Error,
+            "undecided: The refund workflow starts: no judge was configured",
+        ),
+        (
+            (NO_JUDGE, build.finding("failed", reason="no")),
+            {},
+            junitparser.Failure,
+            "The refund workflow starts: no",
+        ),
+    ],
+)
+def test_trouble_is_told_apart(findings, fields, kind, message):
+    """An agent that got worse is a failure, an instrument that broke an error, a missing judge a skip."""
+    result = result_of(*findings, **fields)
+    assert type(result) is kind
+    assert result.message == message
+
+
+def test_what_was_not_run_is_skipped():
+    """A test that was never begun neither passed nor failed."""
+    case = case_of(build.test_result(trials=(), not_run=3))
+    assert [type(result) for result in case.result] == [junitparser.Skipped]
+    assert case.time == 0
+
+
+def test_totals_add_up():
+    """Readers take the totals from the attributes."""
+    failed = build.test_result("b", trials=(build.trial_result(findings=(build.finding("failed"),)),))
+    lost = build.test_result(
+        "c", trials=(build.trial_result(status=EndState.FAILED, error="x", findings=()),)
+    )
+    rest = build.test_result("d", trials=(), not_run=1)
+    root = ET.fromstring(
+        junit.render(
+            build.results(
+                build.suite_result("A", build.test_result("a"), failed), build.suite_result("B", lost, rest)
+            )
+        )
+    )
+    totals = ("tests", "failures", "errors", "skipped", "time")
+    assert [root.get(name) for name in totals] == ["4", "1", "1", "1", "10.500"]
+    assert [suite.get("tests") for suite in root] == ["2", "2"]
+    assert root[0].get("timestamp") == "2026-11-21T09:30:00"
+
+
+def test_two_suites_of_one_name_stay_two():
+    """Readers drop test cases of the same class and name."""
+    suites = [build.suite_result("Refunds", file=file) for file in ("a.json", "b.json", "b.json")]
+    root = ET.fromstring(junit.render(build.results(*suites)))
+    assert [suite.get("name") for suite in root] == [
+        "Refunds (a.json)",
+        "Refunds (b.json)",
+        "Refunds (b.json) (2)",
+    ]
+
+
+def test_long_texts_are_cut():
+    """A reason has 4 KB, a test's conversations 16 KB, and both say that there is more."""
+    long = build.exchange(agent="word " * 10_000)
+    trial = build.trial_result(exchanges=(long,), findings=(build.finding("failed", reason="x" * 10_000),))
+    case = case_of(build.test_result(trials=(trial,)))
+    assert len(case.result[0].text) < 9_500
+    assert len(case.system_out) < 17_500
+    assert case.result[0].text.count(sanitize.CUT_NOTE) == 2
+    assert case.system_out.endswith(sanitize.CUT_NOTE)
+
+
+@settings(deadline=None, max_examples=60)
+@given(hostile.texts, hostile.texts)
+def test_any_text_comes_back_from_the_file(name, reason):
+    """Whatever names and reasons hold, the file parses and gives them back cleaned."""
+    trial = build.trial_result(findings=(build.finding("failed", reason=reason),))
+    results = build.results(build.suite_result(name, build.test_result(name, trials=(trial,))))
+    case = ET.fromstring(junit.render(results).encode())[0].find("testcase")
+    assert case.get("name") == sanitize.xml(sanitize.one_line(name))
+    assert case.get("classname", "") == sanitize.xml(sanitize.one_line(name))
+    assert sanitize.xml(reason) in case.find("failure").text

@@ -1,0 +1,65 @@
+"""Every number format, by a table."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.domain.results import Interval
+from ci_evals.reports import numbers
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (numbers.score(79.96), "79.9"),
+        (numbers.score(29.3), "29.3"),
+        (numbers.score(80), "80.0"),
+        (numbers.score(66.66666666666667), "66.6"),
+        (numbers.score(99.99999999999999), "99.9"),
+        (numbers.score(0.0), "0.0"),
+        (numbers.score(None), "n/a"),
+        (numbers.interval(Interval(low=70.19, high=88.0)), "70.1 to 88.0"),
+        (numbers.interval(None), "n/a"),
+        (numbers.percent(2 / 3), "66 %"),
+        (numbers.percent(0.29), "29 %"),
+        (numbers.percent(0.999), "99 %"),
+        (numbers.percent(1), "100 %"),
+        (numbers.percent(None), "n/a"),
+        (numbers.plain(80), "80"),
+        (numbers.plain(80.0), "80"),
+        (numbers.plain(0.1), "0.1"),
+        (numbers.plain(1e21), "1000000000000000000000"),
+        (numbers.plain(None), "n/a"),
+        (numbers.least(5.04), "5.1"),
+        (numbers.least(5), "5"),
+        (numbers.least(None), "n/a"),
+        (numbers.duration(0), "0.0 s"),
+        (numbers.duration(3.25), "3.2 s"),
+        (numbers.duration(9.96), "10 s"),
+        (numbers.duration(59.6), "1 m 0 s"),
+        (numbers.duration(123), "2 m 3 s"),
+        (numbers.duration(7325), "2 h 2 m"),
+        (numbers.duration(None), "n/a"),
+        (numbers.latency(1.234), "1.23 s"),
+        (numbers.latency(None), "n/a"),
+        (numbers.money(0), "$0.00"),
+        (numbers.money(0.0312), "$0.0312"),
+        (numbers.money(12.345), "$12.34"),
+        (numbers.money(None), "n/a"),
+        (numbers.count(1, "test"), "1 test"),
+        (numbers.count(0, "test"), "0 tests"),
+        (numbers.count(1200, "test"), "1,200 tests"),
+        (numbers.count(2, "criterion", "criteria"), "2 criteria"),
+    ],
+)
+def test_numbers_are_written_by_these_rules(written, expected):
+    """What is written on the left reads as on the right."""
+    assert written == expected
+
+
+@given(st.floats(0, 100), st.integers(0, 1000))
+def test_a_score_never_looks_better_than_it_is(points, tenths):
+    """A score below a threshold of one decimal is shown below it."""
+    threshold = tenths / 10
+    if points < threshold:
+        assert float(numbers.score(points)) < threshold

@@ -1,0 +1,195 @@
+"""Nothing that an agent, a user, a judge or a suite says becomes markup, a command or a reference."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import hostile
+import pytest
+from hypothesis import example, given, settings
+
+from ci_evals.reports import sanitize
+
+ZERO_WIDTH = "\u200b"
+everywhere = pytest.mark.parametrize("text", hostile.CORPUS)
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("plain – ünïcödé 漢字 🎉\tand tab\nand line", "plain – ünïcödé 漢字 🎉\tand tab\nand line"),
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]8;;https://evil.example\x07text\x1b]8;;\x07", "text"),
+        ("\x1b]never ended", "never ended"),
+        ("\x9b31mred", "red"),
+        ("a\r\nb\rc\x85d\u2028e", "a\nb\nc\nd\ne"),
+        ("\ud83d alone", "\ufffd alone"),
+        ("\ud83d\ude00", "😀"),
+        ("abc\u202edef\u200bghi\U000e0041", "abcdefghi"),
+        ("❤\ufe0f stays, ❤\ufe0f\ufe0f\ufe0e goes", "❤\ufe0f stays, ❤ goes"),
+        ("\x00\x07\x7f\x80", ""),
+    ],
+)
+def test_clean_takes_out_what_no_place_can_show(text, cleaned):
+    """Escapes, controls, invisible characters and halves of pairs go; what a reader can see stays."""
+    assert sanitize.clean(text) == cleaned
+
+
+@given(hostile.texts)
+def test_clean_text_is_clean_already(text):
+    """Cleaning twice changes nothing, and the result can be written as UTF-8."""
+    once = sanitize.clean(text)
+    assert sanitize.clean(once) == once
+    assert once.encode().decode() == once
+    assert len(once.splitlines()) <= once.count("\n") + 1
+
+
+@settings(deadline=None)
+@given(hostile.texts)
+@example("".join(hostile.CORPUS))
+def test_inline_markdown_shows_the_text_and_nothing_else(text):
+    """What GitHub's renderer makes of it is one paragraph with the very text, and no reference is live."""
+    page = hostile.Page(f"start {sanitize.inline(text)} end")
+    assert page.tags == ["p"]
+    assert page.text.replace(ZERO_WIDTH, "").split() == f"start {sanitize.one_line(text)} end".split()
+    assert not page.live
+
+
+@settings(deadline=None)
+@given(hostile.texts)
+def test_inline_markdown_is_inert_at_the_start_of_a_line(text):
+    """First on its line it starts no heading, list, quote, rule or table either."""
+    page = hostile.Page(f"above\n{sanitize.inline(text)}\n")
+    assert page.tags == ["p"]
+    page = hostile.Page(sanitize.inline(text))
+    assert page.tags in (["p"], [])
+
+
+@settings(deadline=None)
+@given(hostile.texts)
+@example("a\\|b|c\n| d")
+def test_a_cell_stays_one_cell(text):
+    """A row of two cells has two cells, whatever they hold."""
+    cell = sanitize.cell(text)
+    page = hostile.Page(f"| a | b |\n| --- | --- |\n| {cell} | {sanitize.code(text)} |\n")
+    assert [tag for tag in page.tags if tag != "code"] == [
+        "table",
+        "thead",
+        *["tr", "th", "th"],
+        "tbody",
+        *["tr", "td", "td"],
+    ]
+    assert page.text.split()[:2] == ["a", "b"]
+    assert not page.live
+
+
+@settings(deadline=None)
+@given(hostile.texts)
+@example("\n".join(hostile.CORPUS))
+def test_a_quote_holds_every_line_and_ends_where_it_should(text):
+    """The quoted lines are the text's, in one block quote, and what follows is outside of it."""
+    page = hostile.Page(f"before\n\n{sanitize.quote(text)}\n\nafter")
+    assert set(page.tags) <= {"p", "blockquote", "br"}
+    assert page.tags.count("blockquote") == 1
+    shown = page.text.replace(ZERO_WIDTH, "").replace("\xa0", " ").split()
+    assert shown == ["before", *sanitize.clean(text).replace("\xa0", " ").split(), "after"]
+    assert not page.live
+
+
+@settings(deadline=None)
+@given(hostile.texts)
+@example("```\n````\n")
+def test_no_text_gets_out_of_a_code_block(text):
+    """The fence is longer than any in the text; what stands in it is the text, letter for letter."""
+    page = hostile.Page(f"{sanitize.code_block(text)}\n\nafter")
+    assert page.tags == ["pre", "code", "p"]
+    assert page.prose.strip() == "after"
+    assert page.text.startswith(sanitize.clean(text))
+
+
+@everywhere
+def test_html_and_xml_give_back_the_text(text):
+    """Parsed, they are the text again; nothing in it opens a tag."""
+
+    class Seen(HTMLParser):
+        tags, data = (), ""
+
+        def handle_starttag(self, tag, attrs):
+            self.tags += (tag, *attrs)
+
+        def handle_data(self, data):
+            self.data += data
+
+    seen = Seen()
+    seen.feed(f'<p title="{sanitize.html(text)}">{sanitize.html(text)}</p>')
+    seen.close()
+    assert seen.data == sanitize.clean(text)
+    assert seen.tags == ("p", ("title", sanitize.clean(text)))
+    element = ET.Element("a")
+    element.text = sanitize.xml(text)
+    assert (ET.fromstring(ET.tostring(element)).text or "") == sanitize.xml(text)
+
+
+@given(hostile.texts)
+def test_xml_text_is_legal_everywhere(text):
+    """Any text makes a document that a parser accepts."""
+    element = ET.Element("a")
+    element.text = sanitize.xml(text)
+    assert (ET.fromstring(ET.tostring(element)).text or "") == element.text
+
+
+@given(hostile.texts)
+@example("#\ufe0f#[error]x")
+@example(":\u0301:error::x")
+def test_no_workflow_command_survives_in_a_log(text):
+    """Neither syntax is there any more, not even with characters between that a search may pass over."""
+    for shown in (sanitize.log(text), sanitize.log(text, "│ "), sanitize.log_line(text)):
+        assert not hostile.commands(shown)
+        seen = re.sub(r"[^\x20-\x7e\n]", "", shown)
+        assert "##" not in seen
+        assert "::" not in seen
+
+
+def test_every_line_of_a_log_gets_its_prefix():
+    """All that any reader takes for a line end is one."""
+    assert sanitize.log("a\rb\x0bc\u2028::d::", "│ ") == "│ a\n│ b\n│ c\n│ :\\:d:\\:"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Refund: late/early?", "Refund-late-early"),
+        ("../../etc/passwd", "etc-passwd"),
+        (".hidden", "hidden"),
+        ("trailing. ", "trailing"),
+        ("CON", "_CON"),
+        ("lpt1", "_lpt1"),
+        ("v1.2", "v1-2"),
+        ("Überweisung 漢字", "Überweisung-漢字"),
+        ("🎉", "unnamed"),
+        ("", "unnamed"),
+        ("a" * 300, "a" * 90),
+        ("漢" * 300, "漢" * 30),
+    ],
+)
+def test_file_names_can_be_read(text, name):
+    """A name keeps its words."""
+    assert sanitize.file_name(text) == name
+
+
+@given(hostile.texts)
+def test_file_names_are_safe_on_every_system(text):
+    """No separator, no hidden file, no device, no control character, and short enough."""
+    name = sanitize.file_name(text)
+    assert name
+    assert not re.search(r'[":<>|*?\\/.\x00-\x1f\x7f-\x9f\s]', name)
+    assert len(name.encode()) <= 91
+    assert not re.fullmatch(r"(?i)con|prn|aux|nul|com\d|lpt\d", name)
+
+
+def test_long_text_is_cut_between_characters_and_says_so():
+    """A cut never leaves half a character, and tells where the rest is."""
+    assert sanitize.cut("short", 5) == "short"
+    assert sanitize.cut("漢字漢字", 7) == f"漢字\n{sanitize.CUT_NOTE}"
+    assert sanitize.one_line("one two three", 8) == "one two…"
+    assert sanitize.html_in_markdown("<b>@octocat</b>") == f"&lt;b&gt;@{ZERO_WIDTH}octocat&lt;/b&gt;"
