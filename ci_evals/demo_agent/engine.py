@@ -311,8 +311,12 @@ class _Thought:
         at_work = self.workflow if refusal is None else None
         workflows = (at_work.code,) if at_work else ()
         # Texts are filled here and nowhere before: filled twice, a user's "{name}" would be filled too.
+        said = " ".join(part for part in (*self.notes, self._fill(text)) if part)
+        if at_work and kind in {ResponseType.ANSWER, ResponseType.BLOCKED}:
+            state = replace(state, last=said)
+            said = f"{self.playbook.texts.repeated} {said}" if said == self.state.last else said
         reply = Reply(
-            text=" ".join(part for part in (*self.notes, self._fill(text)) if part),
+            text=said,
             type=kind,
             intents=(at_work.title,) if at_work else (),
             params=self._extracted(at_work, asking_for) if at_work else {},
@@ -341,7 +345,9 @@ class _Thought:
         kept = {
             code: value for code, value in self.state.params.items() if self.playbook.parameters[code].keep
         }
-        return State(params=kept, angry=self.state.angry, forwarded=self.state.forwarded)
+        return State(
+            params=kept, angry=self.state.angry, forwarded=self.state.forwarded, last=self.state.last
+        )
 
     def _extract(self, workflow: Workflow) -> dict[str, JsonValue]:
         """What the message says about the workflow's parameters, or else the agent variables do."""

@@ -236,6 +236,7 @@ class Texts(_Entry):
     person: str = Field(description="On handing over because the user asked for it.")
     forwarded: str = Field(description="To whatever is said after handing over.")
     sympathy: str = Field(description="Goes before the reply to an angry message.")
+    repeated: str = Field(description="Goes before an answer that is the same as the last.")
     angry: str = Field(description="On handing over an angry user.")
     error: str = Field(description="When an integration has failed.")
 

@@ -126,6 +126,8 @@ class State:
     """Messages in a row that led nowhere."""
     angry: int = 0
     forwarded: bool = False
+    last: str = ""
+    """The workflow's answer that was given last."""
 
 
 @dataclass(frozen=True)
