@@ -22,7 +22,9 @@ class ListUser:
         return line
 
 
-async def play(turns: list[str], script=("ok",), user=None, heard=None) -> tuple[Transcript, fakes.ScriptedAgent]:
+async def play(
+    turns: list[str], script=("ok",), user=None, heard=None
+) -> tuple[Transcript, fakes.ScriptedAgent]:
     test = Test(
         name="t",
         guidelines="g",
@@ -133,7 +135,11 @@ def test_turns_are_filled_up_to_max_turns():
 
     def turns(count: int, **fields) -> int:
         test = Test(
-            name="t", guidelines="g", turns=[Turn(user="x")] * count, evaluations=[{"criterion": "c"}], **fields
+            name="t",
+            guidelines="g",
+            turns=[Turn(user="x")] * count,
+            evaluations=[{"criterion": "c"}],
+            **fields,
         )
         return len(Suite(name="s", tests=[test], max_turns=4).turns_of(test))
 

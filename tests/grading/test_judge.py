@@ -47,11 +47,18 @@ async def test_pass_and_fail_with_reason_and_evidence():
 
 
 async def test_what_the_judge_is_shown():
-    """The whole conversation, the background, the expectations, how it ended; no weight, no other criterion."""
+    """The conversation, background, expectations and how it ended; no weight, no other criterion."""
     transcript = SAID.model_copy(update={"status": EndState.STOPPED, "closing_remark": "Thanks"})
     _, llm = await decide(answer(), transcript=transcript)
     (prompt,) = llm.prompts
-    for part in ("Which order?", "You want a refund.", "asks for the order", "FIRST criterion", "Thanks", "Pro"):
+    for part in (
+        "Which order?",
+        "You want a refund.",
+        "asks for the order",
+        "FIRST criterion",
+        "Thanks",
+        "Pro",
+    ):
         assert part in prompt.text
     assert "SECOND" not in prompt.text
     assert "7" not in prompt.text

@@ -43,7 +43,9 @@ ARGUMENTS = {
 ON_TRACE = [
     kind
     for kind in KINDS
-    if kind not in {"judged", "max_agent_turns", "max_latency"} and "contains" not in kind and "regex" not in kind
+    if kind not in {"judged", "max_agent_turns", "max_latency"}
+    and "contains" not in kind
+    and "regex" not in kind
 ]
 
 
@@ -93,11 +95,15 @@ def test_tools():
     assert "read from the trace" in derived.reason
 
 
-@pytest.mark.parametrize(("before", "wanted"), [(1, "passed"), (2, "passed"), (3, "failed"), (None, "failed")])
+@pytest.mark.parametrize(
+    ("before", "wanted"), [(1, "passed"), (2, "passed"), (3, "failed"), (None, "failed")]
+)
 def test_a_tool_not_used_before_a_turn(before, wanted):
     """Used at that turn or later it does no harm."""
     refund = {"workflows": ("REFUND",)}
-    assert outcome(decide("tool_not_used", {}, refund, refund, toolName="REFUND", beforeTurn=before)) == wanted
+    assert (
+        outcome(decide("tool_not_used", {}, refund, refund, toolName="REFUND", beforeTurn=before)) == wanted
+    )
 
 
 @pytest.mark.parametrize("empty", [None, "", "  ", "undefined", " Undefined ", [], {}])
@@ -105,7 +111,9 @@ def test_empty_values_are_no_values(empty):
     """They neither exist nor hide an earlier value."""
     assert outcome(decide("param_exists", {"params": {"p": empty}}, paramName="p")) == "failed"
     assert outcome(decide("param_not_exists", {"params": {"p": empty}}, paramName="p")) == "passed"
-    later = decide("param_equals", {"params": {"p": "x"}}, {"params": {"p": empty}}, paramName="p", paramValue="x")
+    later = decide(
+        "param_equals", {"params": {"p": "x"}}, {"params": {"p": empty}}, paramName="p", paramValue="x"
+    )
     assert (outcome(later), later.evidence) == ("passed", (1,))
 
 

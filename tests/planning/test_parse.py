@@ -76,8 +76,10 @@ def test_every_problem_is_told_at_once_with_its_place():
     assert str(refused.value).splitlines() == [
         "evals/s.json:2:56: maxturns: unknown key; did you mean 'maxTurns'?",
         "evals/s.json:4:76: tests[0].turns[0].timeout: -1 is not greater than 0",
-        "evals/s.json:6:37: tests[0].evaluations[0].strict: 'tool_use' is no strict type; "
-        "did you mean 'tool_used'?",
+        (
+            "evals/s.json:6:37: tests[0].evaluations[0].strict: 'tool_use' is no strict type; "
+            "did you mean 'tool_used'?"
+        ),
         "evals/s.json:7:8: tests[0].evaluations[1].toolName: is missing, which tool_used needs",
         "evals/s.json:8:50: tests[0].evaluations[2].toolname: unknown key; did you mean 'toolName'?",
     ]
@@ -137,13 +139,15 @@ def test_a_faulty_test(change, said):
 
 def test_two_tests_of_one_name():
     """Histories are matched by name."""
-    assert problems(a_suite(a_test(), a_test())) == ["tests[1].name: the name 'one' is that of tests[0] already"]
+    assert problems(a_suite(a_test(), a_test())) == [
+        "tests[1].name: the name 'one' is that of tests[0] already"
+    ]
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 5])
 def test_a_file_that_is_no_suite(value):
     """Not even an object: one message."""
-    with pytest.raises(SuiteError, match="s.json:1:1: wants an object"):
+    with pytest.raises(SuiteError, match=r"s\.json:1:1: wants an object"):
         load(json.dumps(value), "s.json", Reading())
 
 

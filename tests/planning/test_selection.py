@@ -10,7 +10,8 @@ from ci_evals.planning.selection import Selection, plan
 
 def loaded(*tests: dict, environ=None, **suite):
     tests = [
-        {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]} | test
+        {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
+        | test
         for test in tests
     ]
     text = json.dumps({"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": tests} | suite)
@@ -44,7 +45,7 @@ def test_selecting_by_name_and_tag(names, tags, chosen):
 
 def test_selecting_nothing_lists_what_there_is():
     """The user sees at once what was misspelt."""
-    with pytest.raises(UsageError, match="'Refund in time', .*Tags: refund, smoke"):
+    with pytest.raises(UsageError, match=r"'Refund in time', .*Tags: refund, smoke"):
         plan([TESTS], Selection.of("reffund", None), 1)
 
 

@@ -1,14 +1,9 @@
 import pytest
-from test_scorecard import A, B, card, planned, trial
+from plans import A, B, gate, planned, trial
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Decision
-from ci_evals.scoring.gate import Ending, Kind, Policy, Threshold, check_names, decide, read_thresholds
-
-
-def gate(plan, *trials, offline=False, ending=None, **policy) -> Decision:
-    scores = card(plan, *trials, offline=offline)
-    return decide(plan, scores, Policy(**policy), ending or Ending(), offline=offline)
+from ci_evals.scoring.gate import Ending, Kind, Threshold, check_names, read_thresholds
 
 
 def checks(decision: Decision) -> dict[str, tuple]:
@@ -79,7 +74,9 @@ def test_thresholds_on_every_selector():
     """Each is one check over the part it names."""
     plan = planned(A | {"tags": ["x"], "difficulty": "easy"}, B)
     first = trial("passed", "failed", category="tone", aui_logic=("R1",))
-    thresholds = read_thresholds("suite:S=70,test:b=100\ncategory:tone=50, tag:x=50\nlogic:R1=51\ndifficulty:easy=0")
+    thresholds = read_thresholds(
+        "suite:S=70,test:b=100\ncategory:tone=50, tag:x=50\nlogic:R1=51\ndifficulty:easy=0"
+    )
     # Categories and logic ids are those of the evaluations in the suite.
     plan = planned(
         A
@@ -128,7 +125,9 @@ def test_reading_thresholds(text, read):
     assert [(t.kind, t.name, t.required) for t in read_thresholds(text)] == read
 
 
-@pytest.mark.parametrize("text", ["80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"])
+@pytest.mark.parametrize(
+    "text", ["80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"]
+)
 def test_unreadable_thresholds(text):
     """Are refused with the form that is wanted."""
     with pytest.raises(UsageError, match="KIND:NAME=SCORE"):

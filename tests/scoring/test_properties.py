@@ -4,8 +4,7 @@ import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_gate import gate
-from test_scorecard import card, planned
+from plans import card, gate, planned
 
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.transcript import EndState
@@ -85,7 +84,9 @@ def test_order_does_not_matter(run, rng: random.Random):
 @given(runs, policies, st.data())
 def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
     """The law that keeps a broken judge from letting a broken agent through."""
-    places = [(t, l, f) for t, test in enumerate(run) for l, r in enumerate(test) for f in range(len(r.findings))]
+    places = [
+        (t, l, f) for t, test in enumerate(run) for l, r in enumerate(test) for f in range(len(r.findings))
+    ]
     t, l, f = data.draw(st.sampled_from(places))
     trial = run[t][l]
     changed = list(trial.findings)

@@ -1,54 +1,6 @@
 import builders as build
 import pytest
-
-from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results import TrialResult
-from ci_evals.domain.suite import Suite
-from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
-from ci_evals.scoring.share import Counting
-
-
-def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
-    """A plan of one suite with these tests; what they evaluate does not matter, the findings are given."""
-    suite = Suite.model_validate(
-        {
-            "name": name,
-            "tests": [
-                {"guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]} | test
-                for test in tests
-            ],
-            **fields,
-        }
-    )
-    count = len(suite.tests)
-    whole = PlannedSuite(
-        suite=suite,
-        file="s.json",
-        digest="d",
-        tests=suite.tests,
-        test_digests=("t",) * count,
-        test_lines=tuple(range(1, count + 1)),
-    )
-    return Plan(suites=(whole,), loops=loops)
-
-
-def card(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:
-    facts = [SuiteFacts(folder="S/x", judge_model=None, user_model=None)] * len(plan.suites)
-    return score(plan, trials, facts, Counting(offline=offline))
-
-
-def trial(*outcomes: str, status: str = "completed", index: int = 1, **fields) -> TrialResult:
-    """A trial with a finding for each outcome: `passed`, `failed`, `no_judge`, … or `failed*3` for weight 3."""
-    findings = []
-    for text in outcomes:
-        kind, _, weight = text.partition("*")
-        decided = {"outcome": kind} if kind in {"passed", "failed"} else {"outcome": "undecided", "cause": kind}
-        findings.append(build.finding(weight=float(weight or 1), **decided, **fields))
-    return build.trial_result(index, status=status, findings=tuple(findings))
-
-
-A = {"name": "a"}
-B = {"name": "b"}
+from plans import A, B, card, planned, trial
 
 
 @pytest.mark.parametrize(
@@ -135,7 +87,7 @@ def test_trials_that_were_not_run_are_listed():
 
 
 def test_groups():
-    """Categories and logic select findings, tags and difficulties select tests; scores are means over tests."""
+    """Categories and logic select findings, tags and difficulties tests; scores are means over tests."""
     plan = planned(A | {"tags": ["x", "y"], "difficulty": "easy"}, B | {"tags": ["y"]})
     first = build.trial_result(
         findings=(

@@ -1,0 +1,197 @@
+import asyncio
+import json
+
+import fakes
+from plans import planned
+
+from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.progress import Exchanged, TrialFinished, TrialStarted
+from ci_evals.domain.results import TrialResult
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast, Options, Stop, run
+
+PASS = json.dumps({"reasoning": "Yes.", "verdict": "pass", "evidence": []})
+
+
+def some(count: int, turns: int = 1, **fields) -> Plan:
+    one = {"turns": [{"user": "x"}] * turns, "maxTurns": turns} | fields
+    return planned(*({"name": f"t{i}"} | one for i in range(count)))
+
+
+async def play(
+    plan: Plan, agent, llm=None, stop=None, listen=lambda _: None, **options
+) -> list[TrialResult | None]:
+    cast = Cast(agent, user_llm=llm, judge_llm=llm)
+    results = await run(
+        plan, [cast] * len(plan.suites), Options(**options), Redactor(), listen=listen, stop=stop
+    )
+    return list(results)
+
+
+class Gauge(fakes.ScriptedAgent):
+    """Counts the conversations under way, and lets later tests finish first."""
+
+    now = most = 0
+
+    async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _ in range(10 - int(session.test.name[1:])):
+            await asyncio.sleep(0)
+        self.now -= 1
+        return fakes.reply(session.test.name)
+
+
+async def test_results_stand_in_the_plans_order():
+    """Whatever ends first, and with no more conversations at a time than allowed."""
+    agent = Gauge()
+    results = await play(some(9), agent, parallel=4)
+    assert [r.exchanges[0].agent for r in results] == [f"t{i}" for i in range(9)]
+    assert agent.most == 4
+
+
+async def test_a_failed_trial_is_played_again_from_a_fresh_session():
+    """Both attempts are recorded; the last one counts."""
+    broken = [AgentError("first"), AgentError("second")]
+    agent = fakes.ScriptedAgent(lambda test, heard: broken.pop(0) if broken else "fine")
+    (result,) = await play(some(1), agent, retries=2)
+    assert result.status == "completed"
+    assert [(a.status, a.error) for a in result.attempts] == [
+        ("failed", "first"),
+        ("failed", "second"),
+        ("completed", None),
+    ]
+    assert len(agent.sessions) == 3
+
+
+async def test_retries_end():
+    """Then the trial is failed, with its cause."""
+    agent = fakes.ScriptedAgent([AgentError("down")])
+    (result,) = await play(some(1), agent, retries=1)
+    assert (result.status, result.error, len(result.attempts)) == ("failed", "down", 2)
+
+
+async def test_only_failures_are_played_again():
+    """An agent's error is an answer."""
+    agent = fakes.ScriptedAgent([fakes.reply("sorry", error_response=True)])
+    (result,) = await play(some(1), agent, retries=3)
+    assert (result.status, len(result.attempts)) == ("agent_error", 1)
+
+
+async def test_a_refused_key_ends_the_run():
+    """Nothing else is started: no other trial could do better."""
+    stop = Stop()
+    agent = fakes.ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
+    results = await play(some(5), agent, stop=stop, retries=3)
+    assert [r and r.status for r in results] == ["failed", None, None, None, None]
+    assert len(results[0].attempts) == 1
+    assert (stop.reason, stop.interrupted) == ("the agent refused the key", False)
+
+
+async def test_a_key_refused_to_the_judge_ends_the_run_too():
+    """What was said and decided so far is kept."""
+    stop = Stop()
+    llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
+    results = await play(some(4), fakes.ScriptedAgent(), llm, stop)
+    assert results[0].findings[0].cause == "judge_error"
+    assert results[0].exchanges
+    assert results[-1] is None
+    assert stop.reason == "wrong key"
+
+
+async def test_an_interruption_cuts_conversations_off_and_keeps_what_was_said():
+    """Finished trials stay; those under way are interrupted; the rest is not run."""
+    stop, reached = Stop(), asyncio.Event()
+
+    class Hanging(fakes.ScriptedAgent):
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
+            if session.test.name == "t1" and session.heard:
+                await asyncio.sleep(0.01)  # the first trial is graded meanwhile
+                reached.set()
+                await asyncio.Event().wait()
+            return await super().send_message(session, text, timeout=timeout)
+
+    agent = Hanging()
+    playing = asyncio.create_task(play(some(3, turns=2), agent, stop=stop))
+    await reached.wait()
+    stop.interrupt()
+    first, second, third = await playing
+    assert (first.status, second.status, third) == ("completed", "interrupted", None)
+    assert len(second.exchanges) == 1
+    assert second.findings == ()
+    assert all(session.closed for session in agent.sessions)
+
+
+async def test_an_interruption_cuts_judging_off():
+    """A judgement that hangs cannot hold the run."""
+    stop, asked = Stop(), asyncio.Event()
+
+    class Hanging(fakes.ScriptedLLM):
+        async def complete(self, prompt):
+            asked.set()
+            await asyncio.Event().wait()
+
+    playing = asyncio.create_task(play(some(1), fakes.ScriptedAgent(), Hanging([]), stop))
+    await asked.wait()
+    stop.interrupt()
+    (result,) = await playing
+    assert (result.status, len(result.exchanges)) == ("interrupted", 1)
+
+
+async def test_judging_does_not_hold_a_conversations_slot():
+    """The next conversation begins while the last is judged."""
+    talked, order = asyncio.Event(), []
+
+    class Slow(fakes.ScriptedLLM):
+        async def complete(self, prompt):
+            await talked.wait()
+            return await super().complete(prompt)
+
+    def listen(event):
+        order.append(type(event))
+        if order.count(TrialStarted) == 2:
+            talked.set()
+
+    results = await asyncio.wait_for(
+        play(some(2), fakes.ScriptedAgent(), Slow([PASS]), listen=listen, parallel=1), timeout=5
+    )
+    assert [r.findings[0].outcome for r in results] == ["passed", "passed"]
+
+
+async def test_progress_is_told():
+    """Start, exchanges and end of each trial."""
+    events = []
+    await play(some(1, turns=2), fakes.ScriptedAgent(), listen=events.append)
+    assert [type(e) for e in events] == [TrialStarted, Exchanged, Exchanged, TrialFinished]
+    assert [e.number for e in events if isinstance(e, Exchanged)] == [1, 2]
+
+
+async def test_calls_and_tokens_are_counted_by_role():
+    """Those of the simulated user and of the judge, failed calls included."""
+
+    def answers(prompt):
+        return PASS if prompt.schema else "go on"
+
+    plan = planned({"name": "t0", "maxTurns": 3})
+    (result,) = await play(plan, fakes.ScriptedAgent(), fakes.ScriptedLLM(answers))
+    assert [(u.role, u.calls, u.input_tokens, u.output_tokens) for u in result.usage] == [
+        ("user", 2, 200, 20),
+        ("judge", 1, 100, 10),
+    ]
+
+
+async def test_a_simulated_user_that_cannot_be_asked_fails_the_trial():
+    """It says nothing about the agent."""
+    llm = fakes.ScriptedLLM(lambda prompt: PASS if prompt.schema else LLMError("no model"))
+    (result,) = await play(planned({"name": "t0", "maxTurns": 2}), fakes.ScriptedAgent(), llm, retries=0)
+    assert (result.status, result.error) == ("failed", "no model")
+    assert result.findings[0].outcome == "passed"
+
+
+async def test_keys_are_not_sent_to_the_agent():
+    """Not even where a suite's author put one into the user's data."""
+    agent = fakes.ScriptedAgent()
+    plan = some(1, userInfo={"note": "the key is agent-key-99"})
+    await run(plan, [Cast(agent)], Options(), Redactor(keys=["agent-key-99"]))
+    assert agent.sessions[0].test.user_info == {"note": "the key is ***"}
