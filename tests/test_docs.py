@@ -15,6 +15,7 @@ import ci_evals
 from ci_evals.cli.app import app
 from ci_evals.domain.evaluation import Criterion, Strict
 from ci_evals.domain.suite import Suite
+from ci_evals.scoring.gate import Exit
 
 TOOLS = Path(sys.executable).parent
 PAPERS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
@@ -69,6 +70,46 @@ def test_the_readme_lists_every_command():
         command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands
     }
     assert {code(name).split()[0] for name, _ in table("command")} == commands
+
+
+def test_the_exit_codes_are_all_described():
+    """A workflow decides by them."""
+    assert [int(number) for number, _ in table("code")] == sorted(Exit)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """What `make demo` runs: its output, and the files it leaves."""
+    folder = tmp_path_factory.mktemp("demo")
+    (command,) = re.findall(
+        r"^\t\$\(BIN\)/(ci-evals run .+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE
+    )
+    program, *arguments = command.split()
+    done = subprocess.run(
+        [TOOLS / program, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_the_demo_prints_what_the_readme_shows(demo):
+    """Durations apart, and where the excerpt leaves out lines."""
+    printed = [without_durations(line) for line in demo[0].splitlines()]
+    (excerpt,) = blocks("text")
+    for line in excerpt.splitlines():
+        assert line.strip() == "..." or without_durations(line) in printed, line
+
+
+def without_durations(line):
+    return re.sub(r"\d+\.\d s", "0.0 s", line)
+
+
+def test_the_files_written_are_all_described(demo):
+    """Each file of a run is one of the table's, and each row of the table stands for one."""
+    rows = [code(name) for name, _ in table("file")]
+    patterns = [re.sub(r"SUITE|TIME|TEST", "[^/]+", re.escape(row)) for row in rows]
+    matched = {file: next((p for p in patterns if re.fullmatch(p, file)), None) for file in demo[1]}
+    assert set(matched.values()) == set(patterns), matched
 
 
 def test_the_readmes_python_uses_what_is_exported():
