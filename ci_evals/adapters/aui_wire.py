@@ -61,6 +61,10 @@ def external_url(base_url: str) -> str:
         UsageError: `base_url` is no http or https address.
     """
     text = base_url.strip()
+    if "@" in text:
+        raise UsageError(
+            "the agent's base URL may hold no user name or password; headers can be set by --agent-headers"
+        )
     try:
         parts = urlsplit(text)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

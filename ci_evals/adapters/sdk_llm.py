@@ -74,7 +74,10 @@ class SdkLLM:
         self._timeout = timeout
         self._redactor = Redactor(keys=[key])
         # Made only to learn which address the SDK takes: it looks at its own variables.
-        self._url = str(vendor.new_client(connections.new_client("http:")).base_url)
+        try:
+            self._url = str(vendor.new_client(connections.new_client("http:")).base_url)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"the base URL for {vendor.name} cannot be used: {error}") from None
         if not self._url.startswith(("http://", "https://")):
             raise UsageError(f"the base URL {self._url!r} for {vendor.name} is no http(s):// address")
         self._who = f"{vendor.name} at {connections.host_of(self._url)}"

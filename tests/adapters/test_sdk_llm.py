@@ -283,10 +283,11 @@ def test_a_key_that_cannot_be_sent(make: Make, key: str) -> None:
     assert "clé" not in str(caught.value)
 
 
-def test_an_address_that_is_none(models: Models) -> None:
-    """A base URL without a scheme is the user's mistake."""
-    with pytest.raises(UsageError, match=r"no http\(s\):// address"):
-        OpenAILLM("m", "k", "api.example.com/v1")
+@pytest.mark.parametrize("url", ["api.example.com/v1", "http://\x7f.example", "ftp://example.com"])
+def test_an_address_that_is_none(url: str) -> None:
+    """A base URL that is no http(s) address is the user's mistake."""
+    with pytest.raises(UsageError, match=r"base URL"):
+        OpenAILLM("m", "k", url)
 
 
 def test_default_models_are_known_and_not_on_their_way_out() -> None:
