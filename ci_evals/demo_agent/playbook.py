@@ -19,7 +19,11 @@ def _phrase(pattern: Any) -> Any:
     """A pattern is found anywhere in a message, but only as whole words, and whatever its case."""
     if not isinstance(pattern, str):
         return pattern
-    return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
+    try:
+        re.compile(pattern)  # by itself, so that "a)|(b" does not slip through
+        return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
 
 
 Phrase = Annotated[re.Pattern[str], BeforeValidator(_phrase)]

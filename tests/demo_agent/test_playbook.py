@@ -1,0 +1,139 @@
+"""Playbooks that cannot be played are refused when they are read."""
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from ci_evals.demo_agent import catalogue, known
+from ci_evals.demo_agent.playbook import Comparison
+
+TEXTS = (
+    "welcome", "follow_up", "again", "fallback", "lost", "person", "forwarded", "sympathy", "repeated",
+    "angry", "error",
+)  # fmt: skip
+
+
+def playbook(**changes):
+    content = {
+        "variables": {"plan": "day"},
+        "texts": dict.fromkeys(TEXTS, "Text."),
+        "refusals": [],
+        "small_talk": [],
+        "parameters": {"days": {"ask": "How many?"}},
+        "integrations": {},
+        "workflows": [workflow({"answer": "Done."})],
+    }
+    return catalogue.read(yaml.safe_dump(content | changes))
+
+
+def workflow(*steps, **changes):
+    return {
+        "code": "HIRE",
+        "title": "hiring",
+        "intents": ["hire"],
+        "parameters": ["days"],
+        "steps": [*steps],
+    } | changes
+
+
+def test_a_small_one_can_be_read():
+    """What the other tests break is whole before."""
+    assert playbook().workflow("HIRE").title == "hiring"
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        ({"ask": ["day"]}, "HIRE: 'day' is not among its parameters"),
+        ({"rule": "r", "reason": "x", "ask": "day"}, "HIRE: 'day' is not among its parameters"),
+        ({"rule": "r", "reason": "x", "note": "n", "forget": ["day"]}, "'day' is not among"),
+        ({"rule": "r", "reason": "x", "note": "n", "answer": "a"}, "rule 'r' has more than one effect"),
+        ({"call": "ledger"}, "HIRE: calls 'ledger', which is no integration"),
+        ({"confirm": "Pay {amount}?", "declined": "No."}, "HIRE: nothing is known as 'amount'"),
+        ({"compute": "rest", "of": ["plan", "minus", "fee"]}, "HIRE: nothing is known as 'fee'"),
+        ({"answer": "Done.", "when": {"tier": "gold"}}, "HIRE: nothing is known as 'tier'"),
+        ({"answer": "Done.", "whne": {"plan": "day"}}, "Extra inputs are not permitted"),
+        ({"say": "Done."}, "Unable to extract tag"),
+    ],
+)
+def test_steps_that_lead_nowhere(step, problem):
+    """A slip of the pen is found when the file is read, not in the third conversation."""
+    with pytest.raises(ValidationError, match=problem):
+        playbook(workflows=[workflow(step, {"answer": "Done."})])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"answer": "Done.", "when": {"plan": "day"}},
+        {"ask": ["days"]},
+        {"rule": "r", "reason": "x", "note": "n"},
+    ],
+)
+def test_a_workflow_must_end(step):
+    """The last step replies in any case."""
+    with pytest.raises(ValidationError, match="its last step must answer, block or escalate"):
+        playbook(workflows=[workflow(step)])
+
+
+def test_unknown_keys_and_bad_patterns_are_refused():
+    """Also at the top, and in regular expressions."""
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        playbook(workflow=[])
+    with pytest.raises(ValidationError, match="unknown parameter 'fee'"):
+        playbook(workflows=[workflow({"answer": "Done."}, parameters=["fee"])])
+    with pytest.raises(ValidationError, match="regular expression"):
+        playbook(workflows=[workflow({"answer": "Done."}, intents=["hire("])])
+    with pytest.raises(ValueError, match="a playbook is a mapping"):
+        catalogue.read("- a list")
+
+
+def test_an_unknown_agent_is_told_the_known_ones():
+    """The names that there are stand in the error."""
+    with pytest.raises(catalogue.UnknownAgentError, match=r"'demo-bank'.*demo-hr, demo-retail"):
+        catalogue.playbook("demo-bank")
+
+
+@pytest.mark.parametrize("name", ["../hr", "demo-../hr", "demo-_shared", "demo-", "hr"])
+def test_an_agent_id_is_no_path(name):
+    """Only what is listed is opened."""
+    with pytest.raises(catalogue.UnknownAgentError):
+        catalogue.playbook(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "expected"),
+    [
+        ("Gold", "gold", True),
+        ("29.90", 29.9, True),
+        ("$1,200", Comparison(at_least=1200), True),
+        (True, "true", True),
+        ("silver", ("gold", "silver"), True),
+        (None, ("gold", "silver"), False),
+        (None, Comparison(none_of=("gold",)), True),
+        (30, Comparison(over=30), False),
+        (30, Comparison(at_most=30), True),
+        (29.99, Comparison(under=30), True),
+        ("soon", Comparison(over=1), False),
+        (None, Comparison(under=1), False),
+        (7, Comparison(over="{limit}"), True),
+        (7, Comparison(over="{nothing}"), False),
+        ("", Comparison(given=True), False),
+        (0, Comparison(given=True), True),
+        (None, Comparison(given=False), True),
+        ("NaN", Comparison(under=5), False),
+    ],
+)
+def test_conditions(value, wanted, expected):
+    """Numbers are compared as numbers, text whatever its case, and the unknown with nothing."""
+    assert known.part_holds("x", wanted, {"x": value, "limit": 5}) is expected
+
+
+def test_sums_are_exact():
+    """Money is neither rounded nor shown with the noise of binary fractions."""
+    amounts = {"total": "84.10", "fee": 0.2, "days": 5, "left": "12", "word": "many"}
+    assert known.compute("total", "minus", "fee", amounts) == "83.90"
+    assert known.compute("left", "minus", "days", amounts) == 7
+    assert known.compute("days", "times", "left", amounts) == 60
+    assert known.compute("days", "plus", "word", amounts) is None
+    assert known.fill("{fee} of {total}, {none}.", amounts) == "0.20 of 84.10, ."
