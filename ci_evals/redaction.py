@@ -11,7 +11,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeVar, get_origin
 from urllib.parse import quote, quote_plus
 
@@ -45,11 +45,7 @@ class Redactor:
 
     def model(self, model: M) -> M:
         """A copy of `model` in which no string holds a secret. Enumerated values stay as they are."""
-        changes = {
-            name: self._value(getattr(model, name))
-            for name, info in type(model).model_fields.items()
-            if get_origin(info.annotation) is not Literal
-        }
+        changes = {name: self._value(getattr(model, name)) for name in _open_fields(type(model))}
         return model.model_copy(update=changes)
 
     def json(self, value: Any) -> Any:
@@ -81,13 +77,21 @@ class Redactor:
 
     def _item(self, value: Any) -> Any:
         """What stands in a JSON object or list, where a secret made of digits may have become a number."""
-        if type(value) in {int, float} and self.text(repr(value)) != repr(value):
-            return MASK
+        if type(value) in {int, float}:
+            number = repr(value)
+            return value if self.text(number) == number else MASK
         return self._value(value)
 
     @cached_property
     def _all(self) -> re.Pattern[str] | None:
         return _pattern(self.keys | self.values)
+
+
+@cache
+def _open_fields(model: type[BaseModel]) -> tuple[str, ...]:
+    """The fields that may hold any text, not only words of a closed set."""
+    fields = model.model_fields.items()
+    return tuple(name for name, info in fields if get_origin(info.annotation) is not Literal)
 
 
 def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
