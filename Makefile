@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := uv==0.13.9
 TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
-LOCK := $(BIN)/uv pip compile --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
+LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command 'make lock'
 
-.PHONY: help demo test lint unit image lock clean
+.PHONY: help demo test lint unit image lock upgrade clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,7 +15,8 @@ help:
 	@echo 'make lint    the checks alone'
 	@echo 'make unit    the tests alone, without those that build the container'
 	@echo 'make image   build the container image ci-evals'
-	@echo 'make lock    choose and lock all dependencies anew'
+	@echo 'make lock    lock what pyproject.toml asks for, keeping versions where it can'
+	@echo 'make upgrade lock the newest versions that pyproject.toml allows'
 	@echo 'make clean   remove .venv, results and caches'
 
 demo: .venv/installed
@@ -50,6 +51,9 @@ lock: .venv/installed
 		--output-file requirements/image.txt
 	$(LOCK) --group build --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
 		--output-file requirements/build.txt
+
+upgrade:
+	$(MAKE) lock UPGRADE=--upgrade
 
 clean:
 	rm -rf .venv results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
