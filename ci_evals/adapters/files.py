@@ -21,6 +21,21 @@ def write_all(root: Path, files: Mapping[str, str]) -> None:
         write(path, text, owner=owner)
 
 
+def check_writable(folder: Path) -> None:
+    """Makes the folder, and makes sure that files can be written there: before a run, not after it.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    probe = folder / f".{secrets.token_hex(8)}.tmp"
+    try:
+        _make_folder(folder, _owner(folder))
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"cannot write to the folder {str(folder)!r}: {error.strerror or error}") from error
+
+
 def write(path: Path, text: str, *, owner: os.stat_result | None = None) -> None:
     """Writes one file: aside first, then in place of what was there. `owner` gets it where we are root.
 
