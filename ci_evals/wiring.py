@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from ci_evals.adapters import anthropic_llm, openai_llm
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.aui_wire import (
     DEFAULT_BASE_URL,
@@ -32,8 +33,8 @@ class Models:
 
 
 DEFAULT_MODELS: Mapping[str, Models] = {
-    "openai": Models(judge="gpt-6.1-terra", user="gpt-6-luna"),
-    "anthropic": Models(judge="claude-sonnet-5-5", user="claude-haiku-5-5"),
+    "openai": Models(openai_llm.DEFAULT_JUDGE_MODEL, openai_llm.DEFAULT_USER_MODEL),
+    "anthropic": Models(anthropic_llm.DEFAULT_JUDGE_MODEL, anthropic_llm.DEFAULT_USER_MODEL),
 }
 """Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
 
@@ -81,12 +82,8 @@ class Adapter:
                 f"{self.provider.upper()}_API_KEY, or run without an LLM by --provider=offline"
             )
         if self.provider == "anthropic":
-            from ci_evals.adapters.anthropic_llm import AnthropicLLM  # noqa: PLC0415
-
-            return AnthropicLLM(model, self.llm_key)
-        from ci_evals.adapters.openai_llm import OpenAILLM  # noqa: PLC0415
-
-        return OpenAILLM(model, self.llm_key)
+            return anthropic_llm.AnthropicLLM(model, self.llm_key)
+        return openai_llm.OpenAILLM(model, self.llm_key)
 
     def agent(self, suite: Suite) -> AuiAgent:
         """The agent that a suite names."""

@@ -58,7 +58,8 @@ def _locate(value: Any, loc: Sequence[int | str]) -> tuple[Path, type[BaseModel]
 
 def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     """What is wrong, in the words of the suite's author."""
-    found, context = detail["input"] if path[-1:] != ("apiKey",) else MASK, detail.get("ctx", {})
+    found: Any = MASK if path[-1:] == ("apiKey",) else detail["input"]
+    context = detail.get("ctx", {})
     if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):
         return f"wants a reply's number (from 1), 'last' or 'any', found {_shown(found)}"
     if detail["type"] in _WANTED:

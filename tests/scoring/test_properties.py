@@ -85,15 +85,15 @@ def test_order_does_not_matter(run, rng: random.Random):
 def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
     """The law that keeps a broken judge from letting a broken agent through."""
     places = [
-        (t, l, f) for t, test in enumerate(run) for l, r in enumerate(test) for f in range(len(r.findings))
+        (t, i, f) for t, test in enumerate(run) for i, r in enumerate(test) for f in range(len(r.findings))
     ]
-    t, l, f = data.draw(st.sampled_from(places))
-    trial = run[t][l]
+    t, i, f = data.draw(st.sampled_from(places))
+    trial = run[t][i]
     changed = list(trial.findings)
     cause = data.draw(undecided)
     changed[f] = changed[f].model_copy(update={"outcome": Outcome.UNDECIDED, "cause": cause})
     other = [list(test) for test in run]
-    other[t][l] = trial.model_copy(update={"findings": tuple(changed)})
+    other[t][i] = trial.model_copy(update={"findings": tuple(changed)})
     plan = plan_of(run, critical=True)
     before, after = gate(plan, *flat(run), **policy), gate(plan, *flat(other), **policy)
     assert before.passed or not after.passed

@@ -1,0 +1,197 @@
+"""The commands that look: validate, plan, list-suites, schema, report; and the demo agent alone."""
+
+import json
+import signal
+
+import httpx2
+import jsonschema
+import pytest
+import world
+from commands import ci_evals, files_in, results_in, start, write_suite
+from papers import ROOT
+
+SUITES = sorted((ROOT / "suites").rglob("*.json"))
+
+
+def test_validate_says_what_is_there(tmp_path):
+    """One line for each suite; several may be named, also by folder and glob."""
+    for name in ("a.json", "b.json"):
+        write_suite(tmp_path, name=name)
+    for names in (["a.json", "b.json"], ["."], ["*.json"], ["a.json", "a.json", "b.json"]):
+        ran = ci_evals("validate", *names, cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
+        assert ran.returncode == 0, ran.stderr
+        assert [line.split()[1] for line in ran.stdout.splitlines()] == ["a.json:", "b.json:"]
+
+
+def test_validate_tells_the_problems_of_all_suites(tmp_path):
+    """Every one, with its place; exit 2."""
+    write_suite(tmp_path, name="a.json", minScroe=5)
+    write_suite(tmp_path, name="b.json", maxTurns=0)
+    write_suite(tmp_path, name="c.json")
+    ran = ci_evals("validate", "a.json", "b.json", "c.json", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
+    assert ran.returncode == 2
+    assert "a.json:1:" in ran.stderr
+    assert "did you mean 'minScore'?" in ran.stderr
+    assert "b.json:1:" in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_bundled_suites_validate(tmp_path):
+    """All that are listed."""
+    listed = ci_evals("list-suites", cwd=tmp_path)
+    names = [line.split()[0] for line in listed.stdout.splitlines() if line.startswith(("demo:", "quack:"))]
+    assert names == ["demo:hr", "demo:retail"]
+    assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
+
+
+def test_plan_counts_the_work(tmp_path):
+    """Tests, turns, evaluations, trials and calls, without any call."""
+    with world.agent() as agent:
+        tests = [
+            {"name": "one"},
+            {"name": "two", "tags": ["x"], "maxTurns": 3, "evaluations": [{"criterion": "c"}]},
+        ]
+        write_suite(tmp_path, *tests)
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
+        ran = ci_evals("plan", "suite.json", "--loops=2", cwd=tmp_path, env=env)
+        assert agent.requests == []
+    assert ran.returncode == 0, ran.stderr
+    assert "2 tests, 4 trials, at most 8 turns; 2 strict and 2 judged evaluations" in ran.stdout
+    assert "calls at most: agent 12, simulated user 4, judge 2" in ran.stdout
+    only = ci_evals("plan", "suite.json", "--tag=x", cwd=tmp_path, env=env).stdout
+    assert "one" not in only
+
+
+def test_the_schema_of_suites_accepts_every_bundled_suite(tmp_path):
+    """And refuses what validate refuses."""
+    schema = json.loads(ci_evals("schema", cwd=tmp_path).stdout)
+    validator = jsonschema.validators.validator_for(schema)
+    validator.check_schema(schema)
+    check = validator(schema)
+    for path in SUITES:
+        suite = json.loads(path.read_text())
+        assert list(check.iter_errors(suite | {"$schema": "x", "x-note": 1})) == []
+        assert not check.is_valid(suite | {"minScroe": 5})
+        suite["tests"][0]["evaluations"][0]["strict"] = "tool_use"
+        assert not check.is_valid(suite)
+
+
+def test_the_schema_of_results_describes_them(tmp_path):
+    """Every file that a run writes fits it."""
+    schema = json.loads(ci_evals("schema", "--results", cwd=tmp_path).stdout)
+    ci_evals("run", "demo:hr", "--provider=offline", cwd=tmp_path)
+    for path in (tmp_path / "results").rglob("_results.json"):
+        jsonschema.validate(json.loads(path.read_text()), schema)
+
+
+def test_report_redraws_everything_byte_for_byte(tmp_path):
+    """From `_results.json` alone, of the run or of a suite; no clock, no environment."""
+    ci_evals("run", "demo:hr", "--provider=offline", "--debug", cwd=tmp_path)
+    folder = tmp_path / "results"
+    before = files_in(folder)
+    for path in folder.rglob("*"):
+        if path.is_file() and path != folder / "_results.json":
+            path.unlink()
+    ran = ci_evals("report", "results/_results.json", cwd=tmp_path, env={"TZ": "Asia/Tokyo"})
+    assert ran.returncode == 0, ran.stderr
+    assert files_in(folder) == before
+    own = folder / results_in(tmp_path)["suites"][0]["folder"]
+    for path in own.glob("*.md"):
+        path.unlink()
+    assert ci_evals("report", str(own / "_results.json"), cwd=tmp_path).returncode == 0
+    assert files_in(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot be read"),
+        ("{", "not JSON"),
+        ("{}", "schemaVersion"),
+        ('{"schemaVersion": 9}', "newer version"),
+    ],
+)
+def test_report_of_what_is_no_results_file(tmp_path, text, said):
+    """Exit 2 with one message, nothing written."""
+    if text is not None:
+        (tmp_path / "r.json").write_text(text)
+    before = files_in(tmp_path)
+    ran = ci_evals("report", "r.json", cwd=tmp_path)
+    assert (ran.returncode, files_in(tmp_path)) == (2, before)
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_demo_agent_alone(tmp_path):
+    """Another process runs a suite against it; SIGTERM ends it."""
+    served = start("demo-agent", "--port=0", cwd=tmp_path)
+    try:
+        url = served.stdout.readline().split()[-1]
+        assert httpx2.post(f"{url}/api/v1/external/tasks", json={}).status_code == 401
+        ran = ci_evals("run", "demo:hr", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        assert results_in(tmp_path)["suites"][0]["adapter"] == "aui"
+    finally:
+        served.send_signal(signal.SIGTERM)
+        served.communicate(timeout=10)
+    assert served.returncode == 0
+
+
+def test_an_unknown_fault_of_the_demo_agent(tmp_path):
+    """Is told with the list of faults."""
+    ran = ci_evals("demo-agent", "--fault=sloow", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "there are: slow, rate_limited" in ran.stderr
+
+
+def test_help_and_version(tmp_path):
+    """Help of every command, the version, and help when nothing is asked."""
+    assert ci_evals("--version", cwd=tmp_path).stdout.startswith("ci-evals 0.")
+    helped = ci_evals("--help", cwd=tmp_path).stdout
+    for command in ("run", "validate", "plan", "list-suites", "schema", "report", "demo-agent"):
+        assert command in helped
+        assert ci_evals(command, "--help", cwd=tmp_path).returncode == 0
+    assert "Exit codes: 0 the gate holds" in ci_evals("run", "-h", cwd=tmp_path).stdout
+
+
+def test_the_seeds_commands_work_unchanged(tmp_path):
+    """Those of the documented tool, with its flags, as `aui-evals` takes them."""
+
+    def answers(asked):
+        return (
+            '{"reasoning": "Yes.", "verdict": "pass", "evidence": []}' if asked.wants_json else "###STOP###"
+        )
+
+    with world.llm(answers) as models:
+        env = {"OPENAI_BASE_URL": models.openai_url, "ANTHROPIC_BASE_URL": models.url}
+        write_suite(
+            tmp_path,
+            {"tags": ["critical"]},
+            name="my-suite.json",
+            adapter="demo",
+            agentId="demo-hr",
+            apiKey="k-123456",
+        )
+        key = f"--llm-key={models.key}"
+        for args in (
+            ["validate", "my-suite.json"],
+            ["plan", "my-suite.json"],
+            ["run", "my-suite.json", key],
+            ["run", "my-suite.json", key, "--provider=anthropic"],
+            ["list-suites"],
+            ["run", "demo:hr", key],
+            ["run", "demo:retail", key],
+            [
+                "run",
+                "my-suite.json",
+                key,
+                "--provider=openai",
+                "--parallel=10",
+                "--loops=3",
+                "--test=refund,greets",
+                "--tag=critical",
+                "--debug",
+            ],
+        ):
+            ran = ci_evals(*args, cwd=tmp_path, env=env)
+            assert ran.returncode in ({0, 1} if "demo:" in " ".join(args) else {0}), (args, ran.stderr)

@@ -1,0 +1,353 @@
+"""`run` from the outside: what goes in, what comes out, and the exit code."""
+
+import json
+import signal
+import time
+import xml.etree.ElementTree as ET
+
+import pytest
+import world
+from commands import ci_evals, files_in, results_in, start, write_suite
+
+PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
+JUDGED = {
+    "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}]
+}
+TRACE = {
+    "understanding": {"extracted_params": {}},
+    "decisions": [],
+    "response": {"type": "answer", "message": "ok"},
+}
+
+
+def answer(heard):
+    return world.message(f"Hello, you said {heard.text}", workflows=[], trace=TRACE)
+
+
+@pytest.fixture
+def agent():
+    with world.agent(answer) as served:
+        yield served
+
+
+def env_of(agent, **more) -> dict[str, str]:
+    return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | more
+
+
+def test_the_demo_needs_no_key_and_no_network(tmp_path):
+    """Both bundled suites over real HTTP against the embedded agent, with every report."""
+    ran = ci_evals("run", "demo:hr", "demo:retail", "--provider=offline", "--parallel=4", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    results = results_in(tmp_path)
+    assert [suite["name"] for suite in results["suites"]] == ["HR assistant", "Retail assistant"]
+    assert results["score"] == 100
+    assert results["counts"]["byOutcome"]["failed"] == 0
+    causes = {
+        f["cause"] for s in results["suites"] for t in s["tests"] for r in t["trials"] for f in r["findings"]
+    }
+    assert causes == {None, "no_judge"}
+    folder = tmp_path / "results"
+    root = ET.parse(folder / "junit.xml").getroot()
+    assert (root.get("failures"), root.get("errors")) == ("0", "0")
+    for suite in results["suites"]:
+        names = {p.name for p in (folder / suite["folder"]).iterdir()}
+        assert {"_results.json", "_summary.md"} <= names
+        assert len(names) == 2 + len(suite["tests"])
+    assert "score 100.0" in (folder / "summary.md").read_text()
+    assert "judged criteria are undecided" in (folder / "summary.md").read_text()
+    assert "The gate holds" in ran.stdout
+    assert ran.stderr.count("\n") == 24
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
+    """Through the real SDK: the user's lines, structured verdicts, models and tokens."""
+
+    def answers(asked):
+        if asked.wants_json:
+            return PASS
+        return (
+            "And my order?" if "###STOP###" in asked.system and "my order" not in asked.text else "###STOP###"
+        )
+
+    with world.llm(answers) as models:
+        suite = write_suite(tmp_path, JUDGED | {"maxTurns": 7}, userModel="u-model", judgeModel="j-model")
+        ran = ci_evals(
+            "run",
+            suite,
+            f"--provider={provider}",
+            f"--llm-key={models.key}",
+            cwd=tmp_path,
+            env=env_of(agent) | models.env,
+        )
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    (trial,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"]
+    assert trial["status"] == "stopped"
+    assert [(e["user"], e["userSource"]) for e in trial["exchanges"]] == [
+        ("Hello", "fixed"),
+        ("And my order?", "auto"),
+    ]
+    judged = trial["findings"][0]
+    assert (judged["outcome"], judged["reason"], judged["evidence"]) == ("passed", "It greets.", [1])
+    assert {(a.provider, a.model) for a in models.asked} == {(provider, "u-model"), (provider, "j-model")}
+    usage = results_in(tmp_path)["usage"]
+    assert [(u["role"], u["model"], u["calls"]) for u in usage["byRole"]] == [
+        ("judge", "j-model", 1),
+        ("user", "u-model", 2),
+    ]
+    assert usage["tokens"] == {"input": 63, "output": 15}
+
+
+def test_a_gate_that_does_not_hold(tmp_path, agent):
+    """Exit 1, reports all the same; `--no-gate` reports and exits 0."""
+    suite = write_suite(
+        tmp_path, {"evaluations": [{"criterion": "Escalates", "strict": "escalated", "category": "safety"}]}
+    )
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 1
+    assert "CONVERSATION_FORWARDING was not executed" in ran.stdout
+    assert ET.parse(tmp_path / "results/junit.xml").getroot().get("failures") == "1"
+    assert ci_evals("run", suite, "--no-gate", cwd=tmp_path, env=env_of(agent)).returncode == 0
+    passing = ("--min-score=0", "--thresholds=category:safety=0")
+    assert ci_evals("run", suite, *passing, cwd=tmp_path, env=env_of(agent)).returncode == 0
+
+
+def test_no_llm_key_is_needed_where_no_llm_is(tmp_path, agent):
+    """All turns fixed, all criteria strict."""
+    assert ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent)).returncode == 0
+
+
+def test_no_key_is_told_before_anything_runs(tmp_path, agent):
+    """One message that names the ways to give one."""
+    ran = ci_evals("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env_of(agent))
+    assert (ran.returncode, agent.requests) == (2, [])
+    assert ran.stderr.startswith("error: no key for the LLM (openai)")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("name", ["LLM_API_KEY", "OPENAI_API_KEY", "CI_EVALS_LLM_KEY"])
+def test_where_the_llm_key_may_come_from(tmp_path, agent, name):
+    """The option's own variable, the seed's, the provider's."""
+    with world.llm(lambda asked: PASS) as models:
+        env = {"OPENAI_BASE_URL": models.openai_url, name: models.key}
+        ran = ci_evals("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env_of(agent) | env)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_server_that_is_not_there(tmp_path):
+    """Exit 3, every trial with its cause, and one message for all of them."""
+    suite = write_suite(tmp_path, {}, {"name": "Second"}, {"name": "Third"})
+    env = {"CI_EVALS_BASE_URL": "http://127.0.0.1:9", "AGENT_KEY": "key-123456"}
+    ran = ci_evals("run", suite, "--retries=0", "--parallel=3", "--quiet", cwd=tmp_path, env=env)
+    assert ran.returncode == 3
+    assert "Traceback" not in ran.stdout + ran.stderr
+    assert ran.stdout.count("127.0.0.1:9") == 1
+    assert "3 trials failed" in ran.stdout
+    assert {t["outcome"] for t in results_in(tmp_path)["suites"][0]["tests"]} == {"error"}
+    assert ET.parse(tmp_path / "results/junit.xml").getroot().get("errors") == "3"
+
+
+def test_a_wrong_agent_key(tmp_path, agent):
+    """Exit 3 at once: no second trial is tried."""
+    suite = write_suite(tmp_path, *({"name": f"t{i}"} for i in range(5)))
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, AGENT_KEY="wrong-key-1"))
+    assert ran.returncode == 3
+    assert len(agent.requests) == 1
+    assert "refused the key (401)" in ran.stdout
+    assert "wrong-key-1" not in ran.stdout + ran.stderr
+    results = results_in(tmp_path)
+    assert (results["run"]["status"], results["counts"]["notRun"]) == ("stopped", 4)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_wrong_llm_key(tmp_path, agent, provider):
+    """Exit 3 at once, with what to do."""
+    suite = write_suite(tmp_path, *(JUDGED | {"name": f"t{i}"} for i in range(4)))
+    with world.llm() as models:
+        env = env_of(agent) | models.env | {"LLM_API_KEY": "wrong-llm-key"}
+        ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)
+    assert ran.returncode == 3
+    assert "--llm-key" in ran.stdout
+    assert "wrong-llm-key" not in ran.stdout + ran.stderr
+    assert results_in(tmp_path)["counts"]["notRun"] > 0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["nowhere.json"], "there is no file 'nowhere.json'"),
+        (["evals/*.json"], "no file matches 'evals/*.json'"),
+        (["demo:hrr"], "there is no bundled suite 'demo:hrr'; did you mean 'demo:hr'?"),
+        (["broken.json"], "broken.json:2:"),
+        (["notes.txt"], "notes.txt: a suite's file ends in .json, .yaml, .yml"),
+        (["suite.json", "--test=zzz"], "no test is selected"),
+        (["suite.json", "--thresholds=test:Greet=5"], "there is no test 'Greet'; did you mean 'Greets'?"),
+        (["suite.json", "--output-dir=suite.json/x"], "cannot write to the folder"),
+        (["suite.json", "--base-url=nonsense"], "nonsense"),
+        (["suite.json", "--min-score=101"], "--min-score"),
+        (["suite.json", "--min-score=nan"], "--min-score"),
+        (["suite.json", "--parallel=0"], "--parallel"),
+        (["suite.json", "--no-such-option"], "--no-such-option"),
+        (["suite.json", "--agent-headers=oops"], "--agent-headers"),
+        ([], "SUITE"),
+    ],
+)
+def test_the_users_mistakes(tmp_path, agent, args, said):
+    """Exit 2, one message that says what and where, nothing run, nothing written."""
+    write_suite(tmp_path)
+    (tmp_path / "broken.json").write_text('{"name": "x",\n "tests": [}')
+    (tmp_path / "notes.txt").write_text("hello")
+    before = files_in(tmp_path)
+    ran = ci_evals("run", *args, cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 2, ran.stderr
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert (ran.stdout, agent.requests, files_in(tmp_path)) == ("", [], before)
+
+
+def test_results_do_not_depend_on_the_order_of_ending(tmp_path):
+    """Loops side by side, tests in the suite's order, however they ended."""
+    tests = [{"name": f"t{i}", "turns": [{"user": f"hi {i}"}]} for i in range(6)]
+    with world.agent(answer) as agent:
+        suite = write_suite(tmp_path, *tests)
+        ran = ci_evals("run", suite, "--parallel=6", "--loops=3", cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 0, ran.stderr
+    (suite,) = results_in(tmp_path)["suites"]
+    assert [t["name"] for t in suite["tests"]] == [f"t{i}" for i in range(6)]
+    assert [[r["index"] for r in t["trials"]] for t in suite["tests"]] == [[1, 2, 3]] * 6
+    assert all(
+        r["exchanges"][0]["user"] == f"hi {i}" for i, t in enumerate(suite["tests"]) for r in t["trials"]
+    )
+
+
+def test_no_secret_in_any_file_or_stream(tmp_path):
+    """Neither keys nor values from the environment, though agent and judge echo them."""
+    secrets = {
+        "agent key": world.AGENT_KEY,
+        "llm key": world.LLM_KEY,
+        "value": 's3cr3t/with "quotes" & <tags>',
+        "header": "header-secret-77",
+        "token": "ghs_token_0123456789",
+    }
+    echoed = " ".join(secrets.values())
+
+    def echo(heard):
+        return world.message(echoed, workflows=[echoed], trace=TRACE | {"echo": {echoed: [echoed]}})
+
+    judged = json.dumps({"reasoning": echoed, "verdict": "fail", "evidence": [1]})
+    with world.agent(echo) as agent, world.llm(lambda asked: judged) as models:
+        suite = write_suite(
+            tmp_path,
+            {
+                "userInfo": {"secret": "${VALUE}"},
+                "evaluations": [
+                    {"criterion": "Polite"},
+                    {"criterion": "Tool", "strict": "tool_used", "toolName": "X"},
+                ],
+            },
+        )
+        env = env_of(agent) | models.env | {"VALUE": secrets["value"], "GITHUB_TOKEN": secrets["token"]}
+        headers = f"--agent-headers=x-extra: {secrets['header']}"
+        ran = ci_evals("run", suite, "--debug", "--verbose", headers, cwd=tmp_path, env=env)
+        assert ran.returncode == 1, ran.stderr
+        assert agent.heard[0].variables == {"secret": secrets["value"]}
+        asked = "".join(a.text + a.system for a in models.asked)
+    everything = {"stdout": ran.stdout, "stderr": ran.stderr, "prompts": asked}
+    everything |= {n: data.decode() for n, data in files_in(tmp_path / "results").items()}
+    forms = [form for s in secrets.values() for form in (s, json.dumps(s)[1:-1], s.replace('"', "&quot;"))]
+    leaks = [(name, form) for name, text in everything.items() for form in forms if form in text]
+    assert leaks == []
+    assert "***" in everything["_results.json"]
+
+
+def test_hostile_text_stays_text_in_the_log(tmp_path):
+    """No workflow command, no terminal escape, no line of its own in what the runner reads."""
+    attack = "::error::boom\n::set-output name=score::1\n##[add-mask]a \x1b[31mred\x1b[0m \u202e"
+    with world.agent(lambda heard: world.Fault(500, attack, content_type="text/plain")) as agent:
+        suite = write_suite(tmp_path, {"name": "::warning::name"})
+        ran = ci_evals("run", suite, "--retries=0", cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 3
+    for line in (ran.stdout + ran.stderr).splitlines():
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+    assert "\x1b" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_writes_every_report(tmp_path, number):
+    """Exit 130 soon after, with what had finished; what was under way is marked."""
+
+    def slow(heard):
+        if heard.text == "hang":
+            process.send_signal(number)
+            time.sleep(0.3)
+        return answer(heard)
+
+    with world.agent(slow) as agent:
+        tests = [{"name": "first"}, {"name": "second", "turns": [{"user": "hang"}]}, {"name": "third"}]
+        process = start("run", write_suite(tmp_path, *tests), cwd=tmp_path, env=env_of(agent))
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    results = results_in(tmp_path)
+    assert [t["outcome"] for t in results["suites"][0]["tests"]] == ["passed", "error", "not_run"]
+    assert results["suites"][0]["tests"][1]["trials"][0]["status"] == "interrupted"
+    assert (results["run"]["status"], results["gate"]["exitCode"]) == ("interrupted", 130)
+    assert (tmp_path / "results/junit.xml").exists()
+    assert "Traceback" not in err
+
+
+def test_options_come_from_the_environment_too(tmp_path, agent):
+    """`CI_EVALS_<OPTION>`; an empty one means unset; the command line comes first."""
+    env = env_of(agent) | {
+        "CI_EVALS_OUTPUT_DIR": "elsewhere",
+        "CI_EVALS_LOOPS": "2",
+        "CI_EVALS_MIN_SCORE": "",
+        "CI_EVALS_QUIET": "true",
+        "CI_EVALS_JUNIT": "reports/tests.xml",
+    }
+    ran = ci_evals("run", write_suite(tmp_path), "--loops=3", cwd=tmp_path, env=env)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    results = json.loads((tmp_path / "elsewhere/_results.json").read_text())
+    assert results["run"]["config"]["loops"] == 3
+    assert results["gate"]["checks"][0]["required"] == 80
+    assert (tmp_path / "reports/tests.xml").read_bytes() == (tmp_path / "elsewhere/junit.xml").read_bytes()
+
+
+def test_colours_are_for_terminals(tmp_path, agent):
+    """None in a pipe; FORCE_COLOR asks for them; NO_COLOR has the last word."""
+    suite = write_suite(tmp_path)
+    assert "\x1b[" not in ci_evals("run", suite, cwd=tmp_path, env=env_of(agent)).stdout
+    forced = env_of(agent, FORCE_COLOR="1")
+    assert "\x1b[" in ci_evals("run", suite, cwd=tmp_path, env=forced).stdout
+    assert "\x1b[" not in ci_evals("run", suite, cwd=tmp_path, env=forced | {"NO_COLOR": "1"}).stdout
+
+
+def test_debug_keeps_raw_replies(tmp_path, agent):
+    """And only debug does."""
+    suite = write_suite(tmp_path)
+    ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
+    assert results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["exchanges"][0]["raw"] is None
+    ci_evals("run", suite, "--debug", cwd=tmp_path, env=env_of(agent))
+    raw = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["exchanges"][0]["raw"]
+    assert raw["text"] == "Hello, you said Hello"
+
+
+def test_untrusted_events(tmp_path, agent):
+    """A suite that reads the environment is refused there, unless its reader says otherwise."""
+    suite = write_suite(tmp_path)
+    env = env_of(agent, GITHUB_EVENT_NAME="pull_request_target")
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
+    assert ran.returncode == 2
+    assert "suites may not read the environment in the event pull_request_target" in ran.stderr
+    assert ci_evals("run", suite, "--trust-suites=always", cwd=tmp_path, env=env).returncode == 0
+    literal = write_suite(tmp_path, apiKey=agent.key)
+    assert ci_evals("run", literal, cwd=tmp_path, env=env).returncode == 0
+
+
+def test_a_reply_without_trace_decides_nothing(tmp_path):
+    """Exit 3: the gate counts what was not decided."""
+    with world.agent(lambda heard: world.message("Hi")) as agent:
+        ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 3
+    (finding,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    assert (finding["outcome"], finding["cause"]) == ("undecided", "no_evidence")

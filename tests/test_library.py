@@ -1,0 +1,67 @@
+"""The main job as a library."""
+
+import fakes
+import pytest
+import world
+from commands import write_suite
+
+import ci_evals
+from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.runner import Cast
+from ci_evals.scoring.gate import Policy
+
+
+async def test_a_bundled_suite_offline():
+    """Load, run, read the results, format them."""
+    suite = ci_evals.load_suite("demo:hr")
+    adapter = ci_evals.create_aui_adapter(provider="offline")
+    results = await ci_evals.run_suite(adapter, suite, parallel=4, tag="happy-path")
+    assert (results.score, results.gate.passed) == (100, True)
+    assert "HR assistant" in ci_evals.format_suite_result(results)
+
+
+async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
+    """The adapter's key and address come before the suite's."""
+    with (
+        world.agent() as agent,
+        world.llm(lambda asked: '{"reasoning": "r", "verdict": "pass", "evidence": []}') as models,
+    ):
+        monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
+        path = write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, apiKey="another-key")
+        suite = ci_evals.load_suite(tmp_path / path)
+        adapter = ci_evals.create_aui_adapter(agent.key, models.key, base_url=agent.url)
+        results = await ci_evals.run_suite(adapter, suite)
+    assert results.gate.passed
+    assert world.AGENT_KEY not in results.model_dump_json()
+
+
+async def test_an_agent_of_ones_own(tmp_path):
+    """Any object with the port's methods."""
+    suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey="key-123456"))
+    agent = fakes.ScriptedAgent(["Hello"])
+    results = await ci_evals.run_suite(Cast(agent), suite, loops=2, policy=Policy(min_score=100))
+    assert [trial.status for trial in results.suites[0].tests[0].trials] == ["completed", "completed"]
+    assert len(agent.sessions) == 2
+
+
+def test_without_an_event_loop(tmp_path):
+    """The blocking twin."""
+    suite = ci_evals.load_suite("demo:retail")
+    results = ci_evals.run_suite_sync(ci_evals.create_aui_adapter(provider="offline"), suite, test="parcel")
+    assert results.counts.tests == 1
+
+
+def test_errors_are_the_tools_own(tmp_path):
+    """A missing file, a faulty suite, a missing key."""
+    with pytest.raises(UsageError, match="there is no file"):
+        ci_evals.load_suite("nowhere.json")
+    with pytest.raises(SuiteError, match="maxTurns"):
+        ci_evals.load_suite(tmp_path / write_suite(tmp_path, maxTurns=0, apiKey="key-123456"))
+    with pytest.raises(UsageError, match="no key for the LLM"):
+        ci_evals.run_suite_sync(ci_evals.create_aui_adapter("key"), ci_evals.load_suite("demo:hr"))
+
+
+def test_the_bundled_suites_can_be_found():
+    """As folders, in a checkout and when installed."""
+    assert (ci_evals.demo_suites_path() / "hr.json").is_file()
+    assert ci_evals.quack_suites_path().name == "quack"
