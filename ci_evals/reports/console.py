@@ -44,7 +44,7 @@ def _suites(results: Results, *, color: bool) -> list[str]:
         rows = [
             [
                 sanitize.log_line(test.name, _NAME_LIMIT),
-                _painted(_result(test), _OUTCOME_COLORS[test.outcome], color=color),
+                _painted(highlights.result(test), _OUTCOME_COLORS[test.outcome], color=color),
                 numbers.score(test.score),
                 numbers.percent(test.pass_rate),
                 _trials(test),
@@ -56,11 +56,6 @@ def _suites(results: Results, *, color: bool) -> list[str]:
         title = f"{sanitize.log_line(suite.name, 2 * _NAME_LIMIT)}: {numbers.score(suite.score)}{interval}"
         blocks.append(_painted(title, _BOLD, color=color) + "\n" + _table(rows))
     return blocks
-
-
-def _result(test: TestResult) -> str:
-    marks = [mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds]
-    return ", ".join([highlights.OUTCOMES[test.outcome], *marks])
 
 
 def _trials(test: TestResult) -> str:

@@ -117,6 +117,17 @@ def only_judge_missing(test: TestResult) -> bool:
     return test.outcome == "undecided" and {finding.cause for finding in undecided} == {Cause.NO_JUDGE}
 
 
+def result(test: TestResult) -> str:
+    """A test's outcome with what else is to be said of it: `passed, critical, 2 verdicts undecided`."""
+    findings = [finding for trial in test.trials for finding in trial.findings]
+    undecided = sum(finding.outcome is Outcome.UNDECIDED for finding in findings)
+    marks = [mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds]
+    if undecided and test.outcome == "passed":
+        # As under --provider=offline, where a missing judge is no fault of the test.
+        marks.append(f"{numbers.count(undecided, 'verdict')} undecided")
+    return ", ".join([OUTCOMES[test.outcome], *marks])
+
+
 def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
     """The criteria of a test that failed in some trial, in the order in which the suite has them."""
     seen: dict[tuple[int, str], list[tuple[Finding, TrialResult]]] = {}
@@ -141,7 +152,7 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
     for test in (test for suite in suites for test in suite.tests):
         not_run += [test.name] * test.not_run
         for trial in test.trials:
-            if trial.status in _SPOILT:
+            if trial.status in _SPOILT and not _error_wanted(trial):
                 spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(test.name)
             for finding in trial.findings:
                 if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
@@ -207,6 +218,12 @@ def tally(findings: Iterable[Finding]) -> str:
     return (
         ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no verdicts"
     )
+
+
+def _error_wanted(trial: TrialResult) -> bool:
+    """Whether an error of the agent is what the test is about."""
+    wanted = any(finding.strict == "escalated_due_to_error" for finding in trial.findings)
+    return wanted and trial.status is EndState.AGENT_ERROR
 
 
 def _trouble(names: list[str], noun: str, became: str, why: str) -> Trouble:

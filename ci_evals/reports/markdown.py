@@ -119,12 +119,11 @@ def _test_table(suite: SuiteResult, stems: Sequence[str] | None = None) -> str:
     rows = []
     for place, test in enumerate(suite.tests):
         name = sanitize.cell(test.name)
-        marks = [mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds]
         scored = sum(trial.scored for trial in test.trials)
         rows.append(
             [
                 f"[{name}]({quote(stems[place])}.md)" if stems else name,
-                " ".join([_SIGNS[test.outcome], ", ".join([highlights.OUTCOMES[test.outcome], *marks])]),
+                f"{_SIGNS[test.outcome]} {highlights.result(test)}",
                 numbers.score(test.score),
                 numbers.percent(test.pass_rate),
                 f"{scored} of {len(test.trials) + test.not_run}",

@@ -7,7 +7,7 @@
 | plain | as written by a person, without a needless fraction | 80.0 → `80` |
 | least | a limit's other side: one decimal, never rounded down | 5.04 → `5.1` |
 | duration | two largest units, below ten seconds one decimal | 123 s → `2 m 3 s` |
-| latency | seconds with two decimals | 1.234 → `1.23 s` |
+| latency | seconds with two decimals, milliseconds below a tenth | 1.234 → `1.23 s` |
 | money | US dollars with cents, four decimals below ten cents | 0.0312 → `$0.0312` |
 | count | thousands apart, the noun in number | 1200, test → `1,200 tests` |
 
@@ -66,7 +66,11 @@ def duration(seconds: float | None) -> str:
 
 def latency(seconds: float | None) -> str:
     """How long the agent took to answer."""
-    return NONE if seconds is None else _rounded(seconds, Decimal("0.01"), ROUND_HALF_EVEN) + " s"
+    if seconds is None:
+        return NONE
+    if seconds < 0.1:
+        return f"{round(seconds * 1000)} ms"
+    return _rounded(seconds, Decimal("0.01"), ROUND_HALF_EVEN) + " s"
 
 
 def money(dollars: float | None) -> str:

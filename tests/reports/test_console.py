@@ -7,6 +7,7 @@ import cases
 
 from ci_evals.domain.results import GateCheck
 from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console
 
 
@@ -20,6 +21,24 @@ def test_one_cause_is_told_once():
     assert text.count("refused the connection") == 1
     assert "24 trials failed: the agent at http://localhost:9 refused the connection" in text
     assert "Test 0; Test 1; Test 2; and 9 more tests" in text
+
+
+def test_an_error_that_the_test_wants_is_no_trouble():
+    """A test of how the agent errs passes when it errs."""
+    wanted = build.finding(strict="escalated_due_to_error")
+    trial = build.trial_result(status=EndState.AGENT_ERROR, findings=(wanted,))
+    test = build.test_result(trials=(trial,), outcome="passed", passed=True)
+    assert "error of the agent" not in console.render(build.results(build.suite_result("Refunds", test)))
+
+
+def test_a_pass_without_a_judge_names_what_is_undecided():
+    """Offline a test may pass with judged criteria open; the table says so."""
+    unjudged = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")
+    trial = build.trial_result(findings=(build.finding(), unjudged))
+    test = build.test_result(trials=(trial,), outcome="passed", passed=True)
+    text = console.render(build.results(build.suite_result("Refunds", test)))
+    assert "passed, 1 verdict undecided  100.0" in text
+    assert "No judge was configured: 1 judged criterion is undecided." in text
 
 
 def test_the_first_failed_criterion_is_named_and_verbose_names_all():

@@ -41,6 +41,8 @@ from ci_evals.reports import numbers
         (numbers.duration(7325), "2 h 2 m"),
         (numbers.duration(None), "n/a"),
         (numbers.latency(1.234), "1.23 s"),
+        (numbers.latency(0.0042), "4 ms"),
+        (numbers.latency(0.1), "0.10 s"),
         (numbers.latency(None), "n/a"),
         (numbers.money(0), "$0.00"),
         (numbers.money(0.0312), "$0.0312"),
