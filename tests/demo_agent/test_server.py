@@ -1,6 +1,7 @@
 """The demo agent over real HTTP: what AUI's task API answers, and every fault that can be switched on."""
 
 import http.client
+import ssl
 import threading
 import time
 from contextlib import closing, suppress
@@ -11,6 +12,8 @@ import pytest
 from ci_evals.demo_agent.faults import Fault
 from ci_evals.demo_agent.server import DemoServer, serve
 
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Shared, since a client would else make a context of its own, which takes longer than most tests."""
 KEY = {"x-network-api-key": "demo-key"}
 FLAGS = {
     "is_external_api": "true",
@@ -28,7 +31,7 @@ class Client:
     def __init__(self, server, prefix="/ia-controller", headers=KEY):
         origin = server.base_url.removesuffix("/ia-controller")
         self.http = httpx2.Client(
-            base_url=f"{origin}{prefix}/api/v1/external/", headers=headers, trust_env=False
+            base_url=f"{origin}{prefix}/api/v1/external/", headers=headers, trust_env=False, verify=NO_TLS
         )
 
     def __enter__(self):
