@@ -183,7 +183,8 @@ class _Player:
         if transcript.status is not EndState.INTERRUPTED:
             findings = await self.stop.cuts_off(grade(test, turns, transcript, played.judge))
         if findings is None:
-            transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
+            cut_off = {"status": EndState.INTERRUPTED, "error": "the run was interrupted"}
+            transcript = transcript.model_copy(update=cut_off)
         for meter in played.meters:
             if meter.refusal:
                 self.stop.because(meter.refusal)

@@ -118,7 +118,7 @@ async def test_an_interruption_cuts_conversations_off_and_keeps_what_was_said():
     stop.interrupt()
     first, second, third = await playing
     assert (first.status, second.status, third) == ("completed", "interrupted", None)
-    assert len(second.exchanges) == 1
+    assert (len(second.exchanges), second.error) == (1, "the run was interrupted")
     assert second.findings == ()
     assert all(session.closed for session in agent.sessions)
 

@@ -1,0 +1,57 @@
+"""How the program ends when something else than a run ends it."""
+
+import subprocess
+import sys
+
+from commands import CLEAN, ci_evals
+
+BUG = """
+from ci_evals.cli.outcome import guarded
+guarded(lambda: [][1], ["run"])
+"""
+
+
+def test_a_bug_of_ours_is_told_apart(tmp_path):
+    """Exit 70, with a traceback, without secrets, and with every output of the action."""
+    outputs = tmp_path / "outputs"
+    code = BUG.replace("[][1]", '{}["llm-key-7f2d91c4"]')
+    env = CLEAN | {"GITHUB_OUTPUT": str(outputs), "LLM_API_KEY": "llm-key-7f2d91c4"}
+    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 70
+    assert "KeyError" in ran.stderr
+    assert "This is a bug in ci-evals" in ran.stderr
+    assert "llm-key-7f2d91c4" not in ran.stderr
+    assert "invalid" in outputs.read_text()
+
+
+def test_an_interrupted_command_exits_130():
+    """As a shell expects it."""
+    code = BUG.replace("[][1]", "(_ for _ in ()).throw(KeyboardInterrupt)")
+    assert subprocess.run([sys.executable, "-c", code], env=CLEAN, check=False).returncode == 130
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    """`ci-evals schema | head -1`."""
+    piped = f"{sys.executable} -m ci_evals schema | head -1"
+    ran = subprocess.run(
+        piped, shell=True, env=CLEAN, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_help_does_not_wait_for_what_it_does_not_need(tmp_path):
+    """Neither pydantic nor an HTTP client nor a vendor's SDK is imported for it."""
+    code = (
+        "import sys\nfrom ci_evals.cli.app import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('pydantic', 'httpx2', 'openai', 'anthropic', 'rich') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=CLEAN, capture_output=True, text=True, check=False)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_usage_errors_exit_2(tmp_path):
+    """An unknown command."""
+    ran = ci_evals("rn", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "rn" in ran.stderr
