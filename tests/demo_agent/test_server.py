@@ -111,7 +111,8 @@ def test_an_unknown_agent_is_told_the_known_ones(client):
     """A wrong id is answered with the right ones."""
     answer = client.create(agent_id="agent-7")
     assert answer.status_code == 404
-    assert "demo-hr, demo-retail" in answer.json()["detail"]
+    assert "demo-hr" in answer.json()["detail"]
+    assert "demo-retail" in answer.json()["detail"]
 
 
 def test_tasks_are_listed_by_page(client):
@@ -368,12 +369,12 @@ def test_many_users_at_once(server):
             client.send(task_id, "Where is my order?")
             replies.append(client.send(task_id, f"HL-{number}").json()["text"])
 
-    threads = [threading.Thread(target=converse, args=(number,)) for number in range(10_000, 10_020)]
+    threads = [threading.Thread(target=converse, args=(number,)) for number in range(10_000, 10_008)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(reply.split()[5] for reply in replies) == [f"HL-{n}" for n in range(10_000, 10_020)]
+    assert sorted(reply.split()[5] for reply in replies) == [f"HL-{n}" for n in range(10_000, 10_008)]
 
 
 def test_closing_does_not_wait():
