@@ -174,7 +174,7 @@ async def evaluate(
         played = await run(job.plan, cast, job.options, job.redactor, listen=listen, stop=stop)
         finished, seconds = now(), time.perf_counter() - begun
     offline = isinstance(adapter, Adapter) and adapter.offline
-    card = score(job.plan, played, _facts(job.plan, adapter, started), Counting(offline=offline))
+    card = score(job.plan, played, _facts(job.plan, adapter, started, job.redactor), Counting(offline=offline))
     ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason)
     results = Results(
         tool=Tool(version=__version__),
@@ -212,12 +212,12 @@ async def _cast(plan: Plan, adapter: Adapter | Cast) -> AsyncIterator[Sequence[C
         yield built
 
 
-def _facts(plan: Plan, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
+def _facts(plan: Plan, adapter: Adapter | Cast, started: datetime, redactor: Redactor) -> list[SuiteFacts]:
     taken: set[str] = set()
     facts = []
     for planned in plan.suites:
         models = adapter.models(planned.suite) if isinstance(adapter, Adapter) else None
-        folder = layout.folder_for(planned.suite.name, started, taken)
+        folder = layout.folder_for(redactor.text(planned.suite.name), started, taken)
         taken.add(folder)
         facts.append(
             SuiteFacts(

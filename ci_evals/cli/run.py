@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ci_evals.adapters import files
@@ -75,7 +75,8 @@ async def _run(job: Job, adapter: Adapter, listen: Listener) -> Results:
     # As process 1 of a container Python ignores SIGTERM unless there is a handler. A second signal ends the
     # program at once.
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, _interrupt, loop, stop)
+        with suppress(NotImplementedError):  # on Windows
+            loop.add_signal_handler(number, _interrupt, loop, stop)
     return await evaluate(job, adapter, listen=listen, stop=stop)
 
 

@@ -29,6 +29,11 @@ MAX_NODES = 500_000
 """Aliases can make a YAML text of some hundred bytes grow without end."""
 
 
+_MAX_DIGITS = 4000
+"""Python itself refuses to read longer whole numbers (4,300 digits)."""
+_TOO_LONG = "a number with thousands of digits"
+
+
 def show(path: Path) -> str:
     """The path as a reader writes it: `tests[2].evaluations[0].strict`."""
     text = ""
@@ -98,6 +103,8 @@ class _JsonWalker:
             raise _refuse(self.document, line, column, f"not JSON: {error} is no number") from error
         except RecursionError as error:
             raise _refuse(self.document, 1, 1, "nested too deeply") from error
+        except ValueError as error:
+            raise _refuse(self.document, 1, 1, f"not JSON: {_TOO_LONG}") from error
         self.document.value, _ = self._value(self._skip(0), ())
 
     def _position(self, index: int) -> Position:
@@ -259,8 +266,11 @@ class _YamlWalker:
                 return None
             case "bool":
                 return text.lower() == "true"
-            case "int":
+            case "int" if len(text) <= _MAX_DIGITS:
                 return int(text)
+            case "int":
+                self.document.problems.append(self.document.problem(path, _TOO_LONG))
+                return 0
             case "float":
                 return float(text)
             case "str":

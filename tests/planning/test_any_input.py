@@ -1,0 +1,93 @@
+"""Whatever the text: a suite, or a `SuiteError` with a place."""
+
+import copy
+import json
+
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ci_evals.domain.errors import SuiteError
+from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.selection import Selection, plan
+
+VALID = {
+    "name": "S",
+    "agentId": "a",
+    "apiKey": "key-123456",
+    "tests": [
+        {
+            "name": "one",
+            "guidelines": "g",
+            "userInfo": {"plan": "Pro"},
+            "turns": [{"user": "hi", "timeout": 5}],
+            "evaluations": [
+                {"criterion": "c", "weight": 2, "aui_logic": ["R"]},
+                {"criterion": "d", "strict": "contains", "text": "x", "turn": 1},
+                {"criterion": "e", "strict": "param_equals", "paramName": "p", "paramValue": {"a": [1]}},
+            ],
+            "tags": ["t"],
+        }
+    ],
+}
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["auto", "${A}", "escalated"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def places(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+PLACES = [path for path in places(VALID) if path]
+
+
+def changed(path, value):
+    suite = copy.deepcopy(VALID)
+    here = suite
+    for step in path[:-1]:
+        here = here[step]
+    here[path[-1]] = value
+    return suite
+
+
+def read(text: str, file: str) -> None:
+    try:
+        loaded = load(text, file, Reading(environ={"A": "value-of-a"}))
+    except SuiteError as refused:
+        assert refused.problems
+        assert all(problem.line >= 1 and problem.column >= 1 and problem.message for problem in refused.problems)
+    else:
+        plan([loaded], Selection(), 2)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(PLACES), values)
+@example(("tests", 0, "userInfo", "plan"), float("inf"))
+@example(("tests", 0, "evaluations", 0, "weight"), float("nan"))
+@example(("tests", 0, "evaluations", 0, "strict"), {"a": 1})
+@example(("tests", 0, "evaluations", 1, "turn"), True)
+def test_any_value_in_any_place(path, value):
+    """Of a suite that was sound before; in both formats."""
+    suite = changed(path, value)
+    read(json.dumps(suite), "s.json")
+    read(yaml.safe_dump(suite), "s.yaml")
+
+
+@settings(max_examples=200)
+@given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
+@example("9" * 5000)
+@example('{"a": 1e999}')
+@example("- 1e999999")
+@example("!!python/object:os.system x")
+@example("!!binary x")
+@example("%TAG ! x\n")
+def test_any_text(text):
+    """That may be no suite at all."""
+    read(text, "s.json")
+    read(text, "s.yaml")
