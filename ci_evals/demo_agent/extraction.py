@@ -7,6 +7,10 @@ from pydantic import JsonValue
 from ci_evals.demo_agent.playbook import Parameter, Phrases
 
 
+_MOST_DIGITS = 15
+"""Longer ones are no amounts, and Python refuses to read the very long ones."""
+
+
 def value(parameter: Parameter, said: str) -> JsonValue:
     """The parameter's value, or null where the message holds none."""
     text = _first(parameter.patterns, said)
@@ -39,6 +43,8 @@ def _typed(parameter: Parameter, text: str) -> JsonValue:
             return text.upper()
         case "number":
             digits = text.replace(",", "")
+            if len(digits) > _MOST_DIGITS:
+                return text
             return float(digits) if "." in digits else int(digits)
         case "text":
             return text

@@ -1,6 +1,7 @@
 """The demo agent over HTTP: the AUI task API on loopback."""
 
 import socket
+import sys
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -126,7 +127,9 @@ class _Server(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._open, timeout=1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
+        """A client that went away is no news; a bug is, and is shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

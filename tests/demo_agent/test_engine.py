@@ -164,6 +164,11 @@ def test_a_bare_answer_counts_where_it_was_asked_for():
     assert last("I want to hire 5").type is ResponseType.QUESTION
 
 
+def test_an_endless_number_is_no_number():
+    """What no one can mean is kept as it was said."""
+    assert last("hire", "9" * 5000).params["days"] == "9" * 5000
+
+
 def test_values_and_free_text():
     """Phrases stand for a value; what fits none is taken as it was said."""
     assert last("deposit B-1", "because it rained", late_days=4).params["reason"] == "rain"
