@@ -6,7 +6,6 @@ from pydantic import JsonValue
 
 from ci_evals.demo_agent.playbook import Parameter, Phrases
 
-
 _MOST_DIGITS = 15
 """Longer ones are no amounts, and Python refuses to read the very long ones."""
 
