@@ -18,6 +18,8 @@ _OUTCOME_COLORS = {
     "undecided": _YELLOW,
     "not_run": _YELLOW,
 }
+_TEST_HEADERS = ("test", "result", "score", "pass rate", "trials scored", "time")
+_CHECK_HEADERS = ("check", "required", "seen", "decision", "note")
 _STANDING_COLORS = {
     Standing.HOLDS: _GREEN,
     Standing.BROKEN: _RED,
@@ -54,13 +56,13 @@ def _suites(results: Results, *, color: bool) -> list[str]:
         ]
         interval = f" (95 % {numbers.interval(suite.interval)})" if suite.interval else ""
         title = f"{sanitize.log_line(suite.name, 2 * _NAME_LIMIT)}: {numbers.score(suite.score)}{interval}"
-        blocks.append(_painted(title, _BOLD, color=color) + "\n" + _table(rows))
+        blocks.append(_painted(title, _BOLD, color=color) + "\n" + _table(_TEST_HEADERS, rows))
     return blocks
 
 
 def _trials(test: TestResult) -> str:
     planned = len(test.trials) + test.not_run
-    return f"{sum(trial.scored for trial in test.trials)} of {planned} scored"
+    return f"{sum(trial.scored for trial in test.trials)} of {planned}"
 
 
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
@@ -109,7 +111,9 @@ def _gate(results: Results, *, color: bool) -> str:
         ]
         for check in results.gate.checks
     ]
-    return "Gate\n" + _table(rows) if rows else ""
+    # The last column is there only where a check has a note.
+    width = len(_CHECK_HEADERS) - (not any(row[-1] for row in rows))
+    return "Gate\n" + _table(_CHECK_HEADERS[:width], [row[:width] for row in rows]) if rows else ""
 
 
 def _verdict(results: Results, *, color: bool) -> str:
@@ -131,8 +135,8 @@ def _verdict(results: Results, *, color: bool) -> str:
     return "\n".join([head, f"  {', '.join(facts)}", *lines])
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    table = tabulate(rows, tablefmt="plain", disable_numparse=True)
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    table = tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
     return "\n".join(f"  {line}".rstrip() for line in table.split("\n"))
 
 

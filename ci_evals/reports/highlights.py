@@ -93,10 +93,6 @@ def standing(results: Results) -> Standing:
 def notes(results: Results) -> tuple[str, ...]:
     """What a reader must know before the numbers: sentences, the gravest first."""
     out = list(results.gate.reasons)
-    if results.run.stopped_because:
-        out.append(f"The run stopped early: {results.run.stopped_because}")
-    if results.counts.not_run:
-        out.append(f"{numbers.count(results.counts.not_run, 'trial')} of the plan not run.")
     if not results.gate.passed and results.gate.exit_code == 0:
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
     if missing := without_judge(results.suites):

@@ -44,7 +44,7 @@ def summary_sections(results: Results) -> tuple[str, ...]:
         for section in (
             _section("head", results=results, standing=highlights.standing(results)),
             _gate(results),
-            _section("suites", table=_suite_table(results.suites)) if many else "",
+            _section("suites", table=_suite_table(results.suites)),
             *_failed_tests(failed, with_suite=many),
             _troubles(results.suites),
             *(_folded_suite(suite, many=many) for suite in results.suites),
@@ -96,12 +96,13 @@ def _gate(results: Results) -> str:
     return _section("gate", table=_table(headers, rows)) if rows else ""
 
 
-def _suite_table(suites: Iterable[SuiteResult]) -> str:
+def _suite_table(suites: Sequence[SuiteResult]) -> str:
+    certain = any(suite.interval for suite in suites)
     rows = [
         [
             sanitize.cell(suite.name),
             numbers.score(suite.score),
-            numbers.interval(suite.interval),
+            *([numbers.interval(suite.interval)] if certain else []),
             str(suite.counts.tests),
             str(suite.counts.passed),
             str(suite.counts.failed),
@@ -111,8 +112,9 @@ def _suite_table(suites: Iterable[SuiteResult]) -> str:
         ]
         for suite in suites
     ]
-    headers = ["suite", "score", "95 %", "tests", "passed", "failed", "undecided", "unsound trials", "flaky"]
-    return _table(headers, rows)
+    interval = ["95 %"] if certain else []
+    counts = ["tests", "passed", "failed", "undecided", "unsound trials", "flaky"]
+    return _table(["suite", "score", *interval, *counts], rows)
 
 
 def _test_table(suite: SuiteResult, stems: Sequence[str] | None = None) -> str:
