@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ci_evals.conversation.scripted_user import STOP_MARKER
-from ci_evals.conversation.simulated_user import SimulatedUser
+from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Exchange
-
-STOP_MARKER = "###STOP###"
-"""What a simulated user writes when the conversation is over for it; the message is then not sent."""
 
 OPENING = "Hello, I need some help, please."
 AGREEMENT = "Yes, please."

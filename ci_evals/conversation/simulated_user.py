@@ -10,6 +10,9 @@ from ci_evals.ports import LLM, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.templates import render
 
+STOP_MARKER = "###STOP###"
+"""What a simulated user writes when the conversation is over for it; the message is then not sent."""
+
 SYSTEM_TEMPLATE = "conversation/prompts/simulated_user_system.md.j2"
 TEMPLATE = "conversation/prompts/simulated_user.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from fractions import Fraction
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, PlainSerializer, computed_field
@@ -27,7 +28,12 @@ Role = Literal["user", "judge"]
 
 def weight_of(finding: Finding) -> Fraction:
     """The finding's weight as written: 0.1 is a tenth, not the nearest binary number."""
-    return Fraction(repr(finding.weight))
+    return _as_written(finding.weight)
+
+
+@cache
+def _as_written(number: float) -> Fraction:
+    return Fraction(repr(number))
 
 
 class Attempt(Record):
