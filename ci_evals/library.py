@@ -174,7 +174,9 @@ async def evaluate(
         played = await run(job.plan, cast, job.options, job.redactor, listen=listen, stop=stop)
         finished, seconds = now(), time.perf_counter() - begun
     offline = isinstance(adapter, Adapter) and adapter.offline
-    card = score(job.plan, played, _facts(job.plan, adapter, started, job.redactor), Counting(offline=offline))
+    card = score(
+        job.plan, played, _facts(job.plan, adapter, started, job.redactor), Counting(offline=offline)
+    )
     ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason)
     results = Results(
         tool=Tool(version=__version__),

@@ -263,19 +263,17 @@ class _YamlWalker:
         text = str(node.value)
         match node.tag.rpartition(":")[2]:
             case "null":
-                return None
+                value: Any = None
             case "bool":
-                return text.lower() == "true"
+                value = text.lower() == "true"
             case "int" if len(text) <= _MAX_DIGITS:
-                return int(text)
-            case "int":
-                self.document.problems.append(self.document.problem(path, _TOO_LONG))
-                return 0
+                value = int(text)
             case "float":
-                return float(text)
+                value = float(text)
             case "str":
-                return whole(text)
-        self.document.problems.append(
-            self.document.problem(path, f"the YAML tag {node.tag} is not supported")
-        )
-        return text
+                value = whole(text)
+            case tag:
+                fault = _TOO_LONG if tag == "int" else f"the YAML tag {node.tag} is not supported"
+                self.document.problems.append(self.document.problem(path, fault))
+                value = None
+        return value

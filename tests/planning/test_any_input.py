@@ -31,7 +31,12 @@ VALID = {
     ],
 }
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["auto", "${A}", "escalated"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["auto", "${A}", "escalated"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
@@ -59,11 +64,13 @@ def changed(path, value):
 def read(text: str, file: str) -> None:
     try:
         loaded = load(text, file, Reading(environ={"A": "value-of-a"}))
-    except SuiteError as refused:
-        assert refused.problems
-        assert all(problem.line >= 1 and problem.column >= 1 and problem.message for problem in refused.problems)
+    except SuiteError as error:
+        refused = error
     else:
         plan([loaded], Selection(), 2)
+        return
+    assert refused.problems
+    assert all(p.line >= 1 and p.column >= 1 and p.message for p in refused.problems)
 
 
 @settings(max_examples=400)
@@ -71,7 +78,7 @@ def read(text: str, file: str) -> None:
 @example(("tests", 0, "userInfo", "plan"), float("inf"))
 @example(("tests", 0, "evaluations", 0, "weight"), float("nan"))
 @example(("tests", 0, "evaluations", 0, "strict"), {"a": 1})
-@example(("tests", 0, "evaluations", 1, "turn"), True)
+@example(("tests", 0, "evaluations", 1, "turn"), value=True)
 def test_any_value_in_any_place(path, value):
     """Of a suite that was sound before; in both formats."""
     suite = changed(path, value)
