@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.domain.text import whole
 
 Path = tuple[str | int, ...]
 """Where a value is: `("tests", 2, "name")`."""
@@ -179,11 +180,6 @@ class _ConstantError(Exception):
 
 def _no_constant(name: str) -> None:
     raise _ConstantError(name)
-
-
-def whole(text: str) -> str:
-    """`text` with halves of surrogate pairs replaced: they can be written to no file."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if not text.isascii() else text
 
 
 class _Loader(yaml.SafeLoader):
