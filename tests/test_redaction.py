@@ -1,7 +1,9 @@
 """No secret leaves the program, in whatever form it comes back."""
 
+import html
 import json
-from base64 import b64encode
+import re
+from base64 import b64encode, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
 
 import builders as build
@@ -11,17 +13,26 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from ci_evals.domain.base import Record
+from ci_evals.domain.text import bare, visible
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.redaction import MASK, Redactor
 
-KEY = 'sk-"pröj"/+=&\\n-123'
+KEY = 'sk-"pröj"/+=&\\n(!b6?)*\'-123'
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
+
+
+HEADERS = [
+    encode(before + KEY.encode() + after).decode()
+    for encode in (b64encode, urlsafe_b64encode)
+    for before in (b"", b"u", b"us", b"user:")
+    for after in (b"", b":", b":x")
+]
 
 
 @pytest.mark.parametrize(
@@ -31,16 +42,69 @@ json_values = st.recursive(
         json.dumps(KEY)[1:-1],
         json.dumps(KEY, ensure_ascii=False)[1:-1],
         json.dumps(KEY)[1:-1].replace("/", "\\/"),
+        json.dumps(json.dumps(KEY))[3:-3],
+        json.dumps(KEY)[1:-1].replace("&", "\\u0026").replace("+", "\\u002B").replace("'", "\\u0027"),
         quote(KEY),
         quote(KEY, safe=""),
+        quote(KEY, safe="!*'()"),
         quote_plus(KEY),
-        b64encode(KEY.encode()).decode(),
+        re.sub("%..", lambda found: found[0].lower(), quote(KEY, safe="")),
+        html.escape(KEY),
+        html.escape(html.escape(KEY)),
+        KEY.replace("&", "&#38;").replace('"', "&#x22;").replace("'", "&apos;").replace("ö", "&ouml;"),
     ],
 )
 def test_a_key_is_hidden_in_every_form_it_is_echoed_in(form):
-    """As it is, in a JSON string, in an address, and in base 64."""
+    """As it is, in JSON, in an address or a form as any language writes them, and in HTML."""
+    assert Redactor(keys=[KEY]).text(f"401 for {form}, sorry") == f"401 for {MASK}, sorry"
+
+
+@pytest.mark.parametrize("form", [*HEADERS, *(quote(form, safe="") for form in HEADERS)])
+def test_a_key_is_hidden_in_a_basic_header(form):
+    """Base 64 of a user's name and the key, wherever in its groups of three bytes the key begins."""
     shown = Redactor(keys=[KEY]).text(f"401 for {form}, sorry")
-    assert shown.rstrip("=").replace("=,", ",") == f"401 for {MASK}, sorry"
+    assert MASK in shown
+    standing = shown.removeprefix("401 for ").removesuffix(", sorry").replace(MASK, "").replace("%3D", "")
+    assert len(standing) <= len("dXNlcjp" + "6eA==")
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        "API_KEY_\u200ba3f09b62",
+        "\x1b[31mAPI_\x1b[0mKEY_a3f09b62",
+        "API_\x1b]0;x\x07KEY_\ufe0fa3f0\U000e00419b62",
+        "API_\x1b[API_KEY_a3f09b62mKEY_a3f09b62",
+        "\ufeffAPI_KEY_a3f09b62 and API_\xadKEY_a3f09b62",
+    ],
+)
+def test_a_key_is_hidden_behind_what_nobody_sees(echo):
+    """What the reports take out, invisible characters and terminal escapes, does not lay the key open."""
+    shown = Redactor(keys=["API_KEY_a3f09b62"]).text(f"your key: {echo}!")
+    assert MASK in shown
+    for text in (shown, bare(shown)):
+        assert "KEY_a3f0" not in text
+    assert Redactor(keys=["\ufeffAPI_KEY_a3f09b62"]).text("my API_KEY_a3f09b62") == f"my {MASK}"
+
+
+def test_a_text_without_a_secret_keeps_its_invisible_characters():
+    """Joined emoji and right-to-left marks are the agent's own."""
+    text = "👩\u200d💻 ❤\ufe0f \u200fשלום"
+    assert Redactor(keys=["API_KEY_a3f09b62"]).text(text) == text
+
+
+def test_a_secret_of_several_words_is_hidden_however_they_are_spaced():
+    """Reports fold white space, and so a line end would not keep two halves apart."""
+    redactor = Redactor(values=["Dana  Miller\nOslo"])
+    for echo in ("Dana  Miller\nOslo", "Dana\n\tMiller Oslo", "Dana+Miller%0AOslo", "Dana Miller\\r\\nOslo"):
+        assert redactor.text(f"to {echo}.") == f"to {MASK}."
+
+
+def test_a_padded_value_is_as_short_as_what_it_holds():
+    """`a` with spaces would blot out every report too."""
+    redactor = Redactor(values=["a       ", "7\n\n\n\n\n\n\n\n"])
+    assert redactor.text("an agent asks, 17 of 27") == "an agent asks, 17 of 27"
+    assert not redactor.values
 
 
 def test_a_key_is_hidden_without_the_line_end_of_its_file():
@@ -113,6 +177,17 @@ def test_no_planted_key_is_ever_in_the_dump(value, key, before, after):
         for text in strings(clean):
             assert key.strip() not in text
             assert json.dumps(key.strip())[1:-1] not in text
+
+
+NOTHING = st.text(st.sampled_from("\u200b\xad\ufe0f\x1b[]0m;\x07\x9b\x85\x00\U000e0041"), max_size=4)
+
+
+@given(st.lists(NOTHING, min_size=16, max_size=16), NOTHING)
+def test_no_key_shows_once_a_report_is_made(gaps, before):
+    """Whatever stands between its letters: what the sanitiser leaves has the key nowhere."""
+    key = "API_KEY_a3f09b62"
+    echo = before + "".join(letter + gap for letter, gap in zip(key, gaps, strict=True)) + key
+    assert key not in visible(Redactor(keys=[key]).text(echo))
 
 
 def strings(value):

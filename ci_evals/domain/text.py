@@ -1,6 +1,49 @@
-"""What every text from outside must be before it can be written or sent."""
+"""What every text from outside must be before it can be written, sent or shown."""
+
+import re
+
+_SEPARATORS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
+_INVISIBLE = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff"
+    r"\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+_UNSEEN = re.compile(f"[{_CONTROLS}{_INVISIBLE}]")
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_ANY_SELECTOR = re.compile(f"[{_SELECTORS}]")
+_SELECTOR_RUNS = re.compile(f"[{_SELECTORS}]{{2,}}")
+_SUSPECT = re.compile(f"[{_CONTROLS}{_INVISIBLE}{_SELECTORS}\u2028\u2029\ud800-\udfff]")
 
 
 def whole(text: str) -> str:
-    """`text` with U+FFFD for each half of a surrogate pair: JSON can carry one in, UTF-8 cannot carry it out."""
+    """`text` with U+FFFD for each half of a surrogate pair, which JSON can carry in but UTF-8 not out."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def visible(text: str) -> str:
+    """`text` without what no place can show.
+
+    Lone surrogates become U+FFFD, every line separator a newline. Terminal escapes, control characters,
+    bidirectional controls, zero-width and tag characters and runs of variation selectors are taken out.
+    """
+    if _harmless(text):
+        return text
+    text = _ESCAPES.sub("", _SEPARATORS.sub("\n", whole(text)))
+    return _SELECTOR_RUNS.sub("", _UNSEEN.sub("", text))
+
+
+def bare(text: str) -> str:
+    """`text` as `visible` leaves it, without single variation selectors either: for a search."""
+    return text if _harmless(text) else _ANY_SELECTOR.sub("", visible(text))
+
+
+def _harmless(text: str) -> bool:
+    if text.isascii():
+        # Says the same as the search, five times as fast.
+        return text.replace("\n", " ").replace("\t", " ").isprintable()
+    return not _SUSPECT.search(text)

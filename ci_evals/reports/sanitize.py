@@ -8,26 +8,12 @@ import html as _html
 import re
 import unicodedata
 
+from ci_evals.domain.text import visible
+
 CUT_NOTE = "… (cut; _results.json has it whole)"
 
 _MAX_STEM = 90
 """Bytes of UTF-8: leaves room for a number and an extension within 100."""
-
-_SEPARATORS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_ESCAPES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f\n]*(?:\x07|\x1b\\|\x9c)"
-    r"|\x1b[ -/]*[0-~]"
-)
-_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
-_INVISIBLE = (
-    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff"
-    r"\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
-)
-_UNSEEN = re.compile(f"[{_CONTROLS}{_INVISIBLE}]")
-_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_SELECTOR_RUNS = re.compile(f"[{_SELECTORS}]{{2,}}")
-_SUSPECT = re.compile(f"[{_CONTROLS}{_INVISIBLE}{_SELECTORS}\u2028\u2029\ud800-\udfff]")
 
 _AND_ZERO_WIDTH = "\\g<0>\u200b"
 _REFERENCES = tuple(
@@ -55,16 +41,8 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|conin|conout|com\d|lpt\d)", re.IGNORE
 
 
 def clean(text: str) -> str:
-    """`text` without what no place can show: the start of every other function here.
-
-    Lone surrogates become U+FFFD, every line separator a newline. Terminal escapes, control characters,
-    bidirectional controls, zero-width and tag characters and runs of variation selectors are taken out.
-    """
-    if not _SUSPECT.search(text):
-        return text
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    text = _ESCAPES.sub("", _SEPARATORS.sub("\n", text))
-    return _SELECTOR_RUNS.sub("", _UNSEEN.sub("", text))
+    """`text` without what no place can show: the start of every other function here."""
+    return visible(text)
 
 
 def one_line(text: str, limit: int | None = None) -> str:
