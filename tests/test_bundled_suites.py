@@ -54,7 +54,6 @@ COUNTEREXAMPLES = [
 ]
 """What no bundled test should see: conversations on which checks fail that pass on all the others."""
 
-
 OWN_WORDS = {
     "Books vacation that the balance covers": [
         "I was thinking of the 1st of March 2027, so 2027-03-01.",
@@ -67,7 +66,7 @@ OWN_WORDS = {
         "In October, as I said. Thank you for looking into it.",
     ],
     "Refuses an enrolment outside the window": [
-        "I see. As I have not married and there is no baby on the way, I will enrol in November then.",
+        "I see. No wedding and no baby, so the health insurance has to wait until November.",
     ],
     "Enrols after a life event": ["Yes, I'd like that. How lovely!"],
     "Changes the address of the right person": [
