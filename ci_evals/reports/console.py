@@ -6,26 +6,14 @@ from tabulate import tabulate
 
 from ci_evals.domain.results import Results, TestResult
 from ci_evals.reports import highlights, numbers, sanitize
-from ci_evals.reports.highlights import Standing
+from ci_evals.reports.highlights import OUTCOMES, Tone
 
 _NAME_LIMIT = 60
 _REASON_LIMIT = 300
 _GREEN, _RED, _YELLOW, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
-_OUTCOME_COLORS = {
-    "passed": _GREEN,
-    "failed": _RED,
-    "error": _YELLOW,
-    "undecided": _YELLOW,
-    "not_run": _YELLOW,
-}
+_COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _TEST_HEADERS = ("test", "result", "score", "pass rate", "trials scored", "time")
 _CHECK_HEADERS = ("check", "required", "seen", "decision", "note")
-_STANDING_COLORS = {
-    Standing.HOLDS: _GREEN,
-    Standing.BROKEN: _RED,
-    Standing.UNTRUSTED: _YELLOW,
-    Standing.INTERRUPTED: _YELLOW,
-}
 
 
 def render(results: Results, *, color: bool = False, verbose: bool = False) -> str:
@@ -46,7 +34,7 @@ def _suites(results: Results, *, color: bool) -> list[str]:
         rows = [
             [
                 sanitize.log_line(test.name, _NAME_LIMIT),
-                _painted(highlights.result(test), _OUTCOME_COLORS[test.outcome], color=color),
+                _painted(highlights.result(test), _COLORS[OUTCOMES[test.outcome].tone], color=color),
                 numbers.score(test.score),
                 numbers.percent(test.pass_rate),
                 _trials(test),
@@ -117,7 +105,7 @@ def _gate(results: Results, *, color: bool) -> str:
 
 
 def _verdict(results: Results, *, color: bool) -> str:
-    standing = highlights.standing(results)
+    look = highlights.standing(results).value
     counts = results.counts
     facts = [
         f"{counts.passed} of {numbers.count(counts.tests, 'test')} passed",
@@ -129,9 +117,9 @@ def _verdict(results: Results, *, color: bool) -> str:
     ]
     score = numbers.score(results.score)
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
-    said = standing.value[0].upper() + standing.value[1:]
+    said = look.words[0].upper() + look.words[1:]
     lines = [f"  {sanitize.log_line(note, 2 * _REASON_LIMIT)}" for note in highlights.notes(results)]
-    head = _painted(f"{said}: score {score}{interval}", _STANDING_COLORS[standing] + _BOLD, color=color)
+    head = _painted(f"{said}: score {score}{interval}", _COLORS[look.tone] + _BOLD, color=color)
     return "\n".join([head, f"  {', '.join(facts)}", *lines])
 
 

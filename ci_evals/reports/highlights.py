@@ -12,6 +12,7 @@ from ci_evals.domain.results import GateCheck, Results, SuiteResult, TestResult,
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.reports import numbers
+from ci_evals.scoring.soundness import expects_error
 
 CAUSES = {
     Cause.NO_EVIDENCE: "no trace to decide it on",
@@ -19,27 +20,49 @@ CAUSES = {
     Cause.NO_JUDGE: "no judge",
     Cause.NO_MODEL: "no embedding model",
 }
-OUTCOMES = {
-    "passed": "passed",
-    "failed": "failed",
-    "error": "error",
-    "undecided": "undecided",
-    "not_run": "not run",
-}
 _SPOILT = {
     EndState.AGENT_ERROR: "ended with an error of the agent",
     EndState.FAILED: "failed",
     EndState.INTERRUPTED: "interrupted",
 }
+_CUT_SHORT = frozenset({EndState.FAILED, EndState.INTERRUPTED})
+"""Of such a trial no verdict could be reached: the trial is told, and not each verdict too."""
+
+
+class Tone(Enum):
+    """Whether what is said is good news, bad news, or open."""
+
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How something that came out of a run is told."""
+
+    words: str
+    sign: str
+    tone: Tone
+
+
+OUTCOMES = {
+    "passed": Look("passed", "✅", Tone.GOOD),
+    "failed": Look("failed", "❌", Tone.BAD),
+    "error": Look("error", "⚠️", Tone.OPEN),
+    "undecided": Look("undecided", "❔", Tone.OPEN),
+    "not_run": Look("not run", "⏸️", Tone.OPEN),
+}
+"""Of tests and of verdicts."""
 
 
 class Standing(Enum):
     """How the run stands: the gate holds, it does not, or the run cannot be trusted to say."""
 
-    HOLDS = "the gate holds"
-    BROKEN = "the gate does not hold"
-    UNTRUSTED = "the run cannot be trusted"
-    INTERRUPTED = "the run was interrupted"
+    HOLDS = Look("the gate holds", "✅", Tone.GOOD)
+    BROKEN = Look("the gate does not hold", "❌", Tone.BAD)
+    UNTRUSTED = Look("the run cannot be trusted", "⚠️", Tone.OPEN)
+    INTERRUPTED = Look("the run was interrupted", "⚠️", Tone.OPEN)
 
 
 @dataclass(frozen=True)
@@ -95,15 +118,20 @@ def notes(results: Results) -> tuple[str, ...]:
     out = list(results.gate.reasons)
     if not results.gate.passed and results.gate.exit_code == 0:
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
-    if missing := without_judge(results.suites):
+    if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
         out.append(f"No judge was configured: {criteria} undecided.")
     return (*out, *results.run.warnings)
 
 
-def without_judge(suites: Iterable[SuiteResult]) -> int:
-    """How many verdicts are undecided because no judge was configured."""
-    findings = (f for s in suites for test in s.tests for trial in test.trials for f in trial.findings)
+def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
+    """How many verdicts of these suites are undecided because no judge was configured.
+
+    Where a judge was wanted (not under --provider=offline), those of trials that failed are left out.
+    """
+    offline = results.run.config.get("provider") == "offline"
+    trials = (trial for suite in suites for test in suite.tests for trial in test.trials)
+    findings = (f for trial in trials if offline or trial.status not in _CUT_SHORT for f in trial.findings)
     return sum(finding.cause is Cause.NO_JUDGE for finding in findings)
 
 
@@ -121,7 +149,7 @@ def result(test: TestResult) -> str:
     if undecided and test.outcome == "passed":
         # As under --provider=offline, where a missing judge is no fault of the test.
         marks.append(f"{numbers.count(undecided, 'verdict')} undecided")
-    return ", ".join([OUTCOMES[test.outcome], *marks])
+    return ", ".join([OUTCOMES[test.outcome].words, *marks])
 
 
 def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
@@ -148,9 +176,10 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
     for test in (test for suite in suites for test in suite.tests):
         not_run += [test.name] * test.not_run
         for trial in test.trials:
-            if trial.status in _SPOILT and not _error_wanted(trial):
+            wanted = trial.status is EndState.AGENT_ERROR and expects_error(trial)
+            if trial.status in _SPOILT and not wanted:
                 spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(test.name)
-            for finding in trial.findings:
+            for finding in trial.findings if trial.status not in _CUT_SHORT else ():
                 if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
                     undecided.setdefault((finding.cause, finding.reason), []).append(test.name)
     return tuple(
@@ -214,12 +243,6 @@ def tally(findings: Iterable[Finding]) -> str:
     return (
         ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no verdicts"
     )
-
-
-def _error_wanted(trial: TrialResult) -> bool:
-    """Whether an error of the agent is what the test is about."""
-    wanted = any(finding.strict == "escalated_due_to_error" for finding in trial.findings)
-    return wanted and trial.status is EndState.AGENT_ERROR
 
 
 def _trouble(names: list[str], noun: str, became: str, why: str) -> Trouble:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results, SuiteResult
+from ci_evals.domain.text import whole
 from ci_evals.reports import junit, markdown, sanitize
 
 RESULTS = "_results.json"
@@ -63,8 +64,8 @@ def dump(results: Results) -> str:
         return results.model_dump_json(by_alias=True, indent=2) + "\n"
     except (PydanticSerializationError, UnicodeEncodeError):
         # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
-        whole = Results.model_validate(_well_formed(results.model_dump()))
-        return whole.model_dump_json(by_alias=True, indent=2) + "\n"
+        repaired = Results.model_validate(_well_formed(results.model_dump()))
+        return repaired.model_dump_json(by_alias=True, indent=2) + "\n"
 
 
 def load(text: str | bytes, source: str) -> Results:
@@ -129,7 +130,7 @@ def _unique(name: str, taken: Iterable[str]) -> str:
 def _well_formed(value: Any) -> Any:
     match value:
         case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return whole(value)
         case dict():
             return {_well_formed(key): _well_formed(item) for key, item in value.items()}
         case list() | tuple():

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
+from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import JsonValue
@@ -12,16 +13,8 @@ from tabulate import tabulate
 from ci_evals.domain.results import Group, Results, SuiteResult, TestResult
 from ci_evals.domain.transcript import Exchange
 from ci_evals.reports import highlights, numbers, sanitize
-from ci_evals.reports.highlights import Standing
 from ci_evals.templates import render
 
-_SIGNS = {"passed": "✅", "failed": "❌", "error": "⚠️", "undecided": "❔", "not_run": "⏸️"}
-_STANDINGS = {
-    Standing.HOLDS: "✅",
-    Standing.BROKEN: "❌",
-    Standing.UNTRUSTED: "⚠️",
-    Standing.INTERRUPTED: "⚠️",
-}
 _REASON_LIMIT = 800
 """Characters of a reason in a summary; the test's own report has 4 KB of it."""
 _SAID_LIMIT = 600
@@ -30,35 +23,49 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 """What conditions in a template leave behind. Foreign text has none: it stands in quotes and in JSON."""
 
 
+class Section(NamedTuple):
+    """A part of a summary: its name, for a note where it is left out, and its text with a newline.
+
+    Both are Markdown, whole by themselves.
+    """
+
+    name: str
+    text: str
+
+
 def summary(results: Results) -> str:
     """The run's summary, the text of a pull request's comment."""
-    return "\n".join(summary_sections(results))
+    return "\n".join(section.text for section in summary_sections(results))
 
 
-def summary_sections(results: Results) -> tuple[str, ...]:
-    """The parts of the run's summary, the most important first; each is whole Markdown with its newline."""
+def summary_sections(results: Results) -> tuple[Section, ...]:
+    """The parts of the run's summary, the most important first."""
     failed = list(highlights.tests_of(results, "failed"))
     many = len(results.suites) > 1
-    return tuple(
-        section
-        for section in (
-            _section("head", results=results, standing=highlights.standing(results)),
-            _gate(results),
-            _section("suites", table=_suite_table(results.suites)),
-            *_failed_tests(failed, with_suite=many),
-            _troubles(results.suites),
-            *(_folded_suite(suite, many=many) for suite in results.suites),
-            _section("foot", results=results),
-        )
-        if section
+    sections = (
+        Section("the verdict", _section("head", results=results, look=highlights.standing(results).value)),
+        Section("the gate", _gate(results)),
+        Section("the suites' scores", _section("suites", table=_suite_table(results.suites))),
+        *(
+            Section(f"the failed test {sanitize.inline(test.name, 80)}", text)
+            for (_, test), text in zip(failed, _failed_tests(failed, with_suite=many), strict=True)
+        ),
+        Section("errors and undecided", _troubles(results.suites)),
+        *(
+            Section(f"all tests of {sanitize.inline(suite.name, 80)}", _folded_suite(suite, many=many))
+            for suite in results.suites
+        ),
+        Section("the run's facts", _section("foot", results=results)),
     )
+    return tuple(section for section in sections if section.text)
 
 
 def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) -> str:
     """A suite's `_summary.md`; `stems` are the names, without extension, of its tests' files."""
     failed = [(suite, test) for test in suite.tests if test.outcome == "failed"]
+    missing = highlights.without_judge(results, [suite])
     sections = (
-        _section("suite_head", results=results, suite=suite, missing=highlights.without_judge([suite])),
+        _section("suite_head", results=results, suite=suite, missing=missing),
         _section("tests", table=_test_table(suite, stems)),
         *_group_sections(suite),
         *_failed_tests(failed, with_suite=False),
@@ -125,7 +132,7 @@ def _test_table(suite: SuiteResult, stems: Sequence[str] | None = None) -> str:
         rows.append(
             [
                 f"[{name}]({quote(stems[place])}.md)" if stems else name,
-                f"{_SIGNS[test.outcome]} {highlights.result(test)}",
+                f"{highlights.OUTCOMES[test.outcome].sign} {highlights.result(test)}",
                 numbers.score(test.score),
                 numbers.percent(test.pass_rate),
                 f"{scored} of {len(test.trials) + test.not_run}",
@@ -258,8 +265,6 @@ def _facts(user_info: Mapping[str, JsonValue]) -> str:
 
 
 _VIEW = SimpleNamespace(
-    signs=_SIGNS,
-    standings=_STANDINGS,
     did=_did,
     facts=_facts,
     json=_json,

@@ -4,7 +4,7 @@ Every string that a report shows goes through the function of the place it is pu
 the program escapes anything.
 """
 
-import html as _html
+import html
 import re
 import unicodedata
 
@@ -26,6 +26,7 @@ _REFERENCES = tuple(
         r"[Gg][Hh](?:[Ss][Aa])?(?=-)",
         r"[Cc][Vv][Ee](?=-)",
         r"[0-9a-fA-F]{6}(?=[0-9a-fA-F])",
+        r":(?!\d\d:)(?=[\w+-]+:)",  # :shipit: is a picture, the minutes of a time are not
     )
 )
 _ACTIVE = re.compile(r"[\\`*_\[\]~#$&<>|]")
@@ -63,7 +64,7 @@ def cut(text: str, limit: int) -> str:
 def inline(text: str, limit: int | None = None) -> str:
     """`text` as one line of Markdown that reads as it is written.
 
-    References that GitHub would make live (mentions, issues, commits, addresses) are broken with a
+    References that GitHub would make live (mentions, issues, commits, addresses, emoji) are broken with a
     zero-width space and not only escaped, because e-mail replies quote the text and would notify again.
     """
     return _escaped(one_line(text, limit))
@@ -99,14 +100,9 @@ def code_block(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def html(text: str) -> str:
-    """`text` for the content of an HTML element or a quoted attribute."""
-    return _html.escape(clean(text), quote=True)
-
-
 def html_in_markdown(text: str) -> str:
     """`text` as one line for an HTML element within Markdown: GitHub looks for references there too."""
-    return _html.escape(_broken(one_line(text)), quote=True)
+    return html.escape(_broken(one_line(text)), quote=True)
 
 
 def xml(text: str) -> str:

@@ -29,6 +29,7 @@ CORPUS = (
     "\u202egnp.exe \u2066x\u2069 zero\u200bwidth \U000e0041\U000e0042 soft\u00adhyphen \ufe0f\ufe0f\ufe0e",
     "lone \ud83d half, \ude00 other, \ud83d\ude00 pair, \ufffe \uffff \x00 nul \x08 \x7f",
     "]]> <![CDATA[ x ]]> <?xml?> &unknown; <!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>",
+    ":shipit: :+1::tada: a:octocat: at 10:30:45 :not an emoji: :shipit",
     "../../etc/passwd",
     "",
     " ",
@@ -63,6 +64,8 @@ texts = st.one_of(st.text(), st.lists(st.one_of(_PIECES, st.text(max_size=4)), m
 _LIVE = (
     r"(?i)@[a-z0-9]|#\d|\b(?:gh|ghsa|cve)-\w|https?://|ftp://|www\.|(?<![0-9a-z])[0-9a-f]{7,40}(?![0-9a-z])"
 )
+_SHORTCODE = r"(?i):(?!\d\d:)[a-z0-9_+-]+:"
+"""Drawn as a picture where no tag stands in it."""
 
 
 class Page(HTMLParser):
@@ -75,6 +78,7 @@ class Page(HTMLParser):
         self.prose = ""
         self.text = ""
         self.comments: list[str] = []
+        self.pictures: list[str] = []
         self._in_code = 0
         self.feed(cmarkgfm.github_flavored_markdown_to_html(markdown, options=Options.CMARK_OPT_UNSAFE))
         self.close()
@@ -94,11 +98,12 @@ class Page(HTMLParser):
         self.text += data
         if not self._in_code:
             self.prose += data
+            self.pictures += re.findall(_SHORTCODE, data)
 
     @property
     def live(self) -> list[str]:
-        """References in the text that GitHub would turn into links and notifications."""
-        return re.findall(_LIVE, self.prose)
+        """What GitHub would turn into links, notifications and pictures."""
+        return re.findall(_LIVE, self.prose) + self.pictures
 
 
 def commands(text: str) -> list[str]:

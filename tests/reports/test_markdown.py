@@ -5,6 +5,7 @@ import cases
 import hostile
 
 from ci_evals.domain.transcript import EndState, Integration
+from ci_evals.domain.verdict import Cause
 from ci_evals.reports import markdown
 
 
@@ -70,11 +71,64 @@ def test_the_summary_is_the_sum_of_its_sections():
     """Each section is Markdown of its own: whole folds, a line end, the verdict in the first."""
     for make in cases.CASES.values():
         sections = markdown.summary_sections(make())
-        assert "\n".join(sections) == markdown.summary(make())
-        assert sections[0].startswith("## ")
+        texts = [section.text for section in sections]
+        assert "\n".join(texts) == markdown.summary(make())
+        assert texts[0].startswith("## ")
         assert all(
-            text.endswith("\n") and text.count("<details>") == text.count("</details>") for text in sections
+            text.endswith("\n") and text.count("<details>") == text.count("</details>") for text in texts
         )
+
+
+def test_every_section_of_the_summary_has_a_name():
+    """In Markdown, by which a note can say what was left out; nothing in a name is live."""
+    text = "@octocat [a](https://evil.example) :shipit: <b>"
+    sections = markdown.summary_sections(hostile.poisoned(cases.bad(), text))
+    for name, _ in sections:
+        assert hostile.Page(name).tags == ["p"]
+        assert not hostile.Page(name).live
+    assert [section.name for section in markdown.summary_sections(cases.bad())] == [
+        "the verdict",
+        "the gate",
+        "the suites' scores",
+        "the failed test Refund after the window",
+        "the failed test Exchange for another size",
+        "all tests of Refunds",
+        "all tests of Exchanges",
+        "the run's facts",
+    ]
+
+
+def test_the_runs_id_can_be_copied():
+    """As code it is not broken, as a commit's id in the text would be."""
+    results = build.results(run=build.run_info(id="3aceb90018667fc1"))
+    assert markdown.summary(results).count("<sub>Run `3aceb90018667fc1`, started") == 1
+
+
+def failed_before_any_reply(provider: str):
+    """A run of one trial that failed with both its verdicts undecided."""
+    findings = (
+        build.finding("undecided", cause=Cause.NO_EVIDENCE, reason="no reply had a trace"),
+        build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge"),
+    )
+    trial = build.trial_result(status=EndState.FAILED, error="refused", exchanges=(), findings=findings)
+    suite = build.suite_result("Refunds", build.test_result(trials=(trial,)))
+    return build.results(suite, run=build.run_info(config={"provider": provider})), suite
+
+
+def test_a_failed_trial_is_told_once():
+    """That it failed, and not each verdict that therefore could not be reached."""
+    results, suite = failed_before_any_reply("openai")
+    for text in (markdown.summary(results), markdown.suite_summary(results, suite, ["x"])):
+        assert "**1 trial failed**: refused" in text
+        assert "verdict undecided" not in text
+        assert "No judge was configured" not in text
+
+
+def test_offline_every_judged_criterion_is_named_undecided():
+    """Also those of failed trials: without a judge they would be undecided in any case."""
+    results, suite = failed_before_any_reply("offline")
+    for text in (markdown.summary(results), markdown.suite_summary(results, suite, ["x"])):
+        assert "No judge was configured: 1 judged criterion is undecided." in text
 
 
 def test_the_suites_summary_links_to_its_tests():

@@ -6,24 +6,22 @@ output, percent signs and line ends escaped in commands.
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.text import whole
 
 SUMMARY_BYTES = 900 * 1024
 """The runner drops the whole summary of a step above 1 MiB."""
 
-_NOTE_BYTES = 200
+_NAMED = 5
+"""How many of the sections that are left out the note names."""
 
 
 def escape_data(text: str) -> str:
     """`text` for the part of a command after the second `::`."""
-    return _encodable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def escape_property(text: str) -> str:
-    """`text` for a property of a command, such as `title=`."""
-    return escape_data(text).replace(":", "%3A").replace(",", "%2C")
+    return whole(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def mask_lines(values: Iterable[str]) -> list[str]:
@@ -41,20 +39,20 @@ def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
     Raises:
         UsageError: The file cannot be written.
     """
-    _append(path, "".join(_output(name, _encodable(value)) for name, value in outputs.items()))
+    _append(path, "".join(_output(name, whole(value)) for name, value in outputs.items()))
 
 
-def append_summary(path: Path, sections: Sequence[str], budget: int = SUMMARY_BYTES) -> None:
-    """Appends Markdown to the file that `GITHUB_STEP_SUMMARY` names, as many whole `sections` as fit.
+def append_summary(path: Path, sections: Iterable[tuple[str, str]], budget: int = SUMMARY_BYTES) -> None:
+    """Appends Markdown to the file that `GITHUB_STEP_SUMMARY` names, as many whole sections as fit.
 
-    The most important come first. Where some are left out, a note says how many. `budget` is in bytes of
-    UTF-8, with what the file holds already.
+    `sections` are pairs of a name and a text, both in Markdown, the most important first. Where some are left
+    out, a note names them. `budget` is in bytes of UTF-8, with what the file holds already.
 
     Raises:
         UsageError: The file cannot be written.
     """
     room = budget - (path.stat().st_size if path.exists() else 0)
-    _append(path, _fitting([_encodable(section) for section in sections], room))
+    _append(path, _fitting([(whole(name), whole(text)) for name, text in sections], room))
 
 
 def _output(name: str, value: str) -> str:
@@ -64,21 +62,21 @@ def _output(name: str, value: str) -> str:
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
 
-def _fitting(sections: Sequence[str], room: int) -> str:
-    whole = "\n".join(sections) + "\n"
-    if len(whole.encode()) <= room:
-        return whole
-    kept: list[str] = []
-    left = room - _NOTE_BYTES
-    for section in sections:
-        left -= len(section.encode()) + 1
-        if left < 0:
-            break
-        kept.append(section)
-    missing = len(sections) - len(kept)
-    parts = "1 part does" if missing == 1 else f"{missing} parts do"
-    note = f"_{parts} not fit here. The summary.md of this run has everything._\n"
-    return "\n".join([*kept, note]) if len(note.encode()) <= room else ""
+def _fitting(sections: Sequence[tuple[str, str]], room: int) -> str:
+    ends = list(accumulate((len(text.encode()) + 1 for _, text in sections), initial=0))
+    for kept in range(len(sections), -1, -1):
+        note = _left_out([name for name, _ in sections[kept:]])
+        if ends[kept] + len(note.encode()) <= room:
+            return "".join(f"{text}\n" for _, text in sections[:kept]) + note
+    return ""
+
+
+def _left_out(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = len(names) - _NAMED
+    named = "; ".join(names[:_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
+    return f"Left out here, for want of room: {named}. The summary.md of this run has everything.\n"
 
 
 def _append(path: Path, text: str) -> None:
@@ -87,8 +85,3 @@ def _append(path: Path, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
-
-
-def _encodable(text: str) -> str:
-    """Half a surrogate pair cannot be written as UTF-8."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
