@@ -2,7 +2,7 @@
 
 import difflib
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ class Source:
 
     file: str
     text: str
-    bundled: bool = False
+    path: Path
 
 
 def bundled_path(collection: str) -> Path:
@@ -38,21 +38,18 @@ def bundled_names() -> tuple[str, ...]:
     )
 
 
-def sources(names: Sequence[str]) -> tuple[Source, ...]:
-    """The suites that `names` stand for, in that order, each once. Files in a folder or glob come sorted.
+def sources(name: str) -> tuple[Source, ...]:
+    """The suites that `name` stands for; files in a folder or glob come sorted.
 
     Raises:
-        UsageError: something is not there, or holds no suite.
+        UsageError: something is not there, holds no suite, or cannot be read.
     """
-    found: dict[Path, Source] = {}
-    for name in names:
-        if name.partition(":")[0] in COLLECTIONS and ":" in name:
-            path = _bundled(name)
-            found.setdefault(path, Source(name, _read(path, name), bundled=True))
-        else:
-            for path in _files(name):
-                found.setdefault(path.resolve(), Source(path.as_posix(), _read(path, path.as_posix())))
-    return tuple(found.values())
+    if not name.strip():
+        raise UsageError("a suite's name is empty")
+    if name.partition(":")[0] in COLLECTIONS and ":" in name:
+        path = _bundled(name)
+        return (Source(name, _read(path, name), path),)
+    return tuple(Source(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in _files(name))
 
 
 def _bundled(name: str) -> Path:
@@ -79,6 +76,10 @@ def _files(name: str) -> Iterator[Path]:
         if not matches:
             raise UsageError(f"no file matches {name!r}")
         yield from matches
+    elif path.is_symlink():
+        raise UsageError(f"{name!r} is a link that leads nowhere")
+    elif path.exists():
+        raise UsageError(f"{name!r} is no regular file")
     else:
         raise UsageError(f"there is no file {name!r}{_nearby(path)}")
 

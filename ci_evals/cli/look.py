@@ -4,19 +4,18 @@ import json
 import os
 from pathlib import Path
 
-import typer
 from tabulate import tabulate
 
 from ci_evals.adapters import files
-from ci_evals.adapters.suites import Source, bundled_names, sources
-from ci_evals.cli.console import error_console
+from ci_evals.adapters.suites import bundled_names, sources
+from ci_evals.cli.console import error_console, show
 from ci_evals.cli.reading import load_suites
 from ci_evals.cli.settings import PlanSettings, SuiteSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results import Results
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.estimate import Estimate, of_plan, of_suite
+from ci_evals.planning.estimate import of_plan, of_test
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
@@ -32,7 +31,7 @@ def validate(settings: SuiteSettings) -> None:
         suite = loaded.suite
         evaluations = sum(len(test.evaluations) for test in suite.tests)
         name = sanitize.log_line(f"{loaded.file}: {suite.name}")
-        typer.echo(
+        show(
             f"ok  {name}: {numbers.count(len(suite.tests), 'test')}, "
             f"{numbers.count(evaluations, 'evaluation')}"
         )
@@ -43,10 +42,10 @@ def plan(settings: PlanSettings) -> None:
     loaded = load_suites(settings, os.environ)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     for place, suite in enumerate(planned.suites):
-        typer.echo(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        typer.echo(_table(_rows(planned, place)) + "\n")
+        show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
+        show(_table(_rows(planned, place)) + "\n")
     total = of_plan(planned)
-    typer.echo(
+    show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judged} judged evaluations\n"
@@ -70,8 +69,7 @@ def _rows(plan: Plan, place: int) -> list[list[str]]:
     ]
     rows = [header]
     for test in planned.tests:
-        alone = Plan(suites=(planned.only(test),), loops=plan.loops)
-        work: Estimate = of_suite(alone, alone.suites[0])
+        work = of_test(plan, planned, test)
         counts = (work.trials, work.turns, work.strict, work.judged)
         calls = (work.agent_calls, work.user_calls, work.judge_calls)
         name, tags = sanitize.log_line(test.name, 60), sanitize.log_line(", ".join(test.tags), 40)
@@ -87,17 +85,14 @@ def _table(rows: list[list[str]]) -> str:
 def list_suites() -> None:
     """Lists the bundled suites with what they are about."""
     rows = []
-    for source in sources(bundled_names()):
-        suite = _bundled(source)
+    for name in bundled_names():
+        (source,) = sources(name)
+        suite = load(source.text, source.file, Reading()).suite
         rows.append(
             [source.file, str(len(suite.tests)), sanitize.log_line(suite.description or suite.name, 90)]
         )
-    typer.echo(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
-    typer.echo("\nRun one with:  ci-evals run demo:hr --provider=offline")
-
-
-def _bundled(source: Source) -> Suite:
-    return load(source.text, source.file, Reading()).suite
+    show(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
+    show("\nRun one with:  ci-evals run demo:hr --provider=offline")
 
 
 def schema(*, results: bool) -> None:
@@ -110,7 +105,7 @@ def schema(*, results: bool) -> None:
     made = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made
     if not results:
         made = _open_for_comments(made)
-    typer.echo(json.dumps(made, indent=2))
+    show(json.dumps(made, indent=2))
 
 
 def _open_for_comments(made: dict[str, object]) -> dict[str, object]:
@@ -132,4 +127,4 @@ def report(path: Path) -> None:
     results = layout.load(text, str(path))
     written = layout.redraw(results, path.resolve())
     files.write_all(path.resolve().parent, written)
-    typer.echo(f"{numbers.count(len(written), 'report')} written to {path.parent}")
+    show(f"{numbers.count(len(written), 'report')} written to {path.parent}")

@@ -1,11 +1,15 @@
 """From settings to loaded suites, with every problem of every suite told at once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
-from ci_evals.adapters.suites import sources
+from ci_evals.adapters.suites import Source, sources
+from ci_evals.cli.console import environment_keys, remember
 from ci_evals.cli.settings import SuiteSettings, Trust
-from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.domain.errors import UsageError
+from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.parse import LoadedSuite, Reading, load
+from ci_evals.redaction import Redactor
 
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
 """Events in which a workflow has secrets while the files may be anybody's."""
@@ -15,32 +19,41 @@ def load_suites(settings: SuiteSettings, environ: Mapping[str, str]) -> list[Loa
     """All suites that the settings name.
 
     Raises:
-        UsageError: a suite is not there.
-        SuiteError: suites that cannot be run, with all their problems.
+        UsageError: suites that are not there or cannot be run, with all problems of all of them.
     """
-    reading = Reading(
-        environ=environ,
-        untrusted_event=_untrusted_event(settings.trust_suites, environ),
-        agent_id=settings.agent_id,
-        agent_key=settings.agent_key,
-        base_url=settings.base_url,
-        adapter=settings.adapter,
-    )
-    loaded: list[LoadedSuite] = []
-    problems: list[Problem] = []
-    for source in sources(settings.suites):
+    reading = Reading(environ=environ, distrusted=_distrusted(settings.trust_suites, environ))
+    choice = AgentChoice(settings.adapter, settings.agent_id, settings.agent_key, settings.base_url)
+    loaded: dict[Path, LoadedSuite] = {}
+    faults: list[UsageError] = []
+    for source in _sources(settings.suites, faults):
         try:
-            loaded.append(load(source.text, source.file, reading))
-        except SuiteError as error:
-            problems += error.problems
-    if problems:
-        raise SuiteError(problems)
-    return loaded
+            suite = choose(load(source.text, source.file, reading), choice)
+        except UsageError as error:
+            faults.append(error)
+        else:
+            loaded.setdefault(source.path, suite)
+    suites = list(loaded.values())
+    keys = [*environment_keys(environ), settings.agent_key or ""]
+    keys += [item.suite.api_key.get_secret_value() for item in suites if item.suite.api_key]
+    remember(Redactor(keys=keys, values={value for item in suites for value in item.secrets}))
+    if faults:
+        raise UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
+    return suites
 
 
-def _untrusted_event(trust: Trust, environ: Mapping[str, str]) -> str | None:
-    """The event that makes suites untrusted, or None where they are trusted."""
+def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[Source]:
+    for name in names:
+        try:
+            yield from sources(name)
+        except UsageError as error:
+            faults.append(error)
+
+
+def _distrusted(trust: Trust, environ: Mapping[str, str]) -> str | None:
+    """Why suites are not trusted, or None where they are."""
     event = environ.get("GITHUB_EVENT_NAME", "")
     if trust is Trust.NEVER:
-        return event or "--trust-suites=never"
-    return event if trust is Trust.AUTO and event in UNTRUSTED_EVENTS else None
+        return "with --trust-suites=never"
+    if trust is Trust.AUTO and event in UNTRUSTED_EVENTS:
+        return f"in the event {event}, where anybody's files meet secrets (see --trust-suites)"
+    return None

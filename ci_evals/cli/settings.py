@@ -92,7 +92,7 @@ class SuiteSettings:
 class PlanSettings(SuiteSettings):
     """What the plan of a run depends on."""
 
-    loops: Annotated[int, typer.Option(min=1, help="Trials of each test.")] = 1
+    loops: Annotated[int, typer.Option(min=1, max=1000, help="Trials of each test.")] = 1
     test: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Only tests whose name contains one of these.")
     ] = None
@@ -145,7 +145,7 @@ class RunSettings(GateSettings, PlanSettings):
     user_model: Annotated[
         str | None, typer.Option(help="The simulated user's model, in place of the suite's userModel.")
     ] = None
-    parallel: Annotated[int, typer.Option(min=1, help="Conversations at a time.")] = 1
+    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 1
     retries: Annotated[
         int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
     ] = 1

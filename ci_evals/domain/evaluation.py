@@ -4,18 +4,18 @@ A strict kind is told by its `strict` key; without that key a criterion is judge
 The kinds, their fields and their meaning are those of `@aui.io/evals`, plus those for agents of every kind.
 """
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag, TypeAdapter
+import regex
+from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 
 from ci_evals.domain.base import Model, NonBlank
 
 
 def _compiles(pattern: str) -> str:
     try:
-        re.compile(pattern)
-    except re.error as error:
+        regex.compile(pattern)
+    except regex.error as error:
         raise ValueError(f"is not a regular expression: {error}") from error
     return pattern
 
@@ -28,7 +28,9 @@ class Criterion(Model):
     """What all evaluations have in common."""
 
     criterion: NonBlank = Field(description="What must be true of the conversation, in plain language.")
-    weight: float = Field(1.0, ge=0, description="Share of the test's score; higher counts more.")
+    weight: float = Field(
+        1.0, ge=0, le=1_000_000, description="Share of the test's score; higher counts more."
+    )
     category: NonBlank | None = Field(None, description="A name to group results by, such as `tone`.")
     aui_logic: tuple[NonBlank, ...] = Field(
         (), alias="aui_logic", description="Ids of the AUI logic rules behind this criterion."
@@ -227,5 +229,3 @@ Evaluation = Annotated[
     | Annotated[MaxLatency, Tag("max_latency")],
     Discriminator(_kind),
 ]
-
-evaluation_adapter: TypeAdapter[Judged | Strict] = TypeAdapter(Evaluation)

@@ -1,6 +1,6 @@
 """The ordered work of a run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ci_evals.domain.suite import Suite, Test, Turn
 
@@ -20,16 +20,6 @@ class PlannedSuite:
     """For each selected test, SHA-256 of all that its result depends on."""
     test_lines: tuple[int, ...]
     """For each selected test, the line of the file that it begins on."""
-
-    def only(self, test: Test) -> "PlannedSuite":
-        """The suite with one of its tests alone."""
-        place = self.tests.index(test)
-        return replace(
-            self,
-            tests=(test,),
-            test_digests=(self.test_digests[place],),
-            test_lines=(self.test_lines[place],),
-        )
 
 
 @dataclass(frozen=True)

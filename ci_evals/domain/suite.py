@@ -10,6 +10,9 @@ from ci_evals.domain.evaluation import Evaluation
 DEFAULT_MAX_TURNS = 7
 DEFAULT_TIMEOUT_SECONDS = 120.0
 AUTO = "auto"
+MOST_TURNS = 1_000
+MOST_LOOPS = 1_000
+"""No suite means more; a slip of the keyboard must not fill the memory."""
 
 
 class Turn(Model):
@@ -46,10 +49,14 @@ class Test(Model):
     evaluations: tuple[Evaluation, ...] = Field(min_length=1, description="What is checked afterwards.")
     tags: tuple[NonBlank, ...] = Field((), description="Names to select and group tests by.")
     difficulty: NonBlank | None = Field(None, description="A name such as `easy` or `level 2`.")
-    max_turns: int | None = Field(None, ge=1, description="In place of the suite's `maxTurns`.")
+    max_turns: int | None = Field(
+        None, ge=1, le=MOST_TURNS, description="In place of the suite's `maxTurns`."
+    )
     min_score: float | None = Field(None, ge=0, le=100, description="Least score of this test, 0 to 100.")
     critical: bool = Field(default=False, description="Whether every trial must pass for the gate to hold.")
-    loops: int | None = Field(None, ge=1, description="How many trials of this test, in place of `--loops`.")
+    loops: int | None = Field(
+        None, ge=1, le=MOST_LOOPS, description="How many trials of this test, in place of `--loops`."
+    )
 
 
 class Suite(Model):

@@ -30,8 +30,10 @@ MAX_NODES = 500_000
 """Aliases can make a YAML text of some hundred bytes grow without end."""
 
 
+_LONGEST_NAME = 60
 _MAX_DIGITS = 4000
 """Python itself refuses to read longer whole numbers (4,300 digits)."""
+_COLLECTION_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _TOO_LONG = "a number with thousands of digits"
 
 
@@ -39,8 +41,13 @@ def show(path: Path) -> str:
     """The path as a reader writes it: `tests[2].evaluations[0].strict`."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        text += f"[{step}]" if isinstance(step, int) else f".{short(step)}" if text else short(step)
     return text
+
+
+def short(name: str) -> str:
+    """A key or name for a message; a hostile one can have millions of characters."""
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 @dataclass
@@ -61,6 +68,14 @@ class Document:
             near, places = near[:-1], self.values
         line, column = places.get(near, (1, 1))
         return Problem(self.file, line, column, show(path), message)
+
+    def note_key(self, path: Path, position: Position) -> None:
+        """Remembers where a key stands; one that stands there already is a problem."""
+        if path in self.keys:
+            message = f"key given twice (first in line {self.keys[path][0]})"
+            self.problems.append(Problem(self.file, *position, show(path), message))
+        else:
+            self.keys[path] = position
 
 
 def read(text: str, file: str) -> Document:
@@ -147,15 +162,7 @@ class _JsonWalker:
             key, index = self._string(index)
             here = (*path, key)
             position = self._position(start)
-            if key in value:
-                first = self.document.keys[here][0]
-                self.document.problems.append(
-                    Problem(
-                        self.document.file, *position, show(here), f"key given twice (first in line {first})"
-                    )
-                )
-            else:
-                self.document.keys[here] = position
+            self.document.note_key(here, position)
             value[key], index = self._value(self._skip(self._skip(index) + 1), here)
             index = self._skip(index)
             if self.text[index] == ",":
@@ -228,6 +235,9 @@ class _YamlWalker:
         self.nodes += 1
         if len(path) > MAX_DEPTH or self.nodes > MAX_NODES:
             raise _refuse(self.document, *position, "nested too deeply, or grown too large by aliases")
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _COLLECTION_TAGS:
+            fault = f"the YAML tag {short(node.tag)} is not supported"
+            self.document.problems.append(self.document.problem(path, fault))
         match node:
             case yaml.MappingNode():
                 return self._mapping(node, path)
@@ -237,23 +247,35 @@ class _YamlWalker:
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
         value: dict[str, Any] = {}
+        inherited: list[tuple[yaml.Node, yaml.Node]] = []
         for key_node, item in node.value:
-            position = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise _refuse(self.document, *position, "a key must be a string")
-            key = str(key_node.value)
+            if key_node.value == "<<" and key_node.style is None:
+                inherited += self._merged(item)
+                continue
+            key, position = self._key(key_node)
             here = (*path, key)
-            if key in value:
-                first = self.document.keys[here][0]
-                self.document.problems.append(
-                    Problem(
-                        self.document.file, *position, show(here), f"key given twice (first in line {first})"
-                    )
-                )
-            else:
-                self.document.keys[here] = position
+            self.document.note_key(here, position)
             value[key] = self.value(item, here)
+        for key_node, item in inherited:
+            key, position = self._key(key_node)
+            if key not in value:  # a mapping's own keys come before those it merges in
+                self.document.note_key((*path, key), position)
+                value[key] = self.value(item, (*path, key))
         return value
+
+    def _key(self, node: yaml.Node) -> tuple[str, Position]:
+        position = (node.start_mark.line + 1, node.start_mark.column + 1)
+        if not isinstance(node, yaml.ScalarNode):
+            raise _refuse(self.document, *position, "a key must be a string")
+        return str(node.value), position
+
+    def _merged(self, node: yaml.Node) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The keys and values that `<<` brings in, from one mapping or a list of them."""
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        if not all(isinstance(item, yaml.MappingNode) for item in nodes):
+            line, column = node.start_mark.line + 1, node.start_mark.column + 1
+            raise _refuse(self.document, line, column, "<< wants a mapping, or a list of mappings")
+        return [pair for item in nodes for pair in item.value]
 
     def _scalar(self, node: yaml.Node, path: Path) -> Any:
         text = str(node.value)

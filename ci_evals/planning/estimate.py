@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.suite import Test
 
 
 @dataclass(frozen=True)
@@ -51,21 +52,23 @@ class Estimate:
 NOTHING = Estimate(tests=0, trials=0, turns=0, auto_turns=0, strict=0, judged=0)
 
 
+def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Estimate:
+    """The work of one test of a suite, over all its trials."""
+    trials, turns = plan.loops_of(test), planned.suite.turns_of(test)
+    judged = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
+    return Estimate(
+        tests=1,
+        trials=trials,
+        turns=trials * len(turns),
+        auto_turns=trials * sum(turn.auto for turn in turns),
+        strict=trials * (len(test.evaluations) - judged),
+        judged=trials * judged,
+    )
+
+
 def of_suite(plan: Plan, planned: PlannedSuite) -> Estimate:
-    """The work of one suite of the plan, over all trials."""
-    total = NOTHING
-    for test in planned.tests:
-        trials, turns = plan.loops_of(test), planned.suite.turns_of(test)
-        judged = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
-        total += Estimate(
-            tests=1,
-            trials=trials,
-            turns=trials * len(turns),
-            auto_turns=trials * sum(turn.auto for turn in turns),
-            strict=trials * (len(test.evaluations) - judged),
-            judged=trials * judged,
-        )
-    return total
+    """The work of one suite of the plan."""
+    return sum((of_test(plan, planned, test) for test in planned.tests), NOTHING)
 
 
 def of_plan(plan: Plan) -> Estimate:

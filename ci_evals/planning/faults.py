@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import JUDGED, Judged, Strict
 from ci_evals.domain.suite import Suite, Test, Turn
-from ci_evals.planning.document import Document, Path
+from ci_evals.planning.document import Document, Path, short
 from ci_evals.redaction import MASK
 
 KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged} | {
@@ -78,9 +78,9 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
             )
         case "literal_error":
             wanted = re.findall(r"'([^']*)'", str(context.get("expected")))
-            message = f"{found!r} is not one of {', '.join(wanted)}"
+            message = f"{short(str(found))!r} is not one of {', '.join(wanted)}"
         case "value_error":
-            message = f"{found!r} {context.get('error')}"
+            message = f"{short(str(found))!r} {context.get('error')}"
         case "greater_than" | "greater_than_equal" | "less_than_equal":
             message = f"{found!r} is not {detail['msg'].removeprefix('Input should be ')}"
         case kind:
@@ -111,8 +111,18 @@ _WANTED = {
 
 
 def _shown(found: Any) -> str:
-    text = json.dumps(found, ensure_ascii=False)
+    text = json.dumps(_without_keys(found), ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _without_keys(found: Any) -> Any:
+    """The value without what stands under an `apiKey`, however deep it was put by mistake."""
+    match found:
+        case dict():
+            return {k: MASK if k == "apiKey" else _without_keys(item) for k, item in found.items()}
+        case list():
+            return [_without_keys(item) for item in found]
+    return found
 
 
 def _name_of(model: type[BaseModel]) -> str:

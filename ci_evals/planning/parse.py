@@ -20,12 +20,8 @@ class Reading:
     """What the meaning of a suite's text depends on besides the text."""
 
     environ: Mapping[str, str] = field(default_factory=dict)
-    untrusted_event: str | None = None
-    """The event in which suites may neither name endpoints nor read the environment; None where they may."""
-    agent_id: str | None = None
-    agent_key: str | None = None
-    base_url: str | None = None
-    adapter: str | None = None
+    distrusted: str | None = None
+    """Where suites may neither name endpoints nor read the environment (`in the event …`); None: they may."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +43,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         SuiteError: with every problem at once.
     """
     document = read(text, file)
-    refused = (
-        f"suites may not read the environment in the event {reading.untrusted_event} (see --trust-suites)"
-        if reading.untrusted_event
-        else None
-    )
+    refused = f"a suite may not read the environment {reading.distrusted}" if reading.distrusted else None
     filled = interpolate(document, reading.environ, refused_because=refused)
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None
@@ -61,16 +53,9 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     except ValidationError as error:
         problems += faults(document, value, error)
     problems += _across(document, value)
-    if reading.untrusted_event and isinstance(value, dict) and value.get("baseUrl") is not None:
-        problems.append(
-            document.problem(
-                ("baseUrl",),
-                f"suites may not name endpoints in the event {reading.untrusted_event}; use --base-url",
-            )
-        )
-    if suite is not None:
-        suite = _overridden(suite, reading)
-        problems += _unreachable(document, suite)
+    if reading.distrusted and isinstance(value, dict) and value.get("baseUrl") is not None:
+        message = f"a suite may not name an endpoint {reading.distrusted}; use --base-url"
+        problems.append(document.problem(("baseUrl",), message))
     if problems or suite is None:
         redactor = Redactor(values=filled.secrets)
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
@@ -132,34 +117,6 @@ def _across(document: Document, value: Any) -> Iterator[Problem]:
                 yield document.problem(
                     ("tests", i, "evaluations"), "all weights are 0: nothing could be scored"
                 )
-
-
-def _overridden(suite: Suite, reading: Reading) -> Suite:
-    """The suite as the options have it. Options that name a real agent take a suite off the demo agent."""
-    named = reading.agent_id or reading.agent_key or reading.base_url
-    adapter = reading.adapter or ("aui" if named and suite.adapter == "demo" else suite.adapter)
-    changes: dict[str, Any] = {"adapter": adapter}
-    if reading.agent_id:
-        changes["agent_id"] = reading.agent_id
-    if reading.agent_key:
-        changes["api_key"] = reading.agent_key
-    if reading.base_url:
-        changes["base_url"] = reading.base_url
-    if not changes.keys() - {"adapter"} and adapter == suite.adapter:
-        return suite
-    return Suite.model_validate(suite.model_dump() | changes)
-
-
-def _unreachable(document: Document, suite: Suite) -> Iterator[Problem]:
-    """What an AUI agent cannot be reached without."""
-    if suite.adapter != "aui":
-        return
-    if suite.agent_id is None:
-        yield document.problem(("agentId",), "is missing; or name the agent by --agent-id")
-    if suite.api_key is None or not suite.api_key.get_secret_value().strip():
-        yield document.problem(
-            ("apiKey",), 'is missing; write "${AUI_API_KEY}" there, or give --agent-key or CI_EVALS_AGENT_KEY'
-        )
 
 
 def _unused_fields(suite: Suite, file: str) -> Iterator[str]:

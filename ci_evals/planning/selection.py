@@ -23,8 +23,12 @@ class Selection:
 
     @classmethod
     def of(cls, names: str | None, tags: str | None) -> "Selection":
-        """From comma-separated lists as the options have them."""
-        return cls(names=_split(names), tags=_split(tags))
+        """From comma-separated lists as the options have them.
+
+        Raises:
+            UsageError: a list is there and holds nothing: it would select everything.
+        """
+        return cls(names=_split("--test", names), tags=_split("--tag", tags))
 
     def takes(self, test: Test) -> bool:
         """Whether the test is selected."""
@@ -34,8 +38,11 @@ class Selection:
         )
 
 
-def _split(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").replace("\n", ",").split(",") if part.strip())
+def _split(option: str, text: str | None) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in (text or "").replace("\n", ",").split(",") if part.strip())
+    if text and not parts:
+        raise UsageError(f"{option}: {text!r} names nothing")
+    return parts
 
 
 def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Plan:

@@ -36,6 +36,18 @@ def test_validate_tells_the_problems_of_all_suites(tmp_path):
     assert ran.stdout == ""
 
 
+def test_one_unreadable_file_does_not_hide_the_others(tmp_path):
+    """Everything that is wrong with anything named is told at once."""
+    write_suite(tmp_path, name="a.json", minScroe=5)
+    (tmp_path / "b.json").write_bytes(b'{"name": "\xff"}')
+    ran = ci_evals(
+        "validate", "b.json", "a.json", "nowhere.json", cwd=tmp_path, env={"AGENT_KEY": "key-123456"}
+    )
+    assert ran.returncode == 2
+    for said in ("b.json:1:11: not UTF-8", "did you mean 'minScore'?", "there is no file 'nowhere.json'"):
+        assert said in ran.stderr
+
+
 def test_bundled_suites_validate(tmp_path):
     """All that are listed."""
     listed = ci_evals("list-suites", cwd=tmp_path)

@@ -52,7 +52,6 @@ def test_places_of_yaml_values():
         (".nan", ".nan"),
         ("'5'", "5"),
         ("=", "="),
-        ("<<", "<<"),
     ],
 )
 def test_yaml_has_the_types_of_json(scalar, value):
@@ -105,6 +104,30 @@ def test_aliases_cannot_blow_up():
     )
     with pytest.raises(SuiteError, match="aliases"):
         read(text, "s.yaml")
+
+
+def test_merge_keys_of_yaml():
+    """A mapping's own keys come first, then the anchors in their order; places are those of the anchor."""
+    text = """
+x-base: &b {user: hi, timeout: 5}
+x-more: &m {timeout: 9, expectation: greets}
+turn:
+  <<: [*b, *m]
+  user: hello
+"""
+    document = read(text, "s.yaml")
+    assert document.value["turn"] == {"user": "hello", "timeout": 5, "expectation": "greets"}
+    assert document.values["turn", "timeout"] == (2, 32)
+    assert document.problems == []
+    with pytest.raises(SuiteError, match="<< wants a mapping"):
+        read("a:\n  <<: 5\n", "s.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: !!python/object/apply:os.system [id]", "a: !x {b: 1}", "a: !x y"])
+def test_tags_of_yaml_are_refused(text):
+    """They ask for types that a suite does not have."""
+    (problem,) = read(text, "s.yaml").problems
+    assert "the YAML tag" in problem.message
 
 
 def test_a_key_given_twice_is_a_problem_with_both_lines():

@@ -124,6 +124,8 @@ def test_a_faulty_evaluation(evaluation, said):
         ({"userInfo": []}, ["tests[0].userInfo: wants an object, found []"]),
         ({"minScore": 101}, ["tests[0].minScore: 101 is not less than or equal to 100"]),
         ({"loops": 0}, ["tests[0].loops: 0 is not greater than or equal to 1"]),
+        ({"loops": 10**9}, ["tests[0].loops: 1000000000 is not less than or equal to 1000"]),
+        ({"maxTurns": 10**9}, ["tests[0].maxTurns: 1000000000 is not less than or equal to 1000"]),
         ({"critical": "yes"}, ['tests[0].critical: wants true or false, found "yes"']),
         (
             {"evaluations": [{"criterion": "c", "weight": 0}]},
@@ -178,29 +180,6 @@ tests:
     assert load(text, "s.yaml", Reading()).suite == read(a_suite()).suite
 
 
-@pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "--agent-key")])
-def test_an_aui_agent_needs_id_and_key(missing, option):
-    """From the suite or from an option, which the message names."""
-    suite = {key: value for key, value in a_suite().items() if key != missing}
-    (problem,) = problems(suite)
-    assert problem.startswith(f"{missing}: is missing")
-    assert option in problem
-    assert read(suite, agent_id="b", agent_key="other-key").suite.agent_id == "b"
-
-
-def test_options_point_a_demo_suite_at_a_real_agent():
-    """Its own adapter is the embedded agent; naming another agent takes it off that."""
-    suite = a_suite(adapter="demo")
-    assert read(suite).suite.adapter == "demo"
-    real = read(suite, agent_key="real-key", base_url="https://agents.example").suite
-    assert (real.adapter, real.base_url, real.api_key.get_secret_value()) == (
-        "aui",
-        "https://agents.example",
-        "real-key",
-    )
-    assert read(suite, agent_key="real-key", adapter="demo").suite.adapter == "demo"
-
-
 def test_references_are_replaced_and_remembered_as_secrets():
     """In any string value; `$${` is literal, a default is no secret, `${env:NAME}` is none either."""
     loaded = read(
@@ -243,10 +222,10 @@ def test_a_reference_to_nothing(text, said):
 def test_untrusted_suites_name_no_endpoint_and_read_no_environment():
     """In events where foreign code meets secrets."""
     suite = a_suite(a_test(guidelines="${HOME}"), baseUrl="https://evil.example")
-    told = problems(suite, environ={"HOME": "/home/me"}, untrusted_event="pull_request_target")
+    told = problems(suite, environ={"HOME": "/home/me"}, distrusted="in the event pull_request_target")
     assert [line.split(":")[0] for line in told] == ["tests[0].guidelines", "baseUrl"]
-    assert all("pull_request_target" in line for line in told)
-    assert read(a_suite(), untrusted_event="workflow_run").suite.name == "S"
+    assert all("in the event pull_request_target" in line for line in told)
+    assert read(a_suite(), distrusted="in the event workflow_run").suite.name == "S"
 
 
 def test_problems_never_show_a_secret():
@@ -254,6 +233,15 @@ def test_problems_never_show_a_secret():
     (problem,) = problems(a_suite(adapter="${ADAPTER}"), environ={"ADAPTER": "sk-very-secret"})
     assert "sk-very-secret" not in problem
     assert "***" in problem
+
+
+def test_a_key_in_the_wrong_place_is_not_shown():
+    """Nor is a name of millions of characters."""
+    told = problems(
+        a_suite() | {"tests": {"apiKey": "sk-secret-1"}, "x" * 9999: 1, "apiKey": ["sk-secret-2"]}
+    )
+    assert "sk-secret" not in " ".join(told)
+    assert max(map(len, told)) < 700
 
 
 def test_fields_that_the_wire_does_not_have_are_warned_about():

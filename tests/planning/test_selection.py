@@ -34,13 +34,20 @@ TESTS = loaded(
         (None, "smoke", ["Refund in time", "Cancel"]),
         (None, "smoke,nothing", ["Refund in time", "Cancel"]),
         ("refund", "smoke", ["Refund in time"]),
-        ("", " , ", ["Refund in time", "Refund too late", "Cancel"]),
+        ("", "", ["Refund in time", "Refund too late", "Cancel"]),
     ],
 )
 def test_selecting_by_name_and_tag(names, tags, chosen):
     """Parts of names, whole tags, comma-separated; both given, both must fit."""
     (suite,) = plan([TESTS], Selection.of(names, tags), 1).suites
     assert [test.name for test in suite.tests] == chosen
+
+
+@pytest.mark.parametrize(("names", "tags"), [(",", None), (None, " , "), (" ", None)])
+def test_a_selection_that_names_nothing(names, tags):
+    """Is a slip, and must not select everything."""
+    with pytest.raises(UsageError, match="names nothing"):
+        Selection.of(names, tags)
 
 
 def test_selecting_nothing_lists_what_there_is():

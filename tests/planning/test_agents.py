@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.suite import Suite
+from ci_evals.planning.agents import AgentChoice, choose
+from ci_evals.planning.parse import Reading, load
+
+TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]}
+
+
+def chosen(suite=None, **choice) -> Suite:
+    suite = {"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": [TEST]} | (suite or {})
+    return choose(load(json.dumps(suite), "s.json", Reading()), AgentChoice(**choice)).suite
+
+
+@pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "--agent-key")])
+def test_an_aui_agent_needs_id_and_key(missing, option):
+    """From the suite or from its user; the message names the option."""
+    for nothing in (None, "") if missing == "apiKey" else (None,):
+        with pytest.raises(SuiteError, match=rf"s\.json:1:1: {missing}: is missing.*{option}"):
+            chosen({missing: nothing})
+    named = chosen({missing: None}, agent_id="b", agent_key="other-key")
+    assert (named.agent_id, named.api_key.get_secret_value()) == ("b", "other-key")
+
+
+def test_the_demo_agent_needs_neither():
+    """It is ours."""
+    assert chosen({"adapter": "demo", "agentId": None, "apiKey": None}).adapter == "demo"
+
+
+@pytest.mark.parametrize(
+    ("choice", "adapter"),
+    [
+        ({}, "demo"),
+        ({"agent_key": "real-key"}, "demo"),
+        ({"agent_id": "b"}, "aui"),
+        ({"base_url": "https://agents.example"}, "aui"),
+        ({"agent_id": "demo-retail", "adapter": "demo"}, "demo"),
+        ({"adapter": "aui"}, "aui"),
+    ],
+)
+def test_what_takes_a_demo_suite_to_a_real_agent(choice, adapter):
+    """An id or an address does; a key alone may be meant for the other suites of the job."""
+    assert chosen({"adapter": "demo"}, **choice).adapter == adapter
+
+
+def test_the_demo_agent_has_no_address():
+    """Asking for both is a mistake that must not pass silently."""
+    with pytest.raises(UsageError, match="--adapter=demo"):
+        chosen(adapter="demo", base_url="https://agents.example")
+
+
+def test_the_users_word_comes_before_the_suites():
+    """In all four."""
+    suite = chosen(
+        {"baseUrl": "https://a.example"}, agent_id="b", agent_key="k-654321", base_url="https://b.example"
+    )
+    assert (suite.agent_id, suite.base_url, suite.api_key.get_secret_value()) == (
+        "b",
+        "https://b.example",
+        "k-654321",
+    )
