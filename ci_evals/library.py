@@ -1,26 +1,30 @@
 """The main job as functions: read suites, run them, get results. The command line is built on it."""
 
 import asyncio
+import hashlib
+import json
 import os
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 from uuid import uuid4
 
 from pydantic import JsonValue
 
-from ci_evals import __version__
+from ci_evals import __version__, templates
 from ci_evals.adapters import suites as files
 from ci_evals.conversation import simulated_user
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Digests, Git, Results, RunInfo, Tool
 from ci_evals.grading import judge
+from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
@@ -29,8 +33,10 @@ from ci_evals.runner import Cast, Options, Stop, run
 from ci_evals.scoring.gate import Ending, Policy, check_names, decide
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.share import Counting
-from ci_evals.templates import digest
 from ci_evals.wiring import Adapter, casts
+
+JUDGE_TEMPLATES = (*judge.TEMPLATES, "adapters/prompts/json_answer.md.j2")
+"""All that a judge may be shown besides the conversation."""
 
 
 def demo_suites_path() -> Path:
@@ -54,7 +60,10 @@ def load_suite(name: str | Path, *, environ: Mapping[str, str] | None = None) ->
         UsageError: there is no such file, or it stands for several.
         SuiteError: it cannot be run; every problem is listed with its place.
     """
-    (source,) = files.sources([str(name)])
+    found = files.sources(str(name))
+    if len(found) > 1:
+        raise UsageError(f"{str(name)!r} stands for {len(found)} suites: load them one by one")
+    source = found[0]
     return load(source.text, source.file, Reading(environ=os.environ if environ is None else environ))
 
 
@@ -80,8 +89,7 @@ def create_aui_adapter(
     return Adapter(
         provider=provider,
         llm_key=llm_key,
-        agent_key=agent_key,
-        base_url=base_url,
+        choice=AgentChoice(agent_key=agent_key, base_url=base_url),
         judge_model=judge_model,
         user_model=user_model,
     )
@@ -117,19 +125,35 @@ async def run_suite(
     """
     policy = policy or Policy()
     check_names(policy.thresholds, [suite.suite])
+    chosen = choose(suite, adapter.choice) if isinstance(adapter, Adapter) else suite
     job = Job(
-        plan=plan([suite], Selection.of(test, tag), loops),
+        plan=plan([chosen], Selection.of(test, tag), loops),
         policy=policy,
         options=Options(parallel=parallel, retries=retries),
-        redactor=Redactor(keys=keys_of(adapter, [suite]), values=suite.secrets),
-        warnings=suite.warnings,
+        redactor=Redactor(keys=keys_of(adapter, [chosen]), values=chosen.secrets),
+        config={"loops": loops, "parallel": parallel, "retries": retries, "test": test, "tag": tag},
+        warnings=chosen.warnings,
     )
-    return await evaluate(job, adapter, listen=listen)
+    stop = Stop()
+    results = await evaluate(job, adapter, listen=listen, stop=stop)
+    if stop.bug:
+        raise stop.bug
+    return results
 
 
-def run_suite_sync(adapter: Adapter | Cast, suite: LoadedSuite, **options: object) -> Results:
-    """`run_suite` for programs without an event loop."""
-    return asyncio.run(run_suite(adapter, suite, **options))  # type: ignore[arg-type]  # checked there
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _blocking(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
+        """`run_suite` for programs without an event loop: the same arguments, the same results."""
+        return asyncio.run(function(*args, **kwargs))
+
+    return blocking
+
+
+run_suite_sync = _blocking(run_suite)
 
 
 def format_suite_result(results: Results) -> str:
@@ -155,7 +179,11 @@ def keys_of(adapter: Adapter | Cast, suites: Sequence[LoadedSuite]) -> list[str]
     """The keys that a run uses."""
     keys = [suite.suite.api_key.get_secret_value() for suite in suites if suite.suite.api_key]
     if isinstance(adapter, Adapter):
-        keys += [adapter.llm_key or "", adapter.agent_key or "", *adapter.headers.values()]
+        keys += [
+            adapter.llm_key or "",
+            *(part for value in adapter.headers.values() for part in value.split()),
+        ]
+        keys += adapter.headers.values()
     return keys
 
 
@@ -169,15 +197,14 @@ async def evaluate(
 ) -> Results:
     """Plays a plan, scores it, and lets the gate decide. Secrets are taken out of what it gives back."""
     stop = stop or Stop()
-    async with _cast(job.plan, adapter) as cast:
+    async with _cast(job, adapter) as cast:
         started, begun = now(), time.perf_counter()
         played = await run(job.plan, cast, job.options, job.redactor, listen=listen, stop=stop)
         finished, seconds = now(), time.perf_counter() - begun
     offline = isinstance(adapter, Adapter) and adapter.offline
-    card = score(
-        job.plan, played, _facts(job.plan, adapter, started, job.redactor), Counting(offline=offline)
-    )
-    ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason)
+    facts = _facts(job, adapter, started)
+    card = score(job.plan, played, facts, Counting(offline=offline))
+    ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason, bug=stop.bug is not None)
     results = Results(
         tool=Tool(version=__version__),
         run=RunInfo(
@@ -191,9 +218,7 @@ async def evaluate(
             | {"provider": adapter.provider if isinstance(adapter, Adapter) else None},
             git=job.git,
             environment={"python": platform.python_version(), "system": platform.system(), "ci": job.ci},
-            digests=Digests(
-                judge_prompt=digest(*judge.TEMPLATES), user_prompt=digest(*simulated_user.TEMPLATES)
-            ),
+            digests=_digests(job, adapter, facts),
             warnings=job.warnings,
         ),
         score=card.score,
@@ -206,26 +231,41 @@ async def evaluate(
 
 
 @asynccontextmanager
-async def _cast(plan: Plan, adapter: Adapter | Cast) -> AsyncIterator[Sequence[Cast]]:
+async def _cast(job: Job, adapter: Adapter | Cast) -> AsyncIterator[Sequence[Cast]]:
     if isinstance(adapter, Cast):
-        yield [adapter] * len(plan.suites)
+        yield [adapter] * len(job.plan.suites)
         return
-    async with casts(plan, adapter) as built:
+    async with casts(job.plan, adapter, job.redactor) as built:
         yield built
 
 
-def _facts(plan: Plan, adapter: Adapter | Cast, started: datetime, redactor: Redactor) -> list[SuiteFacts]:
+def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
     taken: set[str] = set()
     facts = []
-    for planned in plan.suites:
+    for planned in job.plan.suites:
         models = adapter.models(planned.suite) if isinstance(adapter, Adapter) else None
-        folder = layout.folder_for(redactor.text(planned.suite.name), started, taken)
+        folder = layout.folder_for(job.redactor.text(planned.suite.name), started, taken)
         taken.add(folder)
-        facts.append(
-            SuiteFacts(
-                folder=folder,
-                judge_model=models.judge if models else None,
-                user_model=models.user if models else None,
-            )
-        )
+        judge_model, user_model = (models.judge, models.user) if models else (None, None)
+        facts.append(SuiteFacts(folder=folder, judge_model=judge_model, user_model=user_model))
     return facts
+
+
+def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> Digests:
+    """What the scores depend on, each thing by itself. Secrets are taken out first."""
+    suites = [planned.suite for planned in job.plan.suites]
+    provider = adapter.provider if isinstance(adapter, Adapter) else type(adapter.agent).__qualname__
+    scripted = isinstance(adapter, Adapter) and adapter.offline
+    loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
+    return Digests(
+        suites=_digest([digest for planned in job.plan.suites for digest in planned.test_digests]),
+        agents=_digest(job.redactor.json([[s.adapter, s.agent_id, s.base_url, s.model] for s in suites])),
+        models=_digest([provider, [(fact.judge_model, fact.user_model) for fact in facts]]),
+        judge_prompt=templates.digest(*JUDGE_TEMPLATES),
+        user_prompt=_digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
+        loops=_digest(loops),
+    )
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -14,7 +14,8 @@ from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import Exchanged, Listener, TrialFinished, TrialStarted
 from ci_evals.domain.results import Attempt, Role, RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.grading.grade import grade
+from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
 from ci_evals.ports import LLM, Agent, Completion, Prompt
 from ci_evals.redaction import Redactor
@@ -39,6 +40,8 @@ class Stop:
         """Whether it came from outside."""
         self.reason: str | None = None
         """Why the run ended itself."""
+        self.bug: Exception | None = None
+        """The bug of ours that ended it: what had finished is still worth reporting."""
         self._under_way: set[asyncio.Task[Any]] = set()
 
     @property
@@ -55,6 +58,14 @@ class Stop:
     def because(self, reason: str) -> None:
         """Ends the run for a reason that no other trial could escape; those under way end by themselves."""
         self.reason = self.reason or reason
+
+    async def on_bug(self, work: Coroutine[Any, Any, None]) -> None:
+        """Does `work`; an exception that no error of ours explains ends the run in order."""
+        try:
+            await work
+        except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
+            self.bug = self.bug or bug
+            self.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
 
     async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What `work` gives, or None where an interruption cuts it off."""
@@ -94,7 +105,8 @@ async def run(
     """Plays every trial of the plan, `casts` holding one cast for each of its suites.
 
     Gives back a result for each trial of `plan.trials`, None for those that were not started before a stop.
-    A trial under way at a stop is `interrupted`, with what was said until then.
+    A trial under way at a stop is `interrupted`, with what was said until then. A bug of ours stops the run
+    too, and stands in `stop.bug`.
     """
     stop = stop or Stop()
     play = _Player(plan, casts, options, redactor, listen, stop)
@@ -117,12 +129,15 @@ async def run(
                 return
             played = await play.conversation(trial)
             await judging.acquire()
-            group.create_task(finish(place, trial, played))
+            group.create_task(stop.on_bug(finish(place, trial, played)))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(options.parallel, len(trials))):
-            group.create_task(work(group))
+            group.create_task(stop.on_bug(work(group)))
     return tuple(results)
+
+
+_INTERRUPTED = Verdict.undecided(Cause.JUDGE_ERROR, "the run was interrupted before the judge had answered")
 
 
 @dataclass
@@ -133,7 +148,7 @@ class _Played:
     attempts: tuple[Attempt, ...]
     started: float
     meters: tuple["_Meter", ...]
-    judge: Judge | None
+    judge: Judge | Verdict
 
 
 @dataclass(frozen=True)
@@ -153,13 +168,15 @@ class _Player:
         user_meter = _Meter(cast.user_llm, "user") if cast.user_llm else None
         judge_meter = _Meter(cast.judge_llm, "judge") if cast.judge_llm else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
+        # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
+        turns = self.plan.suites[trial.suite].suite.turns_of(test)
         attempts: list[Attempt] = []
         while True:
             conversation = Conversation(
                 cast.agent, user, lambda number: self.listen(Exchanged(trial, number))
             )
-            ended = await self.stop.cuts_off(conversation.play(test, self.plan.turns_of(trial)))
+            ended = await self.stop.cuts_off(conversation.play(test, turns))
             ended = ended or Ended(EndState.INTERRUPTED)
             transcript = conversation.transcript(ended)
             attempts.append(Attempt(status=transcript.status, error=transcript.error))
@@ -173,7 +190,7 @@ class _Player:
             attempts=tuple(attempts),
             started=started,
             meters=tuple(meter for meter in (user_meter, judge_meter) if meter),
-            judge=Judge(judge_meter, self.redactor) if judge_meter else None,
+            judge=Judge(judge_meter, self.redactor) if judge_meter else NO_JUDGE,
         )
 
     async def graded(self, trial: Trial, played: _Played) -> TrialResult:
@@ -182,9 +199,11 @@ class _Player:
         transcript, findings = played.transcript, None
         if transcript.status is not EndState.INTERRUPTED:
             findings = await self.stop.cuts_off(grade(test, turns, transcript, played.judge))
-        if findings is None:
-            cut_off = {"status": EndState.INTERRUPTED, "error": "the run was interrupted"}
-            transcript = transcript.model_copy(update=cut_off)
+            if findings is None:  # what needs no judge is decided all the same
+                findings = await grade(test, turns, transcript, _INTERRUPTED)
+                transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
+        if transcript.status is EndState.INTERRUPTED:
+            transcript = transcript.model_copy(update={"error": "the run was interrupted"})
         for meter in played.meters:
             if meter.refusal:
                 self.stop.because(meter.refusal)
@@ -199,7 +218,7 @@ class _Player:
             findings=findings or (),
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
         )
-        self.listen(TrialFinished(trial, result))
+        self.listen(TrialFinished(trial, self.redactor.model(result)))
         return result
 
 

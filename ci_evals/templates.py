@@ -4,7 +4,10 @@ import hashlib
 import json
 from functools import cache
 
+import regex
 from jinja2 import Environment, PackageLoader, StrictUndefined
+
+_HIDDEN = regex.compile(r"[<>\p{Cf}\p{Co}\p{Zl}\p{Zp}\x7f-\x9f\ufe00-\ufe0f]")
 
 
 def render(name: str, **values: object) -> str:
@@ -25,12 +28,16 @@ def digest(*names: str) -> str:
 
 
 def as_data(value: object) -> str:
-    """JSON that cannot close the `<block>` it stands in: `<` and `>` are written as escapes.
+    """JSON that cannot close the `<block>` it stands in, nor hide anything from a reader of the reports.
 
-    The filter `data` of every template. Foreign text enters a prompt in no other way.
+    The filter `data` of every template. Foreign text enters a prompt in no other way. `<` and `>` are written
+    as escapes, and so is what is not to be seen: controls, zero-width, bidirectional and tag characters.
     """
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+    return _HIDDEN.sub(_escape, json.dumps(value, ensure_ascii=False, indent=1))
+
+
+def _escape(match: regex.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1] if match[0] not in "<>" else f"\\u{ord(match[0]):04x}"
 
 
 @cache

@@ -1,6 +1,6 @@
 """Where real parts are built: agents and models from what a suite and its user say."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -15,13 +15,14 @@ from ci_evals.adapters.aui_wire import (
 from ci_evals.adapters.sdk_llm import SdkLLM
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.evaluation import Judged
-from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.plan import Plan
 from ci_evals.domain.suite import Suite
+from ci_evals.planning.agents import AgentChoice
+from ci_evals.planning.estimate import of_suite
+from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast
 
 OFFLINE = "offline"
-PROVIDERS = ("openai", "anthropic", OFFLINE)
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,14 @@ DEFAULT_MODELS: Mapping[str, Models] = {
 """Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
 
 
+def no_key(provider: str) -> str:
+    """What to say where a plan needs an LLM and there is no key for it."""
+    return (
+        f"no key for the LLM ({provider}) that plays the user and judges: give --llm-key, or set LLM_API_KEY "
+        f"or {provider.upper()}_API_KEY; or run without an LLM: --provider=offline"
+    )
+
+
 @dataclass(frozen=True)
 class Adapter:
     """How agents are reached, and which LLM plays user and judge. Opens nothing by itself."""
@@ -47,8 +56,8 @@ class Adapter:
     llm_key: str | None = field(default=None, repr=False)
     judge_model: str | None = None
     user_model: str | None = None
-    agent_key: str | None = field(default=None, repr=False)
-    base_url: str | None = None
+    choice: AgentChoice = field(default_factory=AgentChoice)
+    """Another agent than the suites name."""
     key_header: str = DEFAULT_KEY_HEADER
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     agent_id_in: str = AgentIdPlace.TOP
@@ -77,38 +86,34 @@ class Adapter:
             UsageError: there is no key.
         """
         if not self.llm_key:
-            raise UsageError(
-                f"no key for the LLM provider {self.provider}: give --llm-key, LLM_API_KEY or "
-                f"{self.provider.upper()}_API_KEY, or run without an LLM by --provider=offline"
-            )
+            raise UsageError(no_key(self.provider))
         if self.provider == "anthropic":
             return anthropic_llm.AnthropicLLM(model, self.llm_key)
         return openai_llm.OpenAILLM(model, self.llm_key)
 
-    def agent(self, suite: Suite) -> AuiAgent:
+    def agent(self, suite: Suite, redactor: Redactor) -> AuiAgent:
         """The agent that a suite names."""
-        key = self.agent_key or (suite.api_key.get_secret_value() if suite.api_key else "")
-        return AuiAgent(
-            AuiConfig(
-                agent_id=suite.agent_id,
-                key=key,
-                base_url=self.base_url or suite.base_url or DEFAULT_BASE_URL,
-                key_header=self.key_header,
-                headers=self.headers,
-                agent_id_in=AgentIdPlace(self.agent_id_in),
-                task_origin_type=self.task_origin_type,
-                debug=self.debug,
-            )
+        config = AuiConfig(
+            agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
+            key=suite.api_key.get_secret_value() if suite.api_key else "",
+            base_url=suite.base_url or DEFAULT_BASE_URL,
+            key_header=self.key_header,
+            headers=self.headers,
+            agent_id_in=AgentIdPlace(self.agent_id_in),
+            task_origin_type=self.task_origin_type,
+            debug=self.debug,
         )
+        return AuiAgent(config)
 
     def demo_agent(self, suite: Suite, server: DemoServer) -> AuiAgent:
-        """The embedded agent, as a suite's own."""
-        plain = Adapter(debug=self.debug, agent_key="demo-key", base_url=server.base_url)
-        return plain.agent(suite)
+        """The embedded agent in the part that the suite names."""
+        return AuiAgent(
+            AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=server.base_url, debug=self.debug)
+        )
 
 
 @asynccontextmanager
-async def casts(plan: Plan, adapter: Adapter) -> AsyncIterator[tuple[Cast, ...]]:
+async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterator[tuple[Cast, ...]]:
     """A cast for each suite of the plan, and the embedded agent for the suites that name it, while in use.
 
     Raises:
@@ -130,24 +135,11 @@ async def casts(plan: Plan, adapter: Adapter) -> AsyncIterator[tuple[Cast, ...]]
                 server = server or stack.enter_context(DemoServer())
                 cast = Cast(adapter.demo_agent(planned.suite, server))
             else:
-                cast = Cast(adapter.agent(planned.suite))
-            models = adapter.models(planned.suite)
-            if models and _needs_user(planned):
+                cast = Cast(adapter.agent(planned.suite, redactor))
+            models, work = adapter.models(planned.suite), of_suite(plan, planned)
+            if models and work.user_calls:
                 cast = replace(cast, user_llm=llm(models.user))
-            if models and _needs_judge(planned):
+            if models and work.judge_calls:
                 cast = replace(cast, judge_llm=llm(models.judge))
             built.append(cast)
         yield tuple(built)
-
-
-def needs_llm(suites: Sequence[PlannedSuite]) -> bool:
-    """Whether any part of the suites asks a model."""
-    return any(_needs_user(planned) or _needs_judge(planned) for planned in suites)
-
-
-def _needs_user(planned: PlannedSuite) -> bool:
-    return any(turn.auto for test in planned.tests for turn in planned.suite.turns_of(test))
-
-
-def _needs_judge(planned: PlannedSuite) -> bool:
-    return any(isinstance(e, Judged) for test in planned.tests for e in test.evaluations)

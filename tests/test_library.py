@@ -35,9 +35,25 @@ async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
     assert world.AGENT_KEY not in results.model_dump_json()
 
 
-async def test_an_agent_of_ones_own(tmp_path):
-    """Any object with the port's methods."""
+async def test_a_bundled_suite_at_an_address():
+    """Naming an agent takes it off the embedded one, as on the command line."""
+    with world.agent() as agent:
+        adapter = ci_evals.create_aui_adapter(agent.key, provider="offline", base_url=agent.url)
+        results = await ci_evals.run_suite(adapter, ci_evals.load_suite("demo:hr"), test="vacation")
+    assert agent.tasks
+    assert results.suites[0].adapter == "aui"
+
+
+async def test_a_bug_is_raised(tmp_path):
+    """A library's caller gets the exception itself."""
     suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey="key-123456"))
+    with pytest.raises(ZeroDivisionError):
+        await ci_evals.run_suite(Cast(fakes.ScriptedAgent([ZeroDivisionError()])), suite)
+
+
+async def test_an_agent_of_ones_own(tmp_path):
+    """Any object with the port's methods; its suite needs neither id nor key of an agent."""
+    suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey=None, agentId=None))
     agent = fakes.ScriptedAgent(["Hello"])
     results = await ci_evals.run_suite(Cast(agent), suite, loops=2, policy=Policy(min_score=100))
     assert [trial.status for trial in results.suites[0].tests[0].trials] == ["completed", "completed"]

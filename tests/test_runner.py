@@ -124,7 +124,7 @@ async def test_an_interruption_cuts_conversations_off_and_keeps_what_was_said():
 
 
 async def test_an_interruption_cuts_judging_off():
-    """A judgement that hangs cannot hold the run."""
+    """A judgement that hangs cannot hold the run; what needs no judge is decided all the same."""
     stop, asked = Stop(), asyncio.Event()
 
     class Hanging(fakes.ScriptedLLM):
@@ -132,11 +132,14 @@ async def test_an_interruption_cuts_judging_off():
             asked.set()
             await asyncio.Event().wait()
 
-    playing = asyncio.create_task(play(some(1), fakes.ScriptedAgent(), Hanging([]), stop))
+    evaluations = [{"criterion": "polite"}, {"criterion": "c", "strict": "not_escalated"}]
+    plan = planned({"name": "t0", "maxTurns": 1, "evaluations": evaluations})
+    playing = asyncio.create_task(play(plan, fakes.ScriptedAgent(), Hanging([]), stop))
     await asked.wait()
     stop.interrupt()
     (result,) = await playing
     assert (result.status, len(result.exchanges)) == ("interrupted", 1)
+    assert [(f.outcome, f.cause) for f in result.findings] == [("undecided", "judge_error"), ("passed", None)]
 
 
 async def test_judging_does_not_hold_a_conversations_slot():
@@ -190,8 +193,46 @@ async def test_a_simulated_user_that_cannot_be_asked_fails_the_trial():
 
 
 async def test_keys_are_not_sent_to_the_agent():
-    """Not even where a suite's author put one into the user's data."""
+    """Not even where a suite's author put one into the user's data or lines."""
     agent = fakes.ScriptedAgent()
-    plan = some(1, userInfo={"note": "the key is agent-key-99"})
-    await run(plan, [Cast(agent)], Options(), Redactor(keys=["agent-key-99"]))
+    lines = [{"user": "is it agent-key-99?"}]
+    plan = planned(
+        {"name": "t0", "maxTurns": 1, "turns": lines, "userInfo": {"note": "the key is agent-key-99"}}
+    )
+    told = []
+    (result,) = await run(plan, [Cast(agent)], Options(), Redactor(keys=["agent-key-99"]), listen=told.append)
     assert agent.sessions[0].test.user_info == {"note": "the key is ***"}
+    assert agent.sessions[0].heard == ["is it ***?"]
+    assert result.status == "completed"
+
+
+async def test_the_listener_is_told_no_secret():
+    """It may write what it hears to a journal."""
+    told = []
+    agent = fakes.ScriptedAgent(["your password is hunter-two"])
+    redactor = Redactor(values=["hunter-two"])
+    await run(some(1), [Cast(agent)], Options(), redactor, listen=told.append)
+    assert told[-1].result.exchanges[0].agent == "your password is ***"
+
+
+async def test_a_bug_ends_the_run_in_order():
+    """What had finished is kept; the bug is there to be raised after it was reported."""
+    stop = Stop()
+    script = ["ok"]
+
+    def answer(test, heard):
+        if test.name == "t2":
+            raise ZeroDivisionError
+        return script[0]
+
+    results = await play(some(5), fakes.ScriptedAgent(answer), stop=stop)
+    assert [r and r.status for r in results] == ["completed", "completed", None, None, None]
+    assert isinstance(stop.bug, ZeroDivisionError)
+    assert "a bug in ci-evals: ZeroDivisionError" in stop.reason
+
+
+async def test_durations_are_those_of_the_clock():
+    """From the opening of the session to the last verdict."""
+    ticks = iter(range(100))
+    (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: next(ticks) * 2.5)
+    assert result.duration_seconds == 2.5

@@ -22,18 +22,23 @@ def write_all(root: Path, files: Mapping[str, str]) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Makes the folder, and makes sure that files can be written there: before a run, not after it.
+    """Makes sure that the folder can be made and written to: before a run, not after it.
 
     Raises:
         UsageError: they cannot.
     """
     probe = folder / f".{secrets.token_hex(8)}.tmp"
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
-        _make_folder(folder, _owner(folder))
+        folder.mkdir(parents=True, exist_ok=True)
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
         raise UsageError(f"cannot write to the folder {str(folder)!r}: {error.strerror or error}") from error
+    finally:
+        for made in missing:  # the run may still be refused, and then leaves nothing behind
+            with suppress(OSError):
+                made.rmdir()
 
 
 def write(path: Path, text: str, *, owner: os.stat_result | None = None) -> None:

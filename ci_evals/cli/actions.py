@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ci_evals.adapters.github import workflow
+from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown, numbers
@@ -17,15 +19,15 @@ def mask(redactor: Redactor, environ: Mapping[str, str]) -> None:
             print(line, flush=True)  # noqa: T201  # a workflow command must reach the stream as it is
 
 
-def publish(results: Results, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
-    """Writes all outputs of the action, and the step summary."""
-    decision = results.gate
-    result = "passed" if decision.passed else "failed"
+def publish(results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
+    """Writes all outputs of the action, and the step summary. `code` is the exit code that will be."""
+    held = results.gate.passed and code == Exit.HOLDS
+    result = "passed" if held else "failed"
     _write_outputs(
         environ,
         {
-            "passed": str(decision.passed).lower(),
-            "result": "invalid" if decision.exit_code in (3, 130) else result,
+            "passed": str(held).lower(),
+            "result": "invalid" if code not in (Exit.HOLDS, Exit.FAILED) else result,
             "score": "" if results.score is None else numbers.score(results.score),
             "tests": str(results.counts.tests),
             "failed-tests": str(results.counts.failed),
@@ -39,12 +41,11 @@ def publish(results: Results, output_dir: Path, junit: Path, environ: Mapping[st
         workflow.append_summary(Path(path), markdown.summary_sections(results))
 
 
-def refused(environ: Mapping[str, str]) -> None:
-    """Writes all outputs for a run that could not begin."""
-    nothing = dict.fromkeys(
-        ("score", "tests", "failed-tests", "errors", "results-path", "junit-path", "summary-path"), ""
-    )
-    _write_outputs(environ, {"passed": "false", "result": "invalid", **nothing})
+def announce(environ: Mapping[str, str]) -> None:
+    """Writes all outputs as for a run that could not begin; those of a run that ends come after and count."""
+    names = ("score", "tests", "failed-tests", "errors", "results-path", "junit-path", "summary-path")
+    with suppress(UsageError):  # told when the run's own cannot be written
+        _write_outputs(environ, {"passed": "false", "result": "invalid", **dict.fromkeys(names, "")})
 
 
 def _write_outputs(environ: Mapping[str, str], outputs: Mapping[str, str]) -> None:

@@ -50,7 +50,7 @@ def run(settings: RunSettings) -> None:
 
     In full:  ci-evals run evals/ --parallel=10 --loops=3 --tag=critical --min-score=85
     """
-    from ci_evals.cli.run import run_suites  # noqa: PLC0415
+    from ci_evals.cli.run import run_suites
 
     run_suites(settings)
 
@@ -59,7 +59,7 @@ def run(settings: RunSettings) -> None:
 @takes(SuiteSettings)
 def validate(settings: SuiteSettings) -> None:
     """Check suites: every problem with file, line and column; exit 2 if there is any."""
-    from ci_evals.cli.look import validate as work  # noqa: PLC0415
+    from ci_evals.cli.look import validate as work
 
     work(settings)
 
@@ -68,7 +68,7 @@ def validate(settings: SuiteSettings) -> None:
 @takes(PlanSettings)
 def plan(settings: PlanSettings) -> None:
     """Show what would run: tests, turns, evaluations, trials, calls. Calls nothing."""
-    from ci_evals.cli.look import plan as work  # noqa: PLC0415
+    from ci_evals.cli.look import plan as work
 
     work(settings)
 
@@ -76,7 +76,7 @@ def plan(settings: PlanSettings) -> None:
 @app.command()
 def list_suites() -> None:
     """List the bundled suites."""
-    from ci_evals.cli.look import list_suites as work  # noqa: PLC0415
+    from ci_evals.cli.look import list_suites as work
 
     work()
 
@@ -88,7 +88,7 @@ def schema(
     ] = False,
 ) -> None:
     """Print the JSON Schema of a suite; name it as "$schema" in a suite and editors complete it."""
-    from ci_evals.cli.look import schema as work  # noqa: PLC0415
+    from ci_evals.cli.look import schema as work
 
     work(results=results)
 
@@ -104,7 +104,7 @@ class ReportSettings:
 @takes(ReportSettings)
 def report(settings: ReportSettings) -> None:
     """Write every report anew, beside the _results.json that it is made from. Plays and judges nothing."""
-    from ci_evals.cli.look import report as work  # noqa: PLC0415
+    from ci_evals.cli.look import report as work
 
     work(settings.results)
 
@@ -124,13 +124,13 @@ class DemoAgentSettings:
 @takes(DemoAgentSettings)
 def demo_agent(settings: DemoAgentSettings) -> None:
     """Serve the embedded demo agent, which speaks the AUI task API, until interrupted."""
-    from ci_evals.cli.serve import serve  # noqa: PLC0415
+    from ci_evals.cli.serve import serve
 
     serve(settings.host, settings.port, settings.fault)
 
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits: see `ci_evals.cli.outcome` for what each kind of ending means."""
-    from ci_evals.cli.outcome import guarded  # noqa: PLC0415
+    from ci_evals.cli.outcome import guarded
 
     guarded(lambda: app(args=args), sys.argv[1:] if args is None else args)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -30,8 +31,9 @@ class Console:
 
     def say(self, text: str) -> None:
         """Writes `text`, line by line."""
-        self.stream.write(sanitize.log(self.redactor.text(text)) + "\n")
-        self.stream.flush()
+        with suppress(OSError):  # nobody listens any more; the reports are what counts
+            self.stream.write(sanitize.log(self.redactor.text(text)) + "\n")
+            self.stream.flush()
 
 
 def environment_keys(environ: Mapping[str, str]) -> list[str]:
@@ -39,9 +41,26 @@ def environment_keys(environ: Mapping[str, str]) -> list[str]:
     return [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
 
 
-def error_console(environ: Mapping[str, str], redactor: Redactor | None = None) -> Console:
-    """Standard error, knowing at least the secrets of the environment."""
-    return Console(sys.stderr, redactor or Redactor(environment_keys(environ)), colored(sys.stderr, environ))
+_known: list[Redactor] = []
+"""The redactor that knows most: what ends the program with a message cannot be handed it any other way."""
+
+
+def remember(redactor: Redactor) -> None:
+    """From now on everything that the program says is without the secrets that `redactor` knows."""
+    _known[:] = [redactor]
+
+
+def show(text: str) -> None:
+    """Writes a result to standard output, without secrets. What is foreign in it was sanitised before."""
+    with suppress(OSError):
+        sys.stdout.write((_known[0].text(text) if _known else text) + "\n")
+        sys.stdout.flush()
+
+
+def error_console(environ: Mapping[str, str]) -> Console:
+    """Standard error, without the secrets that are known by now, at least those of the environment."""
+    redactor = _known[0] if _known else Redactor(environment_keys(environ))
+    return Console(sys.stderr, redactor, colored(sys.stderr, environ))
 
 
 def colored(stream: TextIO, environ: Mapping[str, str]) -> bool:

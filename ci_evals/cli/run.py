@@ -1,6 +1,7 @@
 """`run`: settings in, reports out, the gate's exit code."""
 
 import asyncio
+import dataclasses
 import os
 import signal
 import sys
@@ -8,25 +9,29 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+
+from pydantic.alias_generators import to_camel
 
 from ci_evals.adapters import files
 from ci_evals.cli import actions, progress
-from ci_evals.cli.console import Console, colored, environment_keys
+from ci_evals.cli.console import Console, colored, environment_keys, error_console, remember, show
 from ci_evals.cli.reading import load_suites
 from ci_evals.cli.settings import Provider, RunSettings
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Git, Results
 from ci_evals.library import Job, evaluate, keys_of
+from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_KEY_LENGTH, Redactor
 from ci_evals.reports import console as report
 from ci_evals.reports import layout
 from ci_evals.runner import Options, Stop
-from ci_evals.scoring.gate import Exit, Policy, check_names, read_thresholds
-from ci_evals.wiring import Adapter, needs_llm
+from ci_evals.scoring.gate import Policy, check_names, read_thresholds
+from ci_evals.wiring import Adapter, no_key
 
 
 def run_suites(settings: RunSettings) -> None:
@@ -41,15 +46,16 @@ def run_suites(settings: RunSettings) -> None:
     check_names(thresholds, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     adapter = _adapter(settings, environ)
-    if not adapter.offline and needs_llm(planned.suites) and not adapter.llm_key:
-        raise UsageError(_no_key(settings.provider))
+    if not adapter.offline and of_plan(planned).needs_llm and not adapter.llm_key:
+        raise UsageError(no_key(settings.provider))
     redactor = _redactor(settings, adapter, loaded, environ)
     actions.mask(redactor, environ)
-    console = Console(sys.stderr, redactor, colored(sys.stderr, environ))
+    remember(redactor)
+    console = error_console(environ)
     warnings = tuple(warning for item in loaded for warning in item.warnings) + _short_keys(adapter, loaded)
     for warning in warnings:
         console.say(f"warning: {warning}")
-    files.check_writable(settings.output_dir)
+    _check_places(settings)
     job = Job(
         plan=planned,
         policy=Policy(settings.min_score, thresholds, settings.max_errors, enforced=not settings.no_gate),
@@ -64,26 +70,56 @@ def run_suites(settings: RunSettings) -> None:
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
         warnings=warnings,
     )
+    interruption = Interruption()
     with _listening(settings, planned, console) as listen:
-        results = asyncio.run(_run(job, adapter, listen))
-    sys.exit(_publish(results, settings, console))
+        results = asyncio.run(_run(job, adapter, listen, interruption))
+    code = _publish(results, settings, console)
+    if interruption.stop.bug:
+        raise interruption.stop.bug
+    sys.exit(Exit.INTERRUPTED if interruption.came else code)
 
 
-async def _run(job: Job, adapter: Adapter, listen: Listener) -> Results:
-    stop = Stop()
-    loop = asyncio.get_running_loop()
-    # As process 1 of a container Python ignores SIGTERM unless there is a handler. A second signal ends the
-    # program at once.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # on Windows
-            loop.add_signal_handler(number, _interrupt, loop, stop)
-    return await evaluate(job, adapter, listen=listen, stop=stop)
+class Interruption:
+    """SIGINT and SIGTERM, from the start of a run until its last report is written.
+
+    The first one ends the run in order. Later ones are only noted while reports are being written, and let go
+    to the system while the run is still going on.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self.stop = Stop()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._take)
+
+    def _take(self, number: int, _frame: FrameType | None) -> None:
+        if self.loop is None:
+            self.came = True
+        elif self.came:
+            signal.signal(number, signal.SIG_DFL)
+        else:
+            self.came = True
+            self.loop.call_soon_threadsafe(self.stop.interrupt)
 
 
-def _interrupt(loop: asyncio.AbstractEventLoop, stop: Stop) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.remove_signal_handler(number)
-    stop.interrupt()
+async def _run(job: Job, adapter: Adapter, listen: Listener, interruption: Interruption) -> Results:
+    interruption.loop = asyncio.get_running_loop()
+    if interruption.came:
+        interruption.stop.interrupt()
+    try:
+        return await evaluate(job, adapter, listen=listen, stop=interruption.stop)
+    finally:
+        interruption.loop = None
+
+
+def _check_places(settings: RunSettings) -> None:
+    """Makes sure before the run that every report can be written after it."""
+    files.check_writable(settings.output_dir)
+    if settings.junit:
+        if settings.junit.is_dir():
+            raise UsageError(f"--junit: {str(settings.junit)!r} is a folder; name a file")
+        files.check_writable(settings.junit.parent)
 
 
 @contextmanager
@@ -99,25 +135,36 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
 
 def _publish(results: Results, settings: RunSettings, console: Console) -> int:
     """Writes every report and output, shows the result, and gives the exit code."""
-    junit = settings.junit or settings.output_dir / layout.JUNIT
     code = results.gate.exit_code
     written = layout.files(results)
+    folder, junit = settings.output_dir, settings.junit or settings.output_dir / layout.JUNIT
     try:
-        files.write_all(settings.output_dir, written)
+        files.write_all(folder, {n: t for n, t in written.items() if n != layout.JUNIT or not settings.junit})
         if settings.junit:
-            files.write(settings.junit, written[layout.JUNIT])
-        actions.publish(results, settings.output_dir, junit, os.environ)
+            files.write(junit, written[layout.JUNIT])
     except UsageError as error:
         # The run is paid for: it must not be lost with the disk.
-        rescue = Path(tempfile.mkdtemp(prefix="ci-evals-"))
-        console.say(f"error: {error}\nThe reports are being written to {rescue} instead.")
-        files.write_all(rescue, written)
+        folder = _rescue(written)
+        junit = folder / layout.JUNIT
+        console.say(f"error: {error}\nThe reports are in {folder} instead.")
         code = max(code, Exit.INVALID)
-    sys.stdout.write(
-        report.render(results, color=colored(sys.stdout, os.environ), verbose=settings.verbose)
-        + f"\nReports: {settings.output_dir / layout.SUMMARY}\n"
-    )
+    try:
+        actions.publish(results, code, folder, junit, os.environ)
+    except UsageError as error:
+        console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
+    show(report.render(results, color=colored(sys.stdout, os.environ), verbose=settings.verbose))
+    show(f"Reports: {folder / layout.SUMMARY}")
     return code
+
+
+def _rescue(written: Mapping[str, str]) -> Path:
+    """Writes the reports to a new folder in the working folder, or else among the temporary files."""
+    for place in (Path.cwd(), None):
+        with suppress(UsageError, OSError):
+            folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
+            files.write_all(folder, written)
+            return folder
+    raise UsageError("the reports cannot be written anywhere")
 
 
 def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
@@ -139,13 +186,6 @@ def _llm_key(settings: RunSettings, environ: Mapping[str, str]) -> str | None:
         return None
     own = f"{settings.provider.upper()}_API_KEY"
     return settings.llm_key or environ.get("LLM_API_KEY") or environ.get(own) or None
-
-
-def _no_key(provider: Provider) -> str:
-    return (
-        f"no key for the LLM ({provider}) that plays the user and judges: give --llm-key, or set LLM_API_KEY "
-        f"or {provider.upper()}_API_KEY; or run without an LLM: --provider=offline"
-    )
 
 
 def _headers(text: str | None) -> dict[str, str]:
@@ -179,17 +219,10 @@ def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, .
 
 
 def _config(settings: RunSettings) -> dict[str, str | int | float | bool | None]:
-    """The options that tell how the run was made; no secret is among them."""
+    """Every option in force but the secret ones, which are those that a settings value does not show."""
     return {
-        "provider": settings.provider,
-        "loops": settings.loops,
-        "parallel": settings.parallel,
-        "retries": settings.retries,
-        "test": settings.test,
-        "tag": settings.tag,
-        "minScore": settings.min_score,
-        "thresholds": settings.thresholds,
-        "maxErrors": settings.max_errors,
-        "gate": not settings.no_gate,
-        "debug": settings.debug,
+        to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
+        for item in dataclasses.fields(settings)
+        if item.repr and item.name != "suites"
+        for value in [getattr(settings, item.name)]
     }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from ci_evals.domain.errors import LLMError
+from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Exchange
 from ci_evals.ports import LLM, Prompt
@@ -46,8 +46,13 @@ class ModelUser:
             ),
             text=render(TEMPLATE, conversation=self._redactor.json(conversation)),
         )
+        trouble = "the simulated user's model gave an empty message"
         for _ in range(2):
-            answer = (await self._llm.complete(prompt)).text.strip()
+            try:
+                answer = (await self._llm.complete(prompt)).text.strip()
+            except LLMAnswerError as error:
+                trouble = str(error)
+                continue
             if answer:
                 return answer
-        raise LLMError("the simulated user's model gave an empty message twice")
+        raise LLMError(f"{trouble} (asked twice)")

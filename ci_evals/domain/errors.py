@@ -1,4 +1,4 @@
-"""The error tree. What is not in it is a bug of ours (exit 70).
+"""The error tree and the exit codes. What leaves the program otherwise is a bug of ours (exit 70).
 
 CiEvalsError
 ├── UsageError            2  a wrong option, configuration or file: nothing was run
@@ -6,11 +6,24 @@ CiEvalsError
 ├── AgentError               the agent could not be reached or read: ends the trial
 │   └── AgentAccessError     it refused the key: ends the run, no other trial can do better
 └── LLMError                 the model behind judge or simulated user could not be reached or read
-    └── LLMAccessError       it refused the key: ends the run
+    ├── LLMAccessError       it refused the key: ends the run
+    └── LLMAnswerError       it answered with what cannot be used: worth asking once more
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the process tells its caller."""
+
+    HOLDS = 0
+    FAILED = 1
+    USAGE = 2
+    INVALID = 3
+    BUG = 70
+    INTERRUPTED = 130
 
 
 class CiEvalsError(Exception):
@@ -19,8 +32,6 @@ class CiEvalsError(Exception):
 
 class UsageError(CiEvalsError):
     """The user's mistake, found before anything was run."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True)
@@ -60,3 +71,7 @@ class LLMError(CiEvalsError):
 
 class LLMAccessError(LLMError):
     """The model's provider refused the key (401, 403)."""
+
+
+class LLMAnswerError(LLMError):
+    """The model answered with nothing that can be used: empty, broken off, refused, or not an answer."""

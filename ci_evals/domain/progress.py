@@ -24,7 +24,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class TrialFinished:
-    """A trial was played and graded."""
+    """A trial was played and graded. Secrets are taken out of the result."""
 
     trial: Trial
     result: TrialResult

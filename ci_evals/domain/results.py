@@ -1,6 +1,8 @@
 """The results of a run: the value that every report is a function of, and the shape of `_results.json`."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
 from functools import cache
 from typing import Annotated, Literal
@@ -26,13 +28,22 @@ Role = Literal["user", "judge"]
 """The jobs of the LLM: the simulated user and the judge."""
 
 
-def weight_of(finding: Finding) -> Fraction:
-    """The finding's weight as written: 0.1 is a tenth, not the nearest binary number."""
-    return _as_written(finding.weight)
+def passed_share(findings: Iterable[Finding]) -> Fraction | None:
+    """The weighted share of the findings that passed, in points, exactly; None where nothing has weight.
+
+    The one formula behind every score.
+    """
+    total = passed = Fraction()
+    for finding in findings:
+        weight = _as_written(finding.weight)
+        total += weight
+        passed += weight if finding.outcome is Outcome.PASSED else 0
+    return 100 * passed / total if total else None
 
 
 @cache
 def _as_written(number: float) -> Fraction:
+    """A weight as its author wrote it: 0.1 is a tenth, not the nearest binary number."""
     return Fraction(repr(number))
 
 
@@ -77,14 +88,27 @@ class TrialResult(Record):
 
     def exact_score(self) -> Fraction | None:
         """The score, unrounded."""
-        decided = sum((weight_of(f) for f in self.findings if f.outcome is not Outcome.UNDECIDED), Fraction())
-        passed = sum((weight_of(f) for f in self.findings if f.outcome is Outcome.PASSED), Fraction())
-        return 100 * passed / decided if decided else None
+        return passed_share(f for f in self.findings if f.outcome is not Outcome.UNDECIDED)
 
     @property
     def scored(self) -> bool:
         """Whether the trial counts in its test's score."""
         return self.status in SCORED_STATES and self.exact_score() is not None
+
+
+class TestOutcome(StrEnum):
+    """What a test as a whole came to: the worst that happened."""
+
+    PASSED = "passed"
+    """Every planned trial was sound and passed every evaluation."""
+    FAILED = "failed"
+    """A verdict failed in a conversation that was not cut off."""
+    ERROR = "error"
+    """A trial could not be played to its end, or not at all."""
+    UNDECIDED = "undecided"
+    """A verdict could not be reached."""
+    NOT_RUN = "not_run"
+    """No trial was started."""
 
 
 class Interval(Record):
@@ -122,9 +146,9 @@ class TestResult(Record):
         description="Share of the scored trials in which every evaluation passed, 0 to 1."
     )
     passed: bool = Field(description="Whether every planned trial was sound and passed every evaluation.")
-    outcome: Literal["passed", "failed", "error", "undecided", "not_run"]
+    outcome: TestOutcome
     flaky: bool = Field(description="Whether scored trials disagree on passing.")
-    statistics: None = None
+    statistics: JsonValue = None
     trials: tuple[TrialResult, ...] = ()
     not_run: int = Field(0, description="Trials planned but not started.")
 
@@ -136,7 +160,7 @@ class Counts(Record):
     passed: int = Field(0, description="Tests that passed.")
     failed: int = Field(0, description="Tests with a failed verdict.")
     errors: int = Field(0, description="Trials that are unsound: errors, failures, undecided verdicts.")
-    undecided: int = Field(0, description="Tests in which something could not be decided.")
+    undecided: int = Field(0, description="Tests that came to nothing but an undecided verdict.")
     flaky: int = Field(0, description="Tests whose trials disagree.")
     trials: int = 0
     scored_trials: int = 0
@@ -221,10 +245,14 @@ class Git(Record):
 
 
 class Digests(Record):
-    """SHA-256 of what the scores depend on besides the suites: unequal digests, incomparable runs."""
+    """SHA-256 of each thing that the scores depend on: where two differ, so may the scores."""
 
+    suites: str = Field(description="What is asked: turns, users' data, criteria and weights.")
+    agents: str = Field(description="Adapters, ids, addresses and models of the agents.")
+    models: str = Field(description="Provider and models of judge and simulated user.")
     judge_prompt: str
-    user_prompt: str
+    user_prompt: str = Field(description="Of the simulated user: its prompt, or that it is scripted.")
+    loops: str = Field(description="How many trials of each test.")
 
 
 class RunInfo(Record):
@@ -253,6 +281,6 @@ class Results(Record):
     interval: Interval | None = None
     counts: Counts
     gate: Decision
-    comparison: None = None
+    comparison: JsonValue = None
     usage: Usage
     suites: tuple[SuiteResult, ...]

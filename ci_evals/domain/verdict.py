@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Literal, Self
 
+from pydantic import JsonValue
+
 from ci_evals.domain.base import Record
 from ci_evals.domain.evaluation import Judged, Strict
 
@@ -64,7 +66,7 @@ class Finding(Record):
     outcome: Outcome
     cause: Cause | None = None
     reason: str
-    votes: None = None
+    votes: JsonValue = None
     evidence: tuple[int, ...] = ()
 
     @classmethod

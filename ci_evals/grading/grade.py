@@ -10,17 +10,22 @@ from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading import strict
 from ci_evals.grading.judge import Judge
 
+NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
+
 
 async def grade(
-    test: Test, turns: Sequence[Turn], transcript: Transcript, judge: Judge | None
+    test: Test, turns: Sequence[Turn], transcript: Transcript, judge: Judge | Verdict
 ) -> tuple[Finding, ...]:
-    """A finding for each evaluation of the test, in its order; judged criteria are asked at the same time."""
+    """A finding for each evaluation of the test, in its order; judged criteria are asked at the same time.
+
+    A verdict in place of a judge is that of every judged criterion: why nobody was asked.
+    """
 
     async def decide(evaluation: Judged | Strict) -> Verdict:
         if not isinstance(evaluation, Judged):
             return strict.decide(evaluation, transcript)
-        if judge is None:
-            return Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
+        if isinstance(judge, Verdict):
+            return judge
         if not transcript.exchanges:
             return Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
         return await judge.decide(evaluation, test, turns, transcript)

@@ -1,13 +1,12 @@
 """The judge: one call for one criterion, over the whole conversation."""
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ci_evals.domain.errors import LLMError
+from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import EndState, Transcript
@@ -70,14 +69,19 @@ class Judge:
             schema=SCHEMA,
             schema_name="verdict",
         )
+        unreadable = "the judge's answer could not be read"
         for _ in range(2):
             try:
                 answer = read_answer((await self._llm.complete(prompt)).text)
+            except LLMAnswerError as error:
+                unreadable = str(error)
+                continue
             except LLMError as error:
                 return Verdict.undecided(Cause.JUDGE_ERROR, str(error))
-            if answer is not None:
-                return _verdict(answer, len(transcript.exchanges))
-        return Verdict.undecided(Cause.JUDGE_ERROR, "the judge's answer could not be read, twice")
+            if answer is not None and _within(answer.evidence, len(transcript.exchanges)):
+                decided = Verdict.passed if answer.verdict == "pass" else Verdict.failed
+                return decided(answer.reasoning.strip(), *sorted(set(answer.evidence)))
+        return Verdict.undecided(Cause.JUDGE_ERROR, f"{unreadable} (asked twice)")
 
 
 def read_answer(text: str) -> Answer | None:
@@ -86,9 +90,11 @@ def read_answer(text: str) -> Answer | None:
     A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
     unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
     """
-    fenced = re.fullmatch(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", text, re.DOTALL)
+    lines = text.strip().splitlines()
+    if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
+        text = "\n".join(lines[1:-1])
     try:
-        data = json.loads(fenced[1] if fenced else text, object_pairs_hook=_no_duplicates)
+        data = json.loads(text, object_pairs_hook=_no_duplicates)
         return Answer.model_validate(data)
     except (ValueError, RecursionError, ValidationError):
         return None
@@ -101,10 +107,9 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def _verdict(answer: Answer, exchanges: int) -> Verdict:
-    evidence = sorted({number for number in answer.evidence if 1 <= number <= exchanges})
-    decided = Verdict.passed if answer.verdict == "pass" else Verdict.failed
-    return decided(answer.reasoning.strip(), *evidence)
+def _within(evidence: Sequence[int], exchanges: int) -> bool:
+    """Whether the evidence is of this conversation; a judge that names others has not read it."""
+    return all(1 <= number <= exchanges for number in evidence)
 
 
 def _question(

@@ -5,10 +5,10 @@ undecided (`no_evidence`): a trace that never came says neither yes nor no.
 """
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
+import regex
 from pydantic import JsonValue
 
 from ci_evals.domain.evaluation import (
@@ -36,6 +36,9 @@ from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transc
 from ci_evals.domain.verdict import Cause, Verdict
 
 Exchanges = Sequence[Exchange]
+
+PATTERN_SECONDS = 1.0
+"""The longest that a suite's regular expression may search: a bad one could hold the program for hours."""
 
 
 def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901, PLR0911, PLR0912  # one case a kind
@@ -201,8 +204,8 @@ def _param_equals(evaluation: ParamEquals, exchanges: Exchanges) -> Verdict:
 
 
 def _shown(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else text[:197] + "..."
+    # Not cut here: half a secret would be no longer known as one. Reports cut.
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _error(exchanges: Exchanges) -> Verdict:
@@ -264,11 +267,18 @@ def _text(evaluation: Contains | NotContains | Regex | NotRegex, exchanges: Exch
             Cause.NO_EVIDENCE, f"there is no reply {evaluation.turn}: the agent replied {last} times"
         )
     if isinstance(evaluation, Contains | NotContains):
-        wanted, pattern = repr(evaluation.text), re.escape(evaluation.text)
+        wanted, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
     else:
         wanted, pattern = f"/{evaluation.pattern}/", evaluation.pattern
     for exchange in replies:
-        if re.search(pattern, exchange.agent):
+        try:
+            found = regex.search(pattern, exchange.agent, timeout=PATTERN_SECONDS)
+        except TimeoutError:
+            reason = (
+                f"{wanted} was searched in reply {exchange.index} for {PATTERN_SECONDS:g} s without an end"
+            )
+            return Verdict.undecided(Cause.NO_EVIDENCE, reason)
+        if found:
             return Verdict.passed(f"{wanted} was found in reply {exchange.index}", exchange.index)
     numbers = [e.index for e in replies]
     return Verdict.failed(

@@ -4,10 +4,10 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from fractions import Fraction
 
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results import Decision, GateCheck, TestResult
 from ci_evals.domain.suite import Suite, Test
@@ -15,17 +15,6 @@ from ci_evals.scoring import share
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, unsound
-
-
-class Exit(IntEnum):
-    """What the process tells its caller."""
-
-    HOLDS = 0
-    FAILED = 1
-    USAGE = 2
-    INVALID = 3
-    BUG = 70
-    INTERRUPTED = 130
 
 
 class Kind(StrEnum):
@@ -68,6 +57,8 @@ class Ending:
 
     interrupted: bool = False
     stopped_because: str | None = None
+    bug: bool = False
+    """Whether it was stopped by a bug of ours."""
 
 
 _KINDS = "|".join(Kind)
@@ -141,7 +132,9 @@ def decide(plan: Plan, card: Scorecard, policy: Policy, ending: Ending, *, offli
     )
     reasons = tuple(_distrust(card, policy, ending))
     holds = all(check.holds for check in checks) and not reasons and not ending.interrupted
-    if ending.interrupted:
+    if ending.bug:
+        code = Exit.BUG
+    elif ending.interrupted:
         code = Exit.INTERRUPTED
     elif reasons:
         code = Exit.INVALID
@@ -173,14 +166,19 @@ class _Floors:
     def check(
         self, name: str, required: float, tests: Sequence[TestResult], choice: Choice = share.every
     ) -> GateCheck:
+        chosen = [f for test in tests for trial in test.trials for f in trial.findings if choice(f)]
+        if chosen and all(self.shown.excused(finding) for finding in chosen):
+            note = "not applied: nothing but judged criteria, and no judge (--provider=offline)"
+            return GateCheck(name=name, required=required, seen=None, holds=True, note=note)
         seen = share.of_tests(tests, self.shown, choice)
         decisive = share.of_tests(tests, self.strict, choice)
         return GateCheck(
             name=name,
             required=required,
-            seen=_points(seen),
-            seen_if_undecided_failed=_points(decisive),
+            seen=share.points(seen),
+            seen_if_undecided_failed=share.points(decisive),
             holds=decisive is not None and decisive >= Fraction(repr(float(required))),
+            note="nothing of it was scored" if decisive is None else None,
         )
 
     def threshold(self, threshold: Threshold, plan: Plan) -> GateCheck:
@@ -226,7 +224,3 @@ class _Floors:
             holds=sum(passed) == planned,
             note=f"passed in {sum(passed)} of {planned} trials",
         )
-
-
-def _points(exact: Fraction | None) -> float | None:
-    return None if exact is None else float(exact)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results import (
@@ -11,16 +10,16 @@ from ci_evals.domain.results import (
     Group,
     RoleUsage,
     SuiteResult,
+    TestOutcome,
     TestResult,
     Tokens,
     TrialResult,
     Usage,
 )
-from ci_evals.domain.suite import Test
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import share
-from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, passes, undecided, unsound
+from ci_evals.scoring.share import Choice, Counting, points
+from ci_evals.scoring.soundness import all_passed, outcome_of, unsound
 
 
 @dataclass(frozen=True)
@@ -65,24 +64,20 @@ def score(
         suites.append(_suite(planned, fact, tests, counting))
     every_test = tuple(test for suite in suites for test in suite.tests)
     return Scorecard(
-        score=_points(share.of_tests(every_test, counting)),
+        score=points(share.of_tests(every_test, counting)),
         counts=_counts(every_test, counting),
         usage=_usage(result for result in played if result is not None),
         suites=tuple(suites),
     )
 
 
-def _points(exact: Fraction | None) -> float | None:
-    return None if exact is None else float(exact)
-
-
 def _test(
     planned: PlannedSuite, place: int, loops: int, trials: Sequence[TrialResult], counting: Counting
 ) -> TestResult:
-    test: Test = planned.tests[place]
-    scored = [trial for trial in trials if share.of_trial(trial, counting) is not None]
-    passed = [all_passed(trial, counting) for trial in scored]
-    result = TestResult(
+    test = planned.tests[place]
+    passed = [all_passed(trial, counting) for trial in trials if share.of_trial(trial, counting) is not None]
+    outcome = outcome_of(trials, loops, counting)
+    return TestResult(
         name=test.name,
         tags=test.tags,
         difficulty=test.difficulty,
@@ -92,35 +87,14 @@ def _test(
         user_info=test.user_info,
         guidelines=test.guidelines,
         turns=test.turns,
-        score=_points(share.mean(share.of_trial(trial, counting) for trial in trials)),
+        score=points(share.mean(share.of_trial(trial, counting) for trial in trials)),
         pass_rate=sum(passed) / len(passed) if passed else None,
-        passed=False,
-        outcome="not_run",
+        passed=outcome is TestOutcome.PASSED,
+        outcome=outcome,
         flaky=len(set(passed)) > 1,
         trials=tuple(trials),
         not_run=loops - len(trials),
     )
-    return result.model_copy(
-        update={"passed": passes(result, counting), "outcome": _outcome(result, counting)}
-    )
-
-
-def _outcome(test: TestResult, counting: Counting) -> str:
-    """The worst that happened: a failed verdict, then an error, then a verdict that could not be reached."""
-    if not test.trials:
-        return "not_run"
-    if passes(test, counting):
-        return "passed"
-    sound = [trial for trial in test.trials if not _broken(trial, counting)]
-    if any(finding.outcome is Outcome.FAILED for trial in sound for finding in trial.findings):
-        return "failed"
-    return "error" if len(sound) < len(test.trials) or test.not_run else "undecided"
-
-
-def _broken(trial: TrialResult, counting: Counting) -> bool:
-    """Whether the trial is unsound by how it ended, whatever its verdicts."""
-    decided = [finding for finding in trial.findings if not undecided(finding, counting)]
-    return unsound(trial.model_copy(update={"findings": tuple(decided)}), counting)
 
 
 def _suite(
@@ -141,7 +115,7 @@ def _suite(
         judge_model=facts.judge_model,
         user_model=facts.user_model,
         folder=facts.folder,
-        score=_points(share.of_tests(tests, counting)),
+        score=points(share.of_tests(tests, counting)),
         counts=_counts(tests, counting),
         categories=tuple(_group(n, tests, counting, share.of_category(n)) for n in categories),
         aui_logic=tuple(_group(n, tests, counting, share.of_logic(n)) for n in logic),
@@ -169,7 +143,7 @@ def _group(name: str, tests: Sequence[TestResult], counting: Counting, choice: C
     outcomes = Counter(finding.outcome for _, finding in chosen)
     return Group(
         name=name,
-        score=_points(share.of_tests(tests, counting, choice)),
+        score=points(share.of_tests(tests, counting, choice)),
         tests=len({test.name for test, _ in chosen}),
         passed=outcomes[Outcome.PASSED],
         failed=outcomes[Outcome.FAILED],
@@ -185,9 +159,9 @@ def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
     return Counts(
         tests=len(tests),
         passed=sum(test.passed for test in tests),
-        failed=sum(test.outcome == "failed" for test in tests),
+        failed=sum(test.outcome is TestOutcome.FAILED for test in tests),
         errors=sum(unsound(trial, counting) for trial in trials),
-        undecided=sum(any(undecided(f, counting) for t in test.trials for f in t.findings) for test in tests),
+        undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in tests),
         flaky=sum(test.flaky for test in tests),
         trials=len(trials),
         scored_trials=sum(share.of_trial(trial, counting) is not None for trial in trials),

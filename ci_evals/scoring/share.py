@@ -3,11 +3,12 @@
 Exact fractions throughout, so that the order of trials and findings cannot matter.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ci_evals.domain.results import SCORED_STATES, TestResult, TrialResult, weight_of
+from ci_evals.domain.results import SCORED_STATES, TestResult, TrialResult, passed_share
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 Choice = Callable[[Finding], bool]
@@ -54,10 +55,7 @@ def of_trial(trial: TrialResult, counting: Counting, choice: Choice = every) -> 
     """The trial's score in points; None where it does not count or holds nothing that counts."""
     if trial.status not in SCORED_STATES:
         return None
-    findings = [finding for finding in trial.findings if choice(finding) and counting.counts(finding)]
-    total = sum((weight_of(finding) for finding in findings), Fraction())
-    passed = sum((weight_of(f) for f in findings if f.outcome is Outcome.PASSED), Fraction())
-    return 100 * passed / total if total else None
+    return passed_share(f for f in trial.findings if choice(f) and counting.counts(f))
 
 
 def of_test(test: TestResult, counting: Counting, choice: Choice = every) -> Fraction | None:
@@ -68,6 +66,14 @@ def of_test(test: TestResult, counting: Counting, choice: Choice = every) -> Fra
 def of_tests(tests: Sequence[TestResult], counting: Counting, choice: Choice = every) -> Fraction | None:
     """The mean over tests, each weighing the same however many trials it had."""
     return mean(of_test(test, counting, choice) for test in tests)
+
+
+def points(exact: Fraction | None) -> float | None:
+    """The number to show: never above the exact one, so that no floor seems reached that was missed."""
+    if exact is None:
+        return None
+    near = float(exact)
+    return near if Fraction(near) <= exact else math.nextafter(near, 0)
 
 
 def mean(values: Iterable[Fraction | None]) -> Fraction | None:

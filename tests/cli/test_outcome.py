@@ -21,7 +21,16 @@ def test_a_bug_of_ours_is_told_apart(tmp_path):
     assert "KeyError" in ran.stderr
     assert "This is a bug in ci-evals" in ran.stderr
     assert "llm-key-7f2d91c4" not in ran.stderr
-    assert "invalid" in outputs.read_text()
+    assert "invalid" in outputs.read_text()  # written first, in case anything goes wrong
+
+
+def test_an_error_that_is_not_the_users_is_a_bug():
+    """Only what was found before anything ran is exit 2."""
+    code = BUG.replace("[][1]", "(_ for _ in ()).throw(AgentError('lost'))").replace(
+        "from ci_evals.cli", "from ci_evals.domain.errors import AgentError\nfrom ci_evals.cli", 1
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=CLEAN, capture_output=True, text=True, check=False)
+    assert ran.returncode == 70
 
 
 def test_an_interrupted_command_exits_130():

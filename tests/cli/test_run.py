@@ -2,12 +2,14 @@
 
 import json
 import signal
+import subprocess
+import sys
 import time
 import xml.etree.ElementTree as ET
 
 import pytest
 import world
-from commands import ci_evals, files_in, results_in, start, write_suite
+from commands import CLEAN, ci_evals, files_in, results_in, start, write_suite
 
 PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
 JUDGED = {
@@ -183,6 +185,12 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
         (["suite.json", "--test=zzz"], "no test is selected"),
         (["suite.json", "--thresholds=test:Greet=5"], "there is no test 'Greet'; did you mean 'Greets'?"),
         (["suite.json", "--output-dir=suite.json/x"], "cannot write to the folder"),
+        (["suite.json", "--junit=suite.json/x.xml"], "cannot write to the folder"),
+        (["suite.json", "--junit=."], "--junit: '.' is a folder"),
+        (["suite.json", ""], "a suite's name is empty"),
+        (["suite.json", "/dev/null"], "'/dev/null' is no regular file"),
+        (["suite.json", "--test=,"], "--test: ',' names nothing"),
+        (["suite.json", "--loops=100000000"], "--loops"),
         (["suite.json", "--base-url=nonsense"], "nonsense"),
         (["suite.json", "--min-score=101"], "--min-score"),
         (["suite.json", "--min-score=nan"], "--min-score"),
@@ -296,6 +304,61 @@ def test_an_interruption_writes_every_report(tmp_path, number):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
+    """They are all written before the program ends with 130."""
+    outputs = tmp_path / "outputs"
+    suite = write_suite(tmp_path, *({"name": f"t{i}"} for i in range(40)))
+    env = env_of(agent, GITHUB_OUTPUT=str(outputs))
+    process = start("run", suite, "--parallel=4", "--loops=5", cwd=tmp_path, env=env)
+    for line in process.stderr:
+        if line.startswith("[200/200]"):
+            time.sleep(0.1)
+            process.send_signal(number)
+            break
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert len(results_in(tmp_path)["suites"][0]["tests"]) == 40
+    assert (tmp_path / "results/junit.xml").exists()
+    assert "results/_results.json" in outputs.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_before_anything_runs(tmp_path, agent, number):
+    """Every output of the action is written, as for an invalid run."""
+    outputs = tmp_path / "outputs"
+    process = start("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent, GITHUB_OUTPUT=str(outputs)))
+    deadline = time.monotonic() + 10
+    while not outputs.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "invalid" in outputs.read_text()
+
+
+@pytest.mark.parametrize("shell", ["{} | true", "{} >&-", "{} >/dev/full", "{} 2>&-", "{} 2>/dev/full"])
+def test_streams_that_nobody_reads(tmp_path, agent, shell):
+    """The gate decides the exit code, and the reports are written."""
+    command = f"{sys.executable} -m ci_evals run {write_suite(tmp_path)}"
+    script = f"set -o pipefail; {shell.format(command)}"
+    env = CLEAN | env_of(agent)
+    ran = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "Traceback" not in ran.stdout + ran.stderr
+    assert results_in(tmp_path)["score"] == 100
+
+
+def test_a_terminal_that_cannot_spell_a_name(tmp_path, agent):
+    """Shows it as an escape."""
+    suite = write_suite(tmp_path, {"name": "Grüße 🚲"})
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, PYTHONIOENCODING="ascii"))
+    assert ran.returncode == 0, ran.stderr
+    assert "Gr\\xfc" in ran.stdout
+
+
 def test_options_come_from_the_environment_too(tmp_path, agent):
     """`CI_EVALS_<OPTION>`; an empty one means unset; the command line comes first."""
     env = env_of(agent) | {
@@ -310,7 +373,8 @@ def test_options_come_from_the_environment_too(tmp_path, agent):
     results = json.loads((tmp_path / "elsewhere/_results.json").read_text())
     assert results["run"]["config"]["loops"] == 3
     assert results["gate"]["checks"][0]["required"] == 80
-    assert (tmp_path / "reports/tests.xml").read_bytes() == (tmp_path / "elsewhere/junit.xml").read_bytes()
+    assert (tmp_path / "reports/tests.xml").is_file()
+    assert not (tmp_path / "elsewhere/junit.xml").exists()
 
 
 def test_colours_are_for_terminals(tmp_path, agent):
@@ -332,13 +396,88 @@ def test_debug_keeps_raw_replies(tmp_path, agent):
     assert raw["text"] == "Hello, you said Hello"
 
 
+def test_a_report_that_cannot_be_written(tmp_path, agent):
+    """The run is not lost: reports elsewhere, outputs that name them, exit 3."""
+    suite = write_suite(tmp_path)
+    (tmp_path / "results/junit.xml").mkdir(parents=True)
+    outputs = tmp_path / "outputs"
+    env = env_of(agent, GITHUB_OUTPUT=str(outputs), TMPDIR=str(tmp_path))
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
+    assert ran.returncode == 3
+    (rescue,) = tmp_path.glob("ci-evals-*")
+    assert (rescue / "_results.json").is_file()
+    assert str(rescue) in ran.stderr
+    assert f"Reports: {rescue}/summary.md" in ran.stdout
+    assert f"{rescue.name}/_results.json" in outputs.read_text()
+    assert "invalid" in outputs.read_text()
+
+
+def test_outputs_that_cannot_be_written(tmp_path, agent):
+    """Are a warning: the gate has spoken, and the reports are where they should be."""
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        env = env_of(agent) | {name: str(tmp_path)}
+        ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env)
+        assert ran.returncode == 0
+        assert "warning: the outputs or the summary of the action are not complete" in ran.stderr
+    assert (tmp_path / "results/_results.json").is_file()
+
+
+def test_results_tell_how_they_were_made(tmp_path, agent):
+    """Every option but the secret ones, and digests of all that the scores depend on."""
+    env = env_of(agent) | {"CI_EVALS_AGENT_HEADERS": "x-tenant: tenant-secret-1"}
+    suite = write_suite(tmp_path)
+    ci_evals("run", suite, "--retries=0", cwd=tmp_path, env=env)
+    first = results_in(tmp_path)["run"]
+    assert (
+        first["config"]
+        | {
+            "retries": 0,
+            "baseUrl": agent.url,
+            "minScore": 80,
+            "agentIdIn": "top",
+            "trustSuites": "auto",
+            "outputDir": "results",
+        }
+        == first["config"]
+    )
+    assert not {"llmKey", "agentKey", "agentHeaders"} & set(first["config"])
+    for change, digest in (
+        ("--loops=2", "loops"),
+        ("--agent-id=other", "agents"),
+        ("--provider=offline", "models"),
+    ):
+        ci_evals("run", suite, change, cwd=tmp_path, env=env)
+        digests = results_in(tmp_path)["run"]["digests"]
+        differ = {name for name in digests if digests[name] != first["digests"][name]}
+        assert differ == {digest} | ({"userPrompt"} if digest == "models" else set())
+
+
+def test_error_messages_know_the_suites_secrets(tmp_path, agent):
+    """A value from the environment in a message about a wrong address."""
+    suite = write_suite(tmp_path, baseUrl="${AGENT_URL}")
+    env = {"AGENT_KEY": agent.key, "AGENT_URL": "https://gw.example/x?token=supersecret-token-1"}
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
+    assert ran.returncode == 2
+    assert "supersecret" not in ran.stderr
+    named = write_suite(tmp_path, name="named.json")
+    text = (tmp_path / named).read_text().replace('"Stub"', '"S ${TENANT}"')
+    (tmp_path / named).write_text(text)
+    env = env_of(agent, TENANT="tenant-secret-77")
+    for args in (["plan", named], ["validate", named], ["run", named, "--thresholds=suite:S tenant=50"]):
+        ran = ci_evals(*args, cwd=tmp_path, env=env)
+        assert "tenant-secret-77" not in ran.stdout + ran.stderr
+    ci_evals("run", named, cwd=tmp_path, env=env)
+    assert results_in(tmp_path)["suites"][0]["folder"].startswith("S")
+    assert not [name for name in files_in(tmp_path / "results") if "tenant-secret-77" in name]
+
+
 def test_untrusted_events(tmp_path, agent):
     """A suite that reads the environment is refused there, unless its reader says otherwise."""
     suite = write_suite(tmp_path)
     env = env_of(agent, GITHUB_EVENT_NAME="pull_request_target")
     ran = ci_evals("run", suite, cwd=tmp_path, env=env)
     assert ran.returncode == 2
-    assert "suites may not read the environment in the event pull_request_target" in ran.stderr
+    assert "a suite may not read the environment in the event pull_request_target" in ran.stderr
     assert ci_evals("run", suite, "--trust-suites=always", cwd=tmp_path, env=env).returncode == 0
     literal = write_suite(tmp_path, apiKey=agent.key)
     assert ci_evals("run", literal, cwd=tmp_path, env=env).returncode == 0

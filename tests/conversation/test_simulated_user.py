@@ -3,7 +3,7 @@ import fakes
 import pytest
 
 from ci_evals.conversation.simulated_user import ModelUser
-from ci_evals.domain.errors import LLMError
+from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.redaction import Redactor
 
@@ -56,6 +56,9 @@ async def test_an_empty_line_is_asked_for_once_more():
     played, llm = user("  ", "Hello")
     assert await played.next_message(TEST, []) == "Hello"
     assert "has not begun" in llm.prompts[0].text
-    played, llm = user("")
-    with pytest.raises(LLMError, match="empty message twice"):
-        await played.next_message(TEST, [])
+    played, llm = user(LLMAnswerError("it was broken off"), "Hello")
+    assert await played.next_message(TEST, []) == "Hello"
+    for answer, said in (("", "an empty message"), (LLMAnswerError("it was broken off"), "broken off")):
+        played, llm = user(answer)
+        with pytest.raises(LLMError, match=rf"{said} \(asked twice\)"):
+            await played.next_message(TEST, [])

@@ -2,8 +2,9 @@ import builders as build
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from ci_evals.domain.evaluation import evaluation_adapter
+from ci_evals.domain.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Integration, Transcript
 from ci_evals.domain.verdict import Verdict
 from ci_evals.grading import strict
@@ -12,7 +13,7 @@ from ci_evals.planning.faults import KINDS
 
 def decide(strict_kind: str, *replies: dict, **fields) -> Verdict:
     """The verdict of an evaluation on a trial with these replies."""
-    evaluation = evaluation_adapter.validate_python({"criterion": "c", "strict": strict_kind, **fields})
+    evaluation = EVALUATION.validate_python({"criterion": "c", "strict": strict_kind, **fields})
     exchanges = tuple(build.exchange(i, **reply) for i, reply in enumerate(replies, start=1))
     return strict.decide(evaluation, Transcript(exchanges=exchanges, status=EndState.COMPLETED))
 
@@ -21,6 +22,7 @@ def outcome(verdict: Verdict) -> str:
     return f"{verdict.outcome}/{verdict.cause}" if verdict.cause else str(verdict.outcome)
 
 
+EVALUATION = TypeAdapter(Evaluation)
 NO_TRACE = {"workflows": None, "params": None, "rules": None, "integrations": None, "error_response": None}
 FORWARDED = {"workflows": ("CONVERSATION_FORWARDING",)}
 
@@ -226,6 +228,13 @@ def test_texts_are_literal_and_case_counts():
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
+
+
+def test_a_pattern_without_end_decides_nothing():
+    """A bad pattern from a pull request cannot hold the run."""
+    verdict = decide("regex", {"agent": "a" * 60 + "!"}, pattern=r"^(a|aa)+$")
+    assert outcome(verdict) == "undecided/no_evidence"
+    assert "without an end" in verdict.reason
 
 
 def test_limits():

@@ -3,6 +3,7 @@ from plans import A, B, gate, planned, trial
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Decision
+from ci_evals.reports import numbers
 from ci_evals.scoring.gate import Ending, Kind, Threshold, check_names, read_thresholds
 
 
@@ -49,6 +50,27 @@ def test_offline_judged_criteria_do_not_fail_floors():
     """`no_judge` under the offline provider is apart."""
     assert gate(planned(A), trial("passed", "no_judge"), offline=True).exit_code == 0
     assert gate(planned(A), trial("passed", "no_evidence"), offline=True).exit_code == 3
+
+
+def test_a_floor_on_judged_criteria_alone_is_not_applied_offline():
+    """The same thresholds serve the wiring run and the real one; it says so."""
+    plan = planned(A | {"evaluations": [{"criterion": "c", "category": "tone"}]}, B)
+    threshold = Threshold(Kind.CATEGORY, "tone", 100)
+    trials = (trial("no_judge", category="tone"), trial("passed"))
+    check = gate(plan, *trials, offline=True, thresholds=(threshold,)).checks[1]
+    assert (check.holds, check.seen) == (True, None)
+    assert "--provider=offline" in check.note
+    online = gate(plan, *trials, thresholds=(threshold,), max_errors=9).checks[1]
+    assert (online.holds, online.seen, online.seen_if_undecided_failed) == (False, None, 0)
+
+
+def test_the_score_shown_does_not_reach_a_floor_that_it_missed():
+    """Not by a hair of binary rounding."""
+    decision = gate(planned(A), trial("passed*1e6", "failed*1e-300"), min_score=100)
+    (check, _) = decision.checks
+    assert not check.holds
+    assert check.seen < 100
+    assert numbers.score(check.seen) == "99.9"
 
 
 def test_critical_tests_must_pass_in_every_trial():
@@ -151,6 +173,7 @@ def test_a_threshold_on_an_unknown_name_is_refused():
         (["judge_error"], Ending(), False, 3),
         (["passed"], Ending(interrupted=True), False, 130),
         (["judge_error"], Ending(interrupted=True), True, 130),
+        (["passed"], Ending(stopped_because="a bug", bug=True, interrupted=True), False, 70),
         (["passed"], Ending(stopped_because="the key was refused"), True, 3),
     ],
 )

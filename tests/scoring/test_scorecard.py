@@ -39,10 +39,19 @@ def test_scores_are_means_of_tests_not_of_trials():
 @pytest.mark.parametrize("status", ["agent_error", "failed", "interrupted"])
 def test_trials_that_did_not_end_well_are_left_out_and_counted(status):
     """Of every score; they are unsound."""
-    result = card(planned(A, B), trial("failed", status=status), trial("passed"))
+    result = card(planned(A, B), trial("passed", status=status), trial("passed"))
     assert result.score == 100
     assert (result.counts.errors, result.counts.scored_trials, result.tests[0].score) == (1, 1, None)
     assert result.tests[0].outcome == "error"
+
+
+def test_a_failed_verdict_fails_its_test_even_if_the_agent_erred():
+    """But not where the conversation broke off: there the agent may not have come to it."""
+    result = card(
+        planned(A, B), trial("failed", status="agent_error"), trial("failed", "passed", status="failed")
+    )
+    assert [test.outcome for test in result.tests] == ["failed", "error"]
+    assert (result.counts.failed, result.counts.errors) == (1, 2)
 
 
 def test_an_expected_error_is_no_fault():
