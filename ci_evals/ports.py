@@ -46,8 +46,8 @@ class Completion:
 class LLM(Protocol):
     """The model behind judge or simulated user.
 
-    `complete` raises `LLMError` where the model cannot be reached, refuses, or breaks off, and
-    `LLMAccessError` where the provider refuses the key.
+    `complete` raises `LLMError` where the model cannot be reached, `LLMAnswerError` where its answer is of no
+    use (it refuses or breaks off, say), and `LLMAccessError` where the provider refuses the key.
     """
 
     model: str

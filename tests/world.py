@@ -7,13 +7,15 @@ Faults are `Fault` values: those in `faults` are played one after the other befo
 `always` for ever.
 """
 
+import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -249,7 +251,7 @@ def _json(body: Any, status: int = 200) -> Response:
 @contextmanager
 def llm(answer: Callable[[Asked], str] = lambda asked: "Fine.") -> Iterator[Models]:
     """Serves models until the block ends."""
-    with _serving() as server:
+    with serving() as server:
         models = Models(_url(server), answer)
         server.expect_request("/v1/chat/completions", "POST").respond_with_handler(models._openai)
         server.expect_request("/v1/messages", "POST").respond_with_handler(models._anthropic)
@@ -261,7 +263,7 @@ def agent(
     answer: Callable[[Heard], dict[str, Any] | Fault] = lambda heard: message(f"You said: {heard.text}"),
 ) -> Iterator[StubAgent]:
     """Serves an agent until the block ends, at `url` and at `url` + `/ia-controller`."""
-    with _serving() as server:
+    with serving() as server:
         stub = StubAgent(_url(server), answer)
         server.expect_request(re.compile(".*")).respond_with_handler(stub._route)
         yield stub
@@ -276,7 +278,8 @@ class _Server(HTTPServer):
 
 
 @contextmanager
-def _serving() -> Iterator[HTTPServer]:
+def serving() -> Iterator[HTTPServer]:
+    """A server that stops quickly, for a world of one's own."""
     server = _Server(host="127.0.0.1", threaded=True)
     server.start()
     try:
@@ -288,3 +291,68 @@ def _serving() -> Iterator[HTTPServer]:
 
 def _url(server: HTTPServer) -> str:
     return f"http://127.0.0.1:{server.port}"
+
+
+HANG_UP = b""
+
+
+@asynccontextmanager
+async def raw_server(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Answers its requests with these bytes, in order; `HANG_UP` and the end of them close the connection."""
+    heard: list[bytes] = []
+    left = list(answers)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
+                heard.append(head + await reader.readexactly(length))
+                if not left:
+                    break
+                writer.write(left.pop(0))
+                await writer.drain()
+                if left[:1] == [HANG_UP]:
+                    left.pop(0)
+                    break
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        yield f"http://{host}:{port}", heard
+
+
+def http(body: str, status: str = "200 OK", *headers: str) -> bytes:
+    """The bytes of an answer, for `raw_server`."""
+    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
+    return ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
+
+
+_HEADERS = st.sampled_from(
+    ["Retry-After", "Location", "Set-Cookie", "Content-Type", "Content-Encoding", "Transfer-Encoding",
+     "Content-Length", "Connection", "X-Should-Retry", "X-Any"]
+)  # fmt: skip
+_VALUES = st.one_of(
+    st.sampled_from([
+        "Mon, 01 Jan 2024 00:00:00 +99999999999999", "1 Jan 99999999999999999999 0:0:0 GMT", "9" * 400, "nan",
+        "http://evil:99999/", "http://[::1", "//", "http://", "http://\xe9.example/", "//a@b:c", "http://%zz/",
+        "text/html; charset=hex", "text/html; charset=\xff", "gzip", "gzip, gzip", "br", "a=\xe9",
+        "a=b; expires=9; path=",
+    ]),
+    st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=30),
+    st.from_regex(r"(http:)?//[a-z:@\[\]0-9.%/?#-]{0,20}", fullmatch=True),
+)  # fmt: skip
+_STATUSES = st.sampled_from(
+    [100, 101, 103, 200, 201, 204, 205, 301, 302, 304, 307, 400, 401, 404, 408, 429, 503, 599, 999]
+)
+
+
+@st.composite
+def odd_answers(draw: st.DrawFn) -> bytes:
+    """The bytes of answers with any status and with headers that nobody should send."""
+    lines = "".join(f"{n}: {v}\r\n" for n, v in draw(st.lists(st.tuples(_HEADERS, _VALUES), max_size=3)))
+    head = f"HTTP/1.1 {draw(_STATUSES)} X\r\n{lines}Connection: close\r\n\r\n"
+    return head.encode("latin-1") + draw(st.sampled_from([b"", b"{}", b'{"id": "t"}']))

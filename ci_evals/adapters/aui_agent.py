@@ -80,6 +80,7 @@ class AuiAgent:
         self,
         config: AuiConfig,
         *,
+        redactor: Redactor | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.perf_counter,
         new_id: Callable[[], str] = lambda: uuid4().hex,
@@ -88,6 +89,7 @@ class AuiAgent:
 
         Args:
             config: Which agent and where.
+            redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
             sleep: Waits before a resend.
             clock: Seconds, for latencies.
             new_id: A fresh id for each user.
@@ -103,7 +105,9 @@ class AuiAgent:
         self._host = connections.host_of(self._url)
         self._proxy = connections.proxy_for(self._url)
         self._headers = _headers(config)
-        self._redactor = Redactor(keys=[config.key.strip(), *(v.strip() for v in config.headers.values())])
+        known = redactor or Redactor()
+        own = (config.key.strip(), *(value.strip() for value in config.headers.values()))
+        self._redactor = Redactor(known.keys.union(own), known.values)
         self._sleep = sleep
         self._clock = clock
         self._new_id = new_id
@@ -119,12 +123,12 @@ class AuiAgent:
         call = _Call("POST", self._tasks, config.open_timeout, idempotent=True, body=body)
         try:
             answer = await self._send(client, call)
-            return _Session(client, aui_wire.task_id_of(answer.body), test.user_info)
+            return _Session(client, aui_wire.task_id_of(answer.body, self._redactor), test.user_info)
         except BaseException:
             await client.aclose()
             raise
 
-    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109
+    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Says `text`; asks for the trace apart where the reply lacks it."""
         call = _Call(
             "POST",
@@ -138,7 +142,7 @@ class AuiAgent:
         if aui_wire.trace_of(answer.body) is None and session.fetches_traces:
             trace = await self._fetch_trace(session, aui_wire.message_id_of(answer.body), timeout)
         return aui_wire.read_reply(
-            answer.body, answer.seconds, fetched_trace=trace, keep_raw=self._config.debug
+            answer.body, answer.seconds, self._redactor, fetched_trace=trace, keep_raw=self._config.debug
         )
 
     async def close(self, session: _Session) -> None:
@@ -178,6 +182,8 @@ class AuiAgent:
                     response = await self._request(client, call)
             except TimeoutError:
                 raise AgentError(f"the agent did not answer within {call.timeout:g} s") from None
+            except connections.AnswerTooLargeError as error:
+                raise AgentError(f"the agent at {self._host} {error}") from None
             except httpx2.HTTPError as error:
                 # Only a connection that was never made is sure to have carried nothing. One that was kept
                 # from the message before and is broken may have: the agent may have acted on it. That is
@@ -220,26 +226,25 @@ class AuiAgent:
         try:
             return payload.parse(response.content)
         except ValueError as error:
-            found = payload.excerpt(self._text(response))
+            found = payload.excerpt(response.content, self._redactor)
             raise AgentError(
                 f"the agent at {self._host} gave an answer that cannot be read ({error}): {found}"
             ) from None
 
     def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
-        reason = str(error) or type(error).__name__
+        reason = payload.shorten(self._redactor.text(str(error))) or type(error).__name__
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
             return AgentError(f"the agent at {self._host} could not be reached: {reason}")
         return AgentError(f"the connection to the agent at {self._host} broke: {reason}")
 
     def _refused(self, response: httpx2.Response) -> AgentError:
         status = response.status_code
-        if response.has_redirect_location:
-            target = connections.host_of(str(response.next_request.url)) if response.next_request else "?"
+        if target := connections.redirect_of(response):
             return AgentError(
-                f"the agent at {self._host} redirects to {target} ({status}); "
-                "no key is sent there: set --base-url to the final address"
+                f"the agent at {self._host} redirects to {target} ({status}), which is not followed: "
+                "set --base-url to the final address"
             )
-        detail = payload.error_detail(self._text(response))
+        detail = payload.error_detail(response.content, self._redactor)
         if status in (401, 403):
             return AgentAccessError(
                 f"the agent at {self._host} refused the key ({status}): {detail}; "
@@ -247,10 +252,6 @@ class AuiAgent:
             )
         message = f"the agent at {self._host} answered with status {status}: {detail}"
         return _NoSuchPathError(message) if status in (404, 405) else AgentError(message)
-
-    def _text(self, response: httpx2.Response) -> str:
-        """The body without keys. They go before anything is cut, or half of one might stay."""
-        return self._redactor.text(response.content.decode(errors="replace"))
 
 
 def _headers(config: AuiConfig) -> dict[str, str]:

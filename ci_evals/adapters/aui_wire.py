@@ -5,16 +5,17 @@ names and shapes and strict about evidence: a trace field that cannot be read is
 empty (*nothing happened*).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import payload
+from ci_evals.adapters import aui_trace, payload
 from ci_evals.domain.errors import AgentError, UsageError
-from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.domain.transcript import Reply
+from ci_evals.redaction import Redactor
 
 DEFAULT_BASE_URL = "https://api.aui.io/ia-controller"
 DEFAULT_KEY_HEADER = "x-network-api-key"
@@ -39,10 +40,7 @@ _AUI_PREFIX = "/ia-controller"
 _TRACE_KEYS = ("trace_info", "traceInfo", "trace")
 _TEXT_KEYS = ("text", "message", "response", "content")
 _WORKFLOW_KEYS = ("executed_workflows", "executedWorkflows")
-_PARAM_KEYS = ("extracted_params", "extractedParams", "parameters_extracted", "parametersExtracted")
-_PARAM_NAMES = ("code", "param", "name", "key")
-_PARAM_NOTES = frozenset({*_PARAM_NAMES, "value", "title", "type", "scope"})
-_POSITIVE = frozenset({"true", "triggered", "fired"})
+_ERROR_KEYS = ("error", "errors", "detail")
 
 
 class AgentIdPlace(StrEnum):
@@ -102,17 +100,17 @@ def trace_path(task_id: str, message_id: str) -> str:
     return f"{TASKS_PATH}/{quote(task_id, safe='')}/messages/{quote(message_id, safe='')}/trace-info"
 
 
-def task_id_of(body: JsonValue) -> str:
+def task_id_of(body: JsonValue, redactor: Redactor) -> str:
     """The id of the task that was created.
 
     Raises:
         AgentError: there is none.
     """
-    for place in (body, _get(body, "data")):
+    for place in (body, payload.member(body, "data")):
         for key in ("id", "task_id", "taskId"):
-            if task_id := _id(_get(place, key)):
+            if task_id := _id(payload.member(place, key)):
                 return task_id
-    raise AgentError(f"the agent opened a task without an id: {_what(body)}")
+    raise AgentError(f"the agent opened a task without an id: {_what(body, redactor)}")
 
 
 def message_id_of(body: JsonValue) -> str | None:
@@ -123,13 +121,13 @@ def message_id_of(body: JsonValue) -> str | None:
     )
 
 
-def trace_of(body: JsonValue) -> dict[str, JsonValue] | None:
+def trace_of(body: JsonValue) -> aui_trace.Trace | None:
     """The trace inside a reply; none if it is missing, null or empty."""
     message = _message(body)
-    return next((found for key in _TRACE_KEYS if (found := _dict(message.get(key)))), None)
+    return next((found for key in _TRACE_KEYS if (found := payload.filled(message.get(key)))), None)
 
 
-def fetched_trace_of(body: JsonValue, message_id: str) -> dict[str, JsonValue] | None:
+def fetched_trace_of(body: JsonValue, message_id: str) -> aui_trace.Trace | None:
     """The trace in the answer to a trace-info call: bare, wrapped, or one of a list."""
     if isinstance(body, list):
         traces = [item for item in body if isinstance(item, dict)]
@@ -138,19 +136,25 @@ def fetched_trace_of(body: JsonValue, message_id: str) -> dict[str, JsonValue] |
             traces = [item for item in traces if any(item.get(key) == message_id for key in keys)]
         return fetched_trace_of(traces[0], message_id) if len(traces) == 1 else None
     for key in (*_TRACE_KEYS, "data", "items"):
-        if isinstance(inner := _get(body, key), dict | list) and inner:
+        if isinstance(inner := payload.member(body, key), dict | list) and inner:
             return fetched_trace_of(inner, message_id)
-    return _dict(body)
+    return payload.filled(body)
 
 
 def read_reply(
-    body: JsonValue, latency_seconds: float, *, fetched_trace: JsonValue = None, keep_raw: bool = False
+    body: JsonValue,
+    latency_seconds: float,
+    redactor: Redactor,
+    *,
+    fetched_trace: JsonValue = None,
+    keep_raw: bool = False,
 ) -> Reply:
     """A reply in our words.
 
     Args:
         body: The answer to a message, as `payload.parse` gives it.
         latency_seconds: How long the agent took.
+        redactor: Takes the secrets out of what is told of errors. The rest is the agent's own words.
         fetched_trace: The trace, where it was asked for apart because the reply holds none.
         keep_raw: Whether to keep the whole body.
 
@@ -158,44 +162,52 @@ def read_reply(
         AgentError: it is no reply.
     """
     message = _message(body)
-    trace = trace_of(body) or _dict(fetched_trace)
+    trace = trace_of(body) or payload.filled(fetched_trace)
     workflows = _workflows(message)
+    if not trace and not workflows and _is_error(body, message):
+        raise AgentError(f"the agent answered with an error: {_what(body, redactor)}")
+    text = _text(message)
+    if text is None and not trace and not workflows:
+        raise AgentError(f"the agent's answer holds no text: {_what(body, redactor)}")
     derived = workflows is None and trace is not None
-    params = _params(trace) if trace else None
+    params = aui_trace.params(trace) if trace else None
     return Reply(
-        agent=_text(message, trace is not None or workflows is not None),
+        # Where there is evidence, null is how a server writes that nothing was said.
+        agent=text or "",
         latency_seconds=latency_seconds,
-        workflows=_activated(trace) if trace and derived else workflows,
+        workflows=aui_trace.activated(trace) if trace and derived else workflows,
         workflows_derived=derived,
         params=params,
-        named_params=_named_params(trace) if trace and params is not None else (),
-        rules=_rules(trace) if trace else None,
-        integrations=_integrations(trace) if trace else None,
-        error_response=_error_response(trace) if trace else None,
-        error_detail=_error_detail(trace) if trace else None,
+        named_params=aui_trace.named_params(trace) if trace and params is not None else (),
+        rules=aui_trace.rules(trace) if trace else None,
+        integrations=aui_trace.integrations(trace) if trace else None,
+        error_response=aui_trace.error_response(trace) if trace else None,
+        error_detail=aui_trace.error_detail(trace, redactor) if trace else None,
         trace=trace,
         raw=body if keep_raw else None,
     )
 
 
 def _message(body: JsonValue) -> dict[str, JsonValue]:
-    """The object that holds the reply: the body, or what it wraps as `data`."""
+    """The object that holds the reply: the body, or what it wraps as `data`; empty where there is none."""
     if not isinstance(body, dict):
-        raise AgentError(f"the agent's answer cannot be read: {_what(body)}")
+        return {}
     data = body.get("data")
     known = (*_TEXT_KEYS, *_TRACE_KEYS, *_WORKFLOW_KEYS)
     return data if isinstance(data, dict) and not any(key in body for key in known) else body
 
 
-def _text(message: dict[str, JsonValue], answered: bool) -> str:
-    keys = [key for key in _TEXT_KEYS if key in message]
-    for key in keys:
-        text = _text_in(message[key])
-        if text is not None:
-            return text
-    if not keys and not answered:
-        raise AgentError(f"the agent's answer holds no text: {_what(message)}")
-    return ""
+def _is_error(body: JsonValue, message: dict[str, JsonValue]) -> bool:
+    """Whether a body that came with a status of success is an error all the same."""
+    places = (payload.filled(body) or {}, message)
+    statuses = (aui_trace.status_of(place.get("status_code")) for place in places)
+    told = (place.get(key) for place in places for key in _ERROR_KEYS)
+    return any(status is not None and status >= 400 for status in statuses) or any(told)
+
+
+def _text(message: dict[str, JsonValue]) -> str | None:
+    texts = (_text_in(message.get(key)) for key in _TEXT_KEYS)
+    return next((text for text in texts if text is not None), None)
 
 
 def _text_in(value: JsonValue) -> str | None:
@@ -219,155 +231,13 @@ def _workflows(message: dict[str, JsonValue]) -> tuple[str, ...] | None:
         value = [value]
     if not isinstance(value, list):
         return None
-    names = tuple(name for item in value if (name := _name(item, ("name", "code", "workflow"))))
+    names = tuple(name for item in value if (name := payload.name(item, ("name", "code", "workflow"))))
     return names if names or not value else None
 
 
-def _activated(trace: dict[str, JsonValue]) -> tuple[str, ...]:
-    """The tools that the trace says were taken up: what stands for workflows where the reply names none."""
-    decisions = _decisions(trace) or ()
-    tools = (
-        _name(d.get("tool")) for d in decisions if d.get("type") in ("activate_tool", "activate_sub_tool")
-    )
-    return _unique(tool for tool in tools if tool)
-
-
-def _param_values(trace: dict[str, JsonValue]) -> Iterator[JsonValue]:
-    for place in (_dict(trace.get("understanding")), trace):
-        for key in _PARAM_KEYS:
-            if place and place.get(key) is not None:
-                yield place[key]
-
-
-def _params(trace: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
-    """Extracted parameters by code; none where the trace lacks the part that would tell."""
-    found = list(_param_values(trace))
-    readable = [value for value in found if isinstance(value, dict | list)]
-    if not readable:
-        return {} if not found and isinstance(trace.get("understanding"), dict) else None
-    params: dict[str, JsonValue] = {}
-    for value in readable:
-        if isinstance(value, dict):
-            params |= {code: _unwrapped(item) for code, item in value.items()}
-        else:
-            entries = (item for item in value if isinstance(item, dict) and "value" in item)
-            params |= {name: item["value"] for item in entries if (name := _name(item, _PARAM_NAMES))}
-    return params
-
-
-def _named_params(trace: dict[str, JsonValue]) -> tuple[str, ...]:
-    """Parameters that are named without a value."""
-    lists = [value for value in _param_values(trace) if isinstance(value, list)]
-    if isinstance(computed := trace.get("computed_parameters"), list):
-        lists.append(computed)
-    bare = (i for items in lists for i in items if not (isinstance(i, dict) and "value" in i))
-    return _unique(name for item in bare if (name := _name(item, _PARAM_NAMES)))
-
-
-def _unwrapped(value: JsonValue) -> JsonValue:
-    """The value of `{"value": …}`; an object with other keys is itself the value."""
-    if isinstance(value, dict) and "value" in value and _PARAM_NOTES.issuperset(value):
-        return value["value"]
-    return value
-
-
-def _decisions(trace: dict[str, JsonValue]) -> tuple[dict[str, JsonValue], ...] | None:
-    """What the agent decided; none where the trace cannot tell.
-
-    A trace with an `understanding` has the business part: it leaves `decisions` out when there were none.
-    """
-    decisions = trace.get("decisions")
-    if isinstance(decisions, list):
-        return tuple(item for item in decisions if isinstance(item, dict))
-    return () if decisions is None and isinstance(trace.get("understanding"), dict) else None
-
-
-def _rules(trace: dict[str, JsonValue]) -> tuple[str, ...] | None:
-    """Codes of the rules that fired. `rules_evaluations` also lists rules that did not, and is never read."""
-    evaluated = [
-        place["rules_evaluated"]
-        for place in (trace, _dict(trace.get("understanding")))
-        if place and isinstance(place.get("rules_evaluated"), list)
-    ]
-    decisions = _decisions(trace)
-    if decisions is None and not evaluated:
-        return None
-    fired = [*_fired_in_decisions(decisions or ())]
-    for items in evaluated:
-        fired += [code for code, positive in _results(items) if positive]
-    return _unique(fired)
-
-
-def _fired_in_decisions(decisions: Iterable[dict[str, JsonValue]]) -> Iterator[str]:
-    for decision in decisions:
-        if code := _name(_get(decision.get("rule"), "code")):
-            yield code
-        elif isinstance(rules := decision.get("rules"), list):
-            # Listed in a decision means fired, unless the entry itself says that it did not.
-            yield from (code for code, positive in _results(rules) if positive is not False)
-        yield from (code for code, positive in _results(decision.get("rules_evaluated")) if positive)
-
-
-def _results(items: JsonValue) -> Iterator[tuple[str, bool | None]]:
-    """Each rule's code, and whether it fired (null where the entry does not say)."""
-    for item in items if isinstance(items, list) else ():
-        if not (code := _name(item, ("code", "rule_id", "ruleId", "id"))):
-            continue
-        told = (
-            [item[k] for k in ("triggered", "result", "fired") if k in item] if isinstance(item, dict) else []
-        )
-        positive = any(str(value).strip().lower() in _POSITIVE for value in told)
-        yield code, positive if told else None
-
-
-def _integrations(trace: dict[str, JsonValue]) -> tuple[Integration, ...] | None:
-    decisions = _decisions(trace)
-    if decisions is None:
-        return None
-    calls = (_dict(decision.get("integration")) for decision in decisions)
-    return tuple(
-        _integration(call, code) for call in calls if call and (code := _name(call, ("code", "name")))
-    )
-
-
-def _integration(call: dict[str, JsonValue], code: str) -> Integration:
-    status = next(
-        (s for key in ("status_code", "statusCode") if (s := _status(call.get(key))) is not None), None
-    )
-    error = call.get("error_message") or call.get("errorMessage")
-    return Integration(
-        code=code,
-        status=status,
-        type=_name(call.get("type")),
-        error=payload.explain(error) if error else None,
-    )
-
-
-def _status(value: JsonValue) -> int | None:
-    """An HTTP status, given as a number or as text."""
-    match value:
-        case bool():
-            return None
-        case int() | float() if value == int(value) and 0 <= value <= 999:
-            return int(value)
-        case str() if value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 3:
-            return int(value)
-        case _:
-            return None
-
-
-def _error_response(trace: dict[str, JsonValue]) -> bool | None:
-    kind = _get(trace.get("response"), "type")
-    return kind == "error" if isinstance(kind, str) else None
-
-
-def _error_detail(trace: dict[str, JsonValue]) -> str | None:
-    error = _get(trace.get("response"), "error")
-    return payload.shorten(payload.explain(error) or str(error)) if error else None
-
-
-def _what(value: JsonValue) -> str:
-    """What a body is, for a message that says it is the wrong thing."""
+def _what(body: JsonValue, redactor: Redactor) -> str:
+    """What a body is, for a message that says it is the wrong thing. Secrets go before anything is cut."""
+    value = redactor.json(body)
     if isinstance(value, dict):
         told = payload.explain(value)
         return (
@@ -378,30 +248,7 @@ def _what(value: JsonValue) -> str:
     return f"{payload.shorten(repr(value))}, not an object"
 
 
-def _name(value: JsonValue, keys: Iterable[str] = ()) -> str | None:
-    """A name: a text that is not blank, or such a text under one of `keys`."""
-    if isinstance(value, dict):
-        return next((name for key in keys if (name := _name(value.get(key)))), None)
-    return value if isinstance(value, str) and value.strip() else None
-
-
 def _id(value: JsonValue) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value).strip() or None
-
-
-def _get(value: JsonValue, key: str) -> JsonValue:
-    return value.get(key) if isinstance(value, dict) else None
-
-
-def _dict(value: JsonValue) -> dict[str, JsonValue] | None:
-    return value if isinstance(value, dict) and value else None
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))

@@ -4,14 +4,22 @@ One shared pool would be searched linearly for every request: at 100 conversatio
 time. A TLS context of its own for each client would cost tens of milliseconds.
 """
 
+import asyncio
 import re
+from collections.abc import AsyncIterator
 from functools import cache
 from ipaddress import ip_address
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
+
+try:
+    import resource
+except ImportError:  # Windows, where sockets do not count as open files
+    resource = None  # type: ignore[assignment]
 
 from ci_evals.domain.errors import UsageError
 
@@ -19,9 +27,26 @@ KEEPALIVE_SECONDS = 4.0
 """An idle connection is not used again after this long. Common servers close theirs after 5 s, and a request
 that crosses with such a close fails although it may have been read."""
 
+MAX_ANSWER_MB = 16
+"""More than this of one answer is not read, counted after unpacking: 400 kB of gzip can hold 400 MB."""
+
+MAX_HOST_LENGTH = 255
+"""Characters of a foreign host's name that a message of ours quotes: no real one is longer."""
+
+MAX_SHARE = 1024
+"""The most calls to one model at once, however many files may be open."""
+
 _LIMITS = httpx2.Limits(max_connections=4, max_keepalive_connections=4, keepalive_expiry=KEEPALIVE_SECONDS)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class AnswerTooLargeError(Exception):
+    """An answer was longer than `MAX_ANSWER_MB`. No error of httpx2's, for the SDKs would ask again."""
+
+    def __init__(self) -> None:
+        super().__init__(f"answered with more than {MAX_ANSWER_MB} MB")
 
 
 def new_client(
@@ -29,20 +54,23 @@ def new_client(
 ) -> httpx2.AsyncClient:
     """A client for calls to `url`'s host. It follows no redirect: a key goes to no other host.
 
+    Reading an answer raises `AnswerTooLargeError` where there is no end to it.
+
     Args:
         url: Where the calls go; only its scheme counts.
         proxy: As `proxy_for` gives it.
-        timeout: Seconds to wait for each step of a call; without it the caller sees to an end.
+        timeout: Seconds that one request may take in all, its answer read; without it the caller sees to an
+            end. Too long is httpx2's `ReadTimeout`.
         headers: Sent with each request.
     """
-    return httpx2.AsyncClient(
+    transport = _BoundedTransport(
         verify=_tls() if url.startswith("https:") else _no_tls(),
         proxy=proxy,
         trust_env=False,  # else each client would read the environment again
         limits=_LIMITS,
-        timeout=timeout,
-        headers=headers,
-        follow_redirects=False,
+    )
+    return _PunctualClient(
+        timeout, transport=transport, trust_env=False, headers=headers, follow_redirects=False
     )
 
 
@@ -50,29 +78,66 @@ def proxy_for(url: str) -> str | None:
     """The proxy that the environment (`HTTPS_PROXY`, `NO_PROXY`, …) asks for; never one to this machine.
 
     Raises:
-        UsageError: it is of a kind that is not supported.
+        UsageError: it is of a kind that is not supported, or no address. The message holds no password.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
+    port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or _loopback(host) or proxy_bypass(host):
+    if not proxy or _loopback(host) or proxy_bypass(host) or proxy_bypass(f"{host}:{port}"):
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if urlsplit(proxy).scheme not in ("http", "https"):
+    scheme = proxy.partition("://")[0].lower()
+    if scheme not in _DEFAULT_PORTS:
         raise UsageError(
-            f"the environment names a proxy for {host} of the kind {urlsplit(proxy).scheme!r}; "
+            f"the environment names a proxy for {host} of the kind {scheme!r}; "
             "only http and https proxies are supported (see HTTPS_PROXY, ALL_PROXY, NO_PROXY)"
+        )
+    if not _is_proxy(proxy):
+        raise UsageError(
+            f"the environment names a proxy for {host} that is no address like http://host:port; "
+            "see HTTP_PROXY, HTTPS_PROXY, ALL_PROXY (a password's special characters must be percent-encoded)"
         )
     return proxy
 
 
 def host_of(url: str) -> str:
     """The host of `url`, with its port if it is not the scheme's own: what messages call a server."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "an address that cannot be read"
     host = f"[{host}]" if ":" in host else host
-    return f"{host}:{parts.port}" if parts.port else host
+    return f"{host}:{port}" if port else host
+
+
+def redirect_of(response: httpx2.Response) -> str | None:
+    """Where an answer redirects to, to go after "redirects to"; none if it does not.
+
+    A path is not told: it may hold a secret.
+    """
+    if not response.has_redirect_location:
+        return None
+    if response.next_request is None:
+        return "an address that cannot be read"
+    here, there = response.request.url, response.next_request.url
+    if (here.scheme, here.netloc) == (there.scheme, there.netloc):
+        return "another path on the same host"
+    place = there.netloc.decode(errors="replace")[:MAX_HOST_LENGTH]
+    return place if here.scheme == there.scheme else f"{there.scheme}://{place}"
+
+
+def fair_share() -> int:
+    """How many connections one neighbour may take: a quarter of what the process may open.
+
+    Beside it stand another model and the agents, whose number the user sets by --parallel.
+    """
+    if resource is None:
+        return MAX_SHARE
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_SHARE if most < 0 else max(1, min(most // 4, MAX_SHARE))
 
 
 def header_value(value: str, what: str) -> str:
@@ -101,6 +166,69 @@ def key_value(key: str, provider: str, hint: str) -> str:
 def is_header_name(name: str) -> bool:
     """Whether HTTP allows a header of this name."""
     return _HEADER_NAME.fullmatch(name) is not None
+
+
+class _PunctualClient(httpx2.AsyncClient):
+    """Gives a request a time in all. httpx2's own timeouts are for each step: a drip never exceeds them."""
+
+    def __init__(self, seconds: float | None, **options: Any) -> None:
+        self._seconds = seconds
+        super().__init__(timeout=None, **options)
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await super().send(request, **options)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {self._seconds} s", request=request) from error
+
+
+class _BoundedTransport(httpx2.AsyncHTTPTransport):
+    """Counts what an answer unpacks to."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        packed = await super().handle_async_request(request)
+        headers = [(name, value) for name, value in packed.headers.raw if _is_kept(name.lower(), value)]
+        answer = httpx2.Response(
+            packed.status_code, headers=headers, stream=_BoundedStream(packed), extensions=packed.extensions
+        )
+        # Else a server could name an encoding that is one of Python's, but none of text (`hex`, `zlib`).
+        answer.encoding = "utf-8"
+        return answer
+
+
+def _is_kept(name: bytes, value: bytes) -> bool:
+    """Whether a header still holds for an answer that is unpacked; a cookie, only if it can be sent back."""
+    if name == b"set-cookie":
+        return value.isascii()
+    return name not in (b"content-encoding", b"content-length", b"transfer-encoding")
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """The body of an answer, unpacked."""
+
+    def __init__(self, packed: httpx2.Response) -> None:
+        self._packed = packed
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_ANSWER_MB * 1_000_000
+        async for part in self._packed.aiter_bytes():
+            left -= len(part)
+            if left < 0:
+                raise AnswerTooLargeError
+            yield part
+
+    async def aclose(self) -> None:
+        await self._packed.aclose()
+
+
+def _is_proxy(address: str) -> bool:
+    try:
+        httpx2.Proxy(address)
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0
+    except (ValueError, httpx2.InvalidURL):
+        return False
 
 
 @cache

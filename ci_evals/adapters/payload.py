@@ -3,10 +3,14 @@
 import json
 import math
 import re
+from collections.abc import Iterable
 from html import unescape
 from typing import Any
 
 from pydantic import JsonValue
+
+from ci_evals.domain.text import whole
+from ci_evals.redaction import Redactor
 
 MAX_DEPTH = 100
 """Deeper branches are cut off: no agent nests so far, and what writes JSON gives up at some 250 levels."""
@@ -15,8 +19,9 @@ TOO_DEEP = f"(cut off here: nested deeper than {MAX_DEPTH} levels)"
 MAX_EXCERPT = 300
 """Characters of a foreign error text that a message of ours quotes."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+# Read by machine from anybody: each of these looks at a character a bounded number of times. A title ends at
+# the next tag of any kind, since a search for its own end from every `<title>` would be quadratic.
+_TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
 _FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)
 
@@ -44,31 +49,30 @@ def clean(value: Any, depth: int = 0) -> JsonValue:
     """
     match value:
         case str():
-            return clean_text(value)
+            return whole(value)
         case float():
             return value if math.isfinite(value) else None
         case dict() | list() if depth >= MAX_DEPTH:
             return TOO_DEEP
         case dict():
-            return {clean_text(key): clean(item, depth + 1) for key, item in value.items()}
+            return {whole(key): clean(item, depth + 1) for key, item in value.items()}
         case list():
             return [clean(item, depth + 1) for item in value]
         case _:
             return value  # type: ignore[no-any-return]  # null, a boolean or a whole number
 
 
-def clean_text(text: str) -> str:
-    """`text` with U+FFFD for each lone surrogate, which cannot be encoded."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+def error_detail(body: bytes, redactor: Redactor) -> str:
+    """One short line from the body of a refused request: any of the forms that servers use.
 
-
-def error_detail(body: bytes | str) -> str:
-    """One short line from the body of a refused request: any of the forms that servers use."""
+    Secrets are taken out after the body was read and before anything is cut, or half of one might stay.
+    """
     try:
-        value = parse(body.encode() if isinstance(body, str) else body)
+        value = redactor.json(parse(body))
     except ValueError:
-        return excerpt(body)
-    return shorten(explain(value) or excerpt(body))
+        return excerpt(body, redactor)
+    told = explain(value)
+    return shorten(told) if told else excerpt(body, redactor)
 
 
 def explain(value: JsonValue) -> str | None:
@@ -84,15 +88,16 @@ def explain(value: JsonValue) -> str | None:
             return None
 
 
-def excerpt(body: bytes | str) -> str:
-    """One short line that tells a person what a body that should have been JSON is instead."""
-    text = body if isinstance(body, str) else body.decode(errors="replace")
+def excerpt(body: bytes, redactor: Redactor) -> str:
+    """One short line, without secrets, that tells a person what should have been JSON is instead."""
+    text = body.decode(errors="replace")
     if not text.strip():
         return "an empty body"
-    if _HTML.match(text):
-        title = _TITLE.search(text)
-        return f"an HTML page titled {shorten(unescape(title[1]))!r}" if title else "an HTML page"
-    return shorten(text)
+    if not _HTML.match(text):
+        return shorten(redactor.text(text))
+    found = _TITLE.search(text)
+    title = redactor.text(unescape(found[1])) if found else ""
+    return f"an HTML page titled {shorten(title)!r}" if title.strip() else "an HTML page"
 
 
 def shorten(text: str) -> str:
@@ -105,6 +110,23 @@ def unfenced(text: str) -> str:
     """`text` without the Markdown code fence round the whole of it, if there is one."""
     fence = _FENCE.fullmatch(text)
     return fence[1] if fence else text
+
+
+def member(value: JsonValue, key: str) -> JsonValue:
+    """What an object holds under `key`; null where there is no such key, or no object."""
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def filled(value: JsonValue) -> dict[str, JsonValue] | None:
+    """`value` if it is an object that is not empty."""
+    return value if isinstance(value, dict) and value else None
+
+
+def name(value: JsonValue, keys: Iterable[str] = ()) -> str | None:
+    """A name: a text that is not blank, or such a text under one of `keys`."""
+    if isinstance(value, dict):
+        return next((found for key in keys if (found := name(value.get(key)))), None)
+    return value if isinstance(value, str) and value.strip() else None
 
 
 def _explain_object(value: dict[str, JsonValue]) -> str | None:

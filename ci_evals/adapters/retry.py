@@ -44,7 +44,7 @@ def told_seconds(retry_after: str | None, now: datetime) -> float | None:
         return float(text)
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError, TypeError):  # the last two for years and zones that no calendar has
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max(0.0, (at - now).total_seconds())

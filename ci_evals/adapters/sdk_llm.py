@@ -5,25 +5,37 @@ while the typed methods would cost twice the processor time, warn on the console
 stumble over answers of compatible servers that differ in a field which is not read here.
 """
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import ModuleType
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
 import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters import connections, payload
-from ci_evals.domain.errors import LLMAccessError, LLMError, UsageError
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.templates import render
 
 _JSON_ANSWER = "adapters/prompts/json_answer.md.j2"
 _FORM_REFUSED = frozenset({400, 404, 422, 501})
+_OF_THE_FORM = re.compile(
+    r"response_format|json_schema|json_object|output_config|schema|structured", re.IGNORECASE
+)
+_OF_SOMETHING_ELSE = re.compile(
+    r"model\b.{0,200}\b(not (found|exist)|unavailable)|(unknown|invalid|no such) model|model_not_found"
+    r"|\bmodel:|context[ _]?(length|window|size)|too long|too many tokens",
+    re.IGNORECASE,
+)
 
 
 class Mode(StrEnum):
@@ -37,45 +49,70 @@ class Mode(StrEnum):
     """The schema stands in the prompt, and nothing else is asked of the provider."""
 
 
-Read = Callable[[dict[str, JsonValue]], Completion]
-"""What a model said in an answer. Raises `ValueError` where there is nothing to go on, with a clause to go
-after "OpenAI at api.openai.com"."""
-
-
 @dataclass(frozen=True)
 class Vendor:
     """What tells one SDK from another."""
 
     name: str
     """As messages call it."""
-    sdk: ModuleType
-    new_client: Callable[[httpx2.AsyncClient], Any]
-    """A client of the SDK on top of an HTTP client."""
+    module: str
+    """The SDK's module, which takes a second or two to import."""
+    client: str
+    """The class of its asynchronous client."""
+    variables: str
+    """What its own environment variables begin with."""
     path: str
     modes: tuple[Mode, ...]
     """The forms of asking for JSON that the provider knows, the strictest first."""
-    body: Callable[[Prompt, Mode], dict[str, Any]]
-    """The body of a request that asks a prompt in one of the forms."""
-    read: Read
-    key_hint: str
-    """Where a key comes from."""
 
 
-class SdkLLM:
+class SdkLLM(ABC):
     """A model behind a vendor's SDK. Implements the port `LLM`.
 
-    A server that refuses a form of asking is asked in the next one, for the rest of this object's life:
-    servers that are compatible with a provider often know only some of its forms.
+    A server that refuses a form of asking is asked in the next one: servers that are compatible with a
+    provider often know only some of its forms. If the refusal names the form, it is not tried again for the
+    rest of this object's life; any other refusal may be about that one question, and weakens no later one.
     """
 
-    def __init__(self, model: str, key: str, vendor: Vendor, timeout: float) -> None:
+    vendor: ClassVar[Vendor]
+
+    def __init__(
+        self,
+        model: str,
+        key: str,
+        base_url: str | None = None,
+        max_retries: int = 2,
+        timeout: float = 120,
+        *,
+        redactor: Redactor | None = None,
+        max_calls: int | None = None,
+    ) -> None:
+        """Imports the SDK, which takes a second or two.
+
+        Args:
+            model: Its name.
+            key: The API key.
+            base_url: Where the API is; without it `…_BASE_URL` of the vendor's, or the vendor itself.
+            max_retries: How often the SDK repeats a failed call.
+            timeout: Seconds that each attempt may take in all.
+            redactor: Knows the run's secrets, for what is told of errors; the key is added.
+            max_calls: How many calls may be under way at once; by default what open files allow.
+
+        Raises:
+            UsageError: the key or the address cannot be used.
+        """
         self.model = model
-        self._vendor = vendor
+        vendor = self.vendor
+        self._key_hint = f"set --llm-key, LLM_API_KEY or {vendor.variables}_API_KEY to a valid key"
+        self._key = connections.key_value(key, vendor.name, self._key_hint)
+        known = redactor or Redactor()
+        self._redactor = Redactor(known.keys | {self._key}, known.values)
+        self._sdk = import_module(vendor.module)
+        self._max_retries = max_retries
         self._timeout = timeout
-        self._redactor = Redactor(keys=[key])
         # Made only to learn which address the SDK takes: it looks at its own variables.
         try:
-            self._url = str(vendor.new_client(connections.new_client("http:")).base_url)
+            self._url = str(self._new_client(connections.new_client("http:"), base_url).base_url)
         except httpx2.InvalidURL as error:
             raise UsageError(f"the base URL for {vendor.name} cannot be used: {error}") from None
         if not self._url.startswith(("http://", "https://")):
@@ -83,16 +120,24 @@ class SdkLLM:
         self._who = f"{vendor.name} at {connections.host_of(self._url)}"
         self._proxy = connections.proxy_for(self._url)
         self._idle: list[Any] = []
+        self._max_calls = max_calls or connections.fair_share()
+        self._slots: asyncio.Semaphore | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._refused = 0
-        """How many of the vendor's forms of asking the server has refused."""
+        """How many of the vendor's forms of asking the server has refused for good."""
+
+    @property
+    def mode(self) -> str:
+        """How the next question with a schema is asked: `json_schema`, `json_object` or `text`."""
+        return self.vendor.modes[self._refused].value
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks once, in the strictest form that the server has not refused yet."""
-        system, text = payload.clean_text(prompt.system), payload.clean_text(prompt.text)
-        prompt = replace(prompt, system=system, text=text)
+        """Asks once, in the strictest form that the server has not refused for good."""
+        prompt = replace(prompt, system=whole(prompt.system), text=whole(prompt.text))
         if prompt.schema is None:
-            return self._read(await self._post(prompt, Mode.TEXT))
-        modes = self._vendor.modes
+            return self._completion(await self._post(prompt, Mode.TEXT))
+        modes = self.vendor.modes
+        refused = self._refused
         for place in range(self._refused, len(modes)):
             try:
                 response = await self._post(_fitted(prompt, modes[place]), modes[place])
@@ -101,9 +146,11 @@ class SdkLLM:
                 # remembered then, and the last error is the one to show.
                 if place == len(modes) - 1:
                     raise error.failure from None
+                if error.named and refused == place:
+                    refused += 1
             else:
-                self._refused = max(self._refused, place)
-                completion = self._read(response)
+                self._refused = max(self._refused, refused)
+                completion = self._completion(response)
                 return replace(completion, text=payload.unfenced(completion.text))
         raise AssertionError("the last form returns or raises")
 
@@ -112,59 +159,97 @@ class SdkLLM:
         while self._idle:
             await self._idle.pop().close()
 
+    @abstractmethod
+    def _body(self, prompt: Prompt, mode: Mode) -> dict[str, Any]:
+        """The body of a request that asks a prompt in one of the forms, but for the model's name."""
+
+    @abstractmethod
+    def _read(self, answer: dict[str, JsonValue]) -> Completion:
+        """What the model said in an answer.
+
+        Raises:
+            ValueError: there is nothing to go on, with a clause to go after "OpenAI at api.openai.com".
+        """
+
+    def _new_client(self, http: httpx2.AsyncClient, base_url: str | None) -> Any:
+        return getattr(self._sdk, self.vendor.client)(
+            api_key=self._key,
+            base_url=base_url,
+            max_retries=self._max_retries,
+            timeout=None,  # the HTTP client has one for the whole of an attempt
+            http_client=http,
+        )
+
     async def _post(self, prompt: Prompt, mode: Mode) -> httpx2.Response:
-        sdk = self._vendor.sdk
+        sdk = self._sdk
+        body = {"model": self.model, **self._body(prompt, mode)}
         try:
             async with self._client() as client:
                 response: httpx2.Response = await client.post(
-                    self._vendor.path, cast_to=httpx2.Response, body=self._vendor.body(prompt, mode)
+                    self.vendor.path, cast_to=httpx2.Response, body=body
                 )
                 return response
         except sdk.APIStatusError as error:
             failure = self._status_failure(error.response)
             if prompt.schema is not None and error.status_code in _FORM_REFUSED:
-                raise _FormRefusedError(failure) from None
+                told = payload.error_detail(error.response.content, self._redactor)
+                named = _OF_THE_FORM.search(told) is not None
+                if named or not _OF_SOMETHING_ELSE.search(told):
+                    raise _FormRefusedError(failure, named=named) from None
             raise failure from None
-        except sdk.APITimeoutError:
-            raise LLMError(f"{self._who} did not answer within {self._timeout:g} s") from None
+        except sdk.APITimeoutError as error:
+            attempts = 1 + int(error.request.headers.get("x-stainless-retry-count", 0))
+            which = f" at the last of {attempts} attempts" if attempts > 1 else ""
+            raise LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}") from None
         except sdk.APIConnectionError as error:
             reason = self._redactor.text(str(error.__cause__ or error))
             raise LLMError(f"{self._who} could not be reached: {payload.shorten(reason)}") from error
+        except connections.AnswerTooLargeError as error:
+            raise LLMAnswerError(f"{self._who} {error}") from None
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Any]:
         """An SDK client for one call: the one used last, whose connection is the most likely to be open."""
-        if self._idle:
-            client = self._idle.pop()
-        else:
-            http = connections.new_client(self._url, proxy=self._proxy, timeout=self._timeout)
-            client = self._vendor.new_client(http)
-        try:
-            yield client
-        finally:
-            self._idle.append(client)
+        loop = asyncio.get_running_loop()
+        if self._slots is None or self._loop is not loop:  # a semaphore serves one event loop
+            self._slots, self._loop = asyncio.Semaphore(self._max_calls), loop
+        async with self._slots:
+            if self._idle:
+                client = self._idle.pop()
+            else:
+                http = connections.new_client(self._url, proxy=self._proxy, timeout=self._timeout)
+                client = self._new_client(http, self._url)
+            try:
+                yield client
+            finally:
+                self._idle.append(client)
 
-    def _read(self, response: httpx2.Response) -> Completion:
+    def _completion(self, response: httpx2.Response) -> Completion:
         try:
             answer = payload.parse(response.content)
         except ValueError as error:
-            found = payload.excerpt(self._text(response))
-            raise LLMError(f"{self._who} gave an answer that cannot be read ({error}): {found}") from None
+            found = payload.excerpt(response.content, self._redactor)
+            told = f"{self._who} gave an answer that cannot be read ({error}): {found}"
+            raise LLMAnswerError(told) from None
         if not isinstance(answer, dict):
-            raise LLMError(f"{self._who} gave an answer that is no JSON object")
+            raise LLMAnswerError(f"{self._who} gave an answer that is no JSON object")
         try:
-            return self._vendor.read(answer)
+            return self._read(answer)
         except ValueError as error:
-            raise LLMError(f"{self._who} {self._redactor.text(str(error))}") from None
+            told = payload.shorten(self._redactor.text(str(error)))
+            raise LLMAnswerError(f"{self._who} {told}") from None
 
     def _status_failure(self, response: httpx2.Response) -> LLMError:
-        status, text = response.status_code, self._text(response)
-        detail = payload.error_detail(text)
-        if status in (401, 403):
-            return LLMAccessError(
-                f"{self._who} refused the key ({status}): {detail}; {self._vendor.key_hint}"
+        status = response.status_code
+        if target := connections.redirect_of(response):
+            return LLMError(
+                f"{self._who} redirects to {target} ({status}), which is not followed: "
+                f"set {self.vendor.variables}_BASE_URL to the final address"
             )
-        if "insufficient_quota" in text:
+        detail = payload.error_detail(response.content, self._redactor)
+        if status in (401, 403):
+            return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
+        if b"insufficient_quota" in response.content:
             return LLMError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
@@ -172,16 +257,13 @@ class SdkLLM:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")
         return LLMError(f"{self._who} answered with status {status}: {detail}")
 
-    def _text(self, response: httpx2.Response) -> str:
-        """The body without the key. It goes before anything is cut, or half of it might stay."""
-        return self._redactor.text(response.content.decode(errors="replace"))
-
 
 class _FormRefusedError(Exception):
-    """The server refused a request in a way that may be meant for its form."""
+    """The server refused a request in a way that may be meant for its form, and is where that is `named`."""
 
-    def __init__(self, failure: LLMError) -> None:
+    def __init__(self, failure: LLMError, *, named: bool) -> None:
         self.failure = failure
+        self.named = named
         super().__init__(str(failure))
 
 
@@ -191,6 +273,11 @@ def _fitted(prompt: Prompt, mode: Mode) -> Prompt:
         return prompt
     schema = json.dumps(prompt.schema, indent=2, ensure_ascii=False)
     return replace(prompt, text=render(_JSON_ANSWER, text=prompt.text, schema=schema))
+
+
+def told_by(answer: dict[str, JsonValue]) -> str:
+    """What an answer that holds no message says instead, uncut."""
+    return payload.explain(answer) or json.dumps(answer)
 
 
 def tokens(usage: JsonValue, key: str) -> int:

@@ -1,19 +1,22 @@
 """The AUI adapter against a stub agent on loopback."""
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 import world
+from hypothesis import HealthCheck, given, settings
 from world import Fault, Heard, StubAgent
 
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.aui_wire import AgentIdPlace
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
+from ci_evals.redaction import Redactor
 
 TEST = Test(
     name="Deposit",
@@ -43,12 +46,14 @@ def waits() -> list[float]:
     return []
 
 
-def agent_at(url: str, waits: list[float] | None = None, **config: Any) -> AuiAgent:
+def agent_at(
+    url: str, waits: list[float] | None = None, redactor: Redactor | None = None, **config: Any
+) -> AuiAgent:
     async def sleep(seconds: float) -> None:
         if waits is not None:
             waits.append(seconds)
 
-    return AuiAgent(AuiConfig("a1", world.AGENT_KEY, url, **config), sleep=sleep)
+    return AuiAgent(AuiConfig("a1", world.AGENT_KEY, url, **config), redactor=redactor, sleep=sleep)
 
 
 @asynccontextmanager
@@ -175,46 +180,9 @@ async def test_a_message_that_may_have_been_taken_is_not_sent_again(
     assert waits == []
 
 
-HANG_UP = b""
-
-
-@asynccontextmanager
-async def raw_server(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Answers its requests with these bytes, in order; `HANG_UP` and the end of them close the connection."""
-    heard: list[bytes] = []
-    left = list(answers)
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
-                heard.append(head + await reader.readexactly(length))
-                if not left:
-                    break
-                writer.write(left.pop(0))
-                await writer.drain()
-                if left[:1] == [HANG_UP]:
-                    left.pop(0)
-                    break
-        except asyncio.IncompleteReadError:
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        host, port = server.sockets[0].getsockname()
-        yield f"http://{host}:{port}", heard
-
-
-def http(body: str, status: str = "200 OK", *headers: str) -> bytes:
-    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
-    return ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
-
-
 async def test_a_connection_that_breaks_under_a_message_ends_it(waits: list[float]) -> None:
     """The server had read the message when it hung up: it is not sent again."""
-    async with raw_server(http('{"id": "t"}')) as (url, heard):
+    async with world.raw_server(world.http('{"id": "t"}')) as (url, heard):
         agent = agent_at(url, waits)
         async with session_of(agent) as session:
             with pytest.raises(AgentError, match=r"the connection to the agent at 127.0.0.1:\d+ broke"):
@@ -225,7 +193,7 @@ async def test_a_connection_that_breaks_under_a_message_ends_it(waits: list[floa
 
 async def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
     """Where nothing listens nothing was taken: a message too is sent again, and the error names the host."""
-    async with raw_server(http('{"id": "t"}'), HANG_UP) as (url, heard):
+    async with world.raw_server(world.http('{"id": "t"}'), world.HANG_UP) as (url, heard):
         agent = agent_at(url, waits)
         session = await agent.open_session(TEST)
     with pytest.raises(AgentError, match=r"the agent at 127.0.0.1:\d+ could not be reached"):
@@ -237,7 +205,10 @@ async def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
 
 async def test_a_connection_that_was_closed_while_idle_is_not_used(waits: list[float]) -> None:
     """A kept connection that the server has closed since is noticed before a message goes into it."""
-    async with raw_server(http('{"id": "t"}'), HANG_UP, http('{"text": "Hi"}')) as (url, _):
+    async with world.raw_server(world.http('{"id": "t"}'), world.HANG_UP, world.http('{"text": "Hi"}')) as (
+        url,
+        _,
+    ):
         agent = agent_at(url, waits)
         async with session_of(agent) as session:
             await asyncio.sleep(0.02)  # the server's farewell arrives
@@ -251,7 +222,7 @@ async def test_an_answer_that_does_not_come_in_time(waits: list[float]) -> None:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(http('{"id": "t"}'))
+        writer.write(world.http('{"id": "t"}'))
         await reader.readexactly(1)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")  # begins, and never ends
         await late.wait()
@@ -291,12 +262,65 @@ async def test_the_key_goes_to_no_other_host(stub: StubAgent) -> None:
         assert other.requests == []
 
 
+async def test_a_message_holds_no_half_of_a_secret(stub: StubAgent) -> None:
+    """The run's secrets go before a foreign text is cut, be it an error's, a page's or a reply's."""
+    secret = "long-secret-value-abcdef"
+    agent = agent_at(stub.url, redactor=Redactor(values=[secret]))
+    told = "x" * 280 + secret
+    for body in (json.dumps({"detail": told}), f"<html><title>{told}</title>", told):
+        for status in (200, 400, 403):
+            stub.faults = [Fault(status, body)]
+            with pytest.raises(AgentError, match="xxx") as caught:
+                await agent.open_session(TEST)
+            assert "long" not in str(caught.value)
+
+
+async def test_an_answer_without_end_is_not_read(stub: StubAgent) -> None:
+    """What a small body unpacks to is counted while it is unpacked."""
+    bomb = gzip.compress(b'{"text": "' + b" " * 17_000_000 + b'"}', 1)
+    stub.answer = lambda heard: Fault(200, bomb, {"Content-Encoding": "gzip"})
+    with pytest.raises(AgentError, match=r"^the agent at 127.0.0.1:\d+ answered with more than 16 MB$"):
+        await say(agent_at(stub.url), "Hello")
+
+
+async def test_a_packed_answer_is_unpacked(stub: StubAgent) -> None:
+    """The usual case of the above."""
+    packed = gzip.compress(b'{"text": "Hi"}')
+    stub.answer = lambda heard: Fault(200, packed, {"Content-Encoding": "gzip"})
+    (reply,) = await say(agent_at(stub.url), "Hello")
+    assert reply.agent == "Hi"
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(world.odd_answers())
+def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
+    """Whatever a server says in its status and headers is an answer or an `AgentError`."""
+
+    async def open_once() -> None:
+        async with world.raw_server(*[answer, world.HANG_UP] * 3) as (url, _):
+            agent = agent_at(url)
+            with suppress(AgentError):
+                await agent.close(await agent.open_session(TEST))
+
+    asyncio.run(open_once())
+
+
+async def test_a_redirect_on_the_same_host_is_named_as_one(stub: StubAgent) -> None:
+    """It is not followed either; where it leads is not another host."""
+    stub.faults = [Fault(308, headers={"Location": "/elsewhere?key=s3cret"})]
+    with pytest.raises(
+        AgentError, match=r"to another path on the same host \(308\), which is not foll"
+    ) as caught:
+        await agent_at(stub.url).open_session(TEST)
+    assert "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
         (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
         (world.EMPTY, "cannot be read .not JSON.: an empty body"),
-        (Fault(200, "[1]"), "the agent's answer cannot be read: a list, not an object"),
+        (Fault(200, "[1]"), "the agent's answer holds no text: a list, not an object"),
         (Fault(200, "[" * 200_000), "nested too deep"),
         (Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"}), "broke"),
     ],

@@ -1,6 +1,7 @@
 """What an AUI reply means, however a server words it."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,12 +12,15 @@ from ci_evals.adapters import aui_wire, payload
 from ci_evals.adapters.aui_wire import AgentIdPlace
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.redaction import Redactor
 
+NOTHING = Redactor()
 UNDERSTANDING = {"guardrails": {"passed": True}, "extracted_params": {}}
 
 
 def read(body: Any, **options: Any) -> Reply:
-    return aui_wire.read_reply(payload.parse(json.dumps(body).encode()), 0.5, **options)
+    redactor = options.pop("redactor", NOTHING)
+    return aui_wire.read_reply(payload.parse(json.dumps(body).encode()), 0.5, redactor, **options)
 
 
 def with_trace(**trace: Any) -> Reply:
@@ -89,14 +93,14 @@ def test_the_agent_is_named_where_the_server_looks(place: AgentIdPlace, expected
 )
 def test_a_task_has_an_id(body: Any, expected: str) -> None:
     """The id of a new task is found under each of its names, bare or wrapped."""
-    assert aui_wire.task_id_of(body) == expected
+    assert aui_wire.task_id_of(body, NOTHING) == expected
 
 
 @pytest.mark.parametrize("body", [{}, {"id": ""}, {"id": True}, [], None, "t", {"detail": "no such agent"}])
 def test_a_task_without_an_id_is_an_error(body: Any) -> None:
     """Without an id nothing can be said to the agent."""
     with pytest.raises(AgentError, match="without an id"):
-        aui_wire.task_id_of(body)
+        aui_wire.task_id_of(body, NOTHING)
 
 
 def test_ids_cannot_leave_their_place_in_a_path() -> None:
@@ -113,7 +117,10 @@ def test_ids_cannot_leave_their_place_in_a_path() -> None:
         ({"response": "Hello"}, "Hello"),
         ({"content": "Hello"}, "Hello"),
         ({"content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]}, "Hello"),
-        ({"text": None}, ""),
+        ({"text": ""}, ""),
+        ({"text": None, "trace_info": {"decisions": []}}, ""),
+        ({"text": None, "executed_workflows": ["CONVERSATION_FORWARDING"]}, ""),
+        ({"executed_workflows": ["CONVERSATION_FORWARDING"]}, ""),
         ({"text": None, "message": "Hello"}, "Hello"),
         ({"text": 42}, "42"),
         ({"data": {"text": "Hello"}}, "Hello"),
@@ -122,15 +129,67 @@ def test_ids_cannot_leave_their_place_in_a_path() -> None:
     ],
 )
 def test_the_text_has_many_names(body: Any, expected: str) -> None:
-    """The agent's text is found under each of its names; null is an empty text."""
+    """The agent's text is found under each of its names; null is an empty text where there is evidence."""
     assert read(body).agent == expected
 
 
-@pytest.mark.parametrize("body", [[], "Hello", 3, None, True, {}, {"detail": "quota"}])
+@pytest.mark.parametrize("body", [[], "Hello", 3, None, True, {}, {"text": None}, {"data": {"text": None}}])
 def test_an_answer_without_any_text_is_unreadable(body: Any) -> None:
     """What is no reply at all is an error, never an empty answer of the agent."""
     with pytest.raises(AgentError, match="the agent's answer"):
         read(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            {"status_code": 500, "description": "Server error", "message": "Unexpected."},
+            "Server error: Unexpected.",
+        ),
+        ({"status_code": "503", "message": "Try later"}, "Try later"),
+        ({"error": "boom", "message": "x"}, "boom"),
+        ({"errors": [{"msg": "x"}], "text": ""}, "x"),
+        ({"detail": "quota"}, "quota"),
+        ({"error": True, "text": "Hi"}, "an object with the keys"),
+        ({"data": {"error": {"message": "down"}}}, "an object with the keys"),
+        ({"error": "boom", "data": {"text": "Hi"}, "executed_workflows": []}, "boom"),
+    ],
+)
+def test_an_error_that_calls_itself_a_success_is_one(body: Any, message: str) -> None:
+    """Status 200 with the body of an error, and without evidence, is no reply of the agent."""
+    with pytest.raises(AgentError, match=re.escape(f"the agent answered with an error: {message}")):
+        read(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"text": "Hi", "status_code": 200, "error": None, "errors": [], "detail": ""},
+        {"text": "Hi", "error": "lookup failed", "trace_info": {"response": {"type": "answer"}}},
+        {"text": "Hi", "error": "lookup failed", "executed_workflows": ["LOOKUP"]},
+    ],
+)
+def test_a_reply_with_evidence_may_mention_an_error(body: Any) -> None:
+    """What the agent did is told by its trace then, which the checks read."""
+    assert read(body).agent == "Hi"
+
+
+@pytest.mark.parametrize("length", range(280, 300))
+def test_no_half_of_a_secret_is_left_by_a_cut(length: int) -> None:
+    """Secrets are taken out of what is told of errors before it is cut to one line."""
+    secret = "long-secret-value-abcdef"
+    redactor = Redactor(values=[secret])
+    told = "x" * length + secret
+    trace = {"response": {"type": "error", "error": {"message": told}}}
+    assert "long" not in str(read({"text": "Hi", "trace_info": trace}, redactor=redactor).error_detail)
+    for body in ({"detail": told}, {told: 1}, told):
+        with pytest.raises(AgentError) as caught:
+            read(body, redactor=redactor)
+        assert "long" not in str(caught.value)
+        with pytest.raises(AgentError) as caught:
+            aui_wire.task_id_of(body, redactor)
+        assert "long" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["executed_workflows", "executedWorkflows"])

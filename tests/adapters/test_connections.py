@@ -1,9 +1,14 @@
 """How HTTP clients are made: proxies, hosts, headers."""
 
 import asyncio
+import time
+import zlib
+from contextlib import suppress
 
+import httpx2
 import pytest
 import world
+from werkzeug import Response
 
 from ci_evals.adapters import connections
 from ci_evals.domain.errors import UsageError
@@ -71,8 +76,145 @@ async def test_all_clients_share_one_tls_context() -> None:
 
 
 @pytest.mark.parametrize(
+    "proxy",
+    ["http://user:s3cret@proxy:abc", "http://user:s3cret@proxy:99999", "http://user:s3cret@proxy:0",
+     "http://user:s3cret@", "user:s3cret@[::1"],
+)  # fmt: skip
+def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    """It is said before the run, without the password."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with pytest.raises(UsageError, match=r"a proxy for agent.example that is no address") as caught:
+        connections.proxy_for("http://agent.example")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "direct"),
+    [
+        ("agent.example:8080", "http://agent.example:8080"),
+        ("agent.example:443", "https://agent.example"),
+        ("agent.example", "https://agent.example:8443"),
+        ("*", "http://other.example"),
+    ],
+)
+def test_an_exception_may_name_a_port(monkeypatch: pytest.MonkeyPatch, no_proxy: str, direct: str) -> None:
+    """As in curl and requests, an entry with a port is for that port alone."""
+    monkeypatch.setenv("ALL_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    assert connections.proxy_for(direct) is None
+    if no_proxy != "*":
+        assert connections.proxy_for("http://other.example:8080") is not None
+    if ":" in no_proxy:
+        assert connections.proxy_for("http://agent.example:9999") is not None
+
+
+async def answered(answer: Response, path: str = "/here") -> httpx2.Response:
+    """What our client makes of an answer."""
+    with world.serving() as server:
+        server.expect_request("/here").respond_with_response(answer)
+        client = connections.new_client("http:")
+        try:
+            return await client.get(f"http://127.0.0.1:{server.port}{path}")
+        finally:
+            await client.aclose()
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("https://other.example/v1?key=s3cret", "https://other.example"),
+        ("http://user:s3cret@other.example:8080/", "other.example:8080"),
+        ("/there", "another path on the same host"),
+        ("http://evil:99999/", "evil:99999"),
+        ("http://" + "a" * 1000, "a" * 255),
+        ("http://[::1", "an address that cannot be read"),
+    ],
+)
+async def test_a_redirect_is_told_by_its_host(location: str, expected: str) -> None:
+    """With its scheme where that is another, and never with a path or a password."""
+    async with world.raw_server(world.http("", "302 Found", f"Location: {location}")) as (url, _):
+        client = connections.new_client("http:")
+        response = await client.get(url)
+        await client.aclose()
+    assert connections.redirect_of(response) == expected
+
+
+async def test_a_cookie_that_cannot_be_sent_back_is_not_kept() -> None:
+    """The next request would break on it; others come along, as a server that spreads its load may want."""
+    first = world.http("", "200 OK", "Set-Cookie: a=\xe9", "Set-Cookie: b=1")
+    async with world.raw_server(first, world.http("")) as (url, heard):
+        client = connections.new_client("http:")
+        for _ in range(2):
+            await client.get(url)
+        await client.aclose()
+    assert b"\r\nCookie: b=1\r\n" in heard[1]
+
+
+async def test_what_does_not_redirect_leads_nowhere() -> None:
+    """A status of redirection without an address is none."""
+    assert connections.redirect_of(await answered(Response("", 304))) is None
+
+
+@pytest.mark.parametrize("size", [16_000_000, 16_000_001])
+async def test_an_answer_has_an_end(size: int) -> None:
+    """Sixteen megabytes are read, and not a byte more."""
+    answer = Response(zlib.compress(b" " * size, 1), headers={"Content-Encoding": "deflate"})
+    if size > 16_000_000:
+        with pytest.raises(connections.AnswerTooLargeError, match="answered with more than 16 MB"):
+            await answered(answer)
+    else:
+        assert len((await answered(answer)).content) == size
+
+
+@pytest.mark.parametrize("charset", ["hex", "zlib", "punycode", "utf-16", "nonsense"])
+async def test_no_charset_of_the_servers_is_believed(charset: str) -> None:
+    """JSON is UTF-8; some of Python's encodings are none of text, and would be our error."""
+    response = await answered(Response("caf\xe9", content_type=f"text/plain; charset={charset}"))
+    assert response.text == "caf\xe9"
+
+
+async def test_a_drip_is_too_slow() -> None:
+    """The time is for the whole answer: every single step of a drip is in time."""
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n")
+        with suppress(ConnectionError):
+            for _ in range(200):
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        writer.close()
+        dried.set()
+
+    dried = asyncio.Event()
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        client = connections.new_client("http:", timeout=0.06)
+        started = time.perf_counter()
+        with pytest.raises(httpx2.ReadTimeout):
+            await client.get(f"http://{host}:{port}/")
+        assert time.perf_counter() - started < 0.5
+        await client.aclose()
+        await dried.wait()
+
+
+def test_a_neighbour_takes_its_share_of_open_files() -> None:
+    """Two models and the agents share what the process may open."""
+    resource = pytest.importorskip("resource")
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+    try:
+        assert connections.fair_share() == 64
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    assert 1 <= connections.fair_share() <= connections.MAX_SHARE
+
+
+@pytest.mark.parametrize(
     ("url", "expected"),
     [
+        ("http://evil:99999/", "an address that cannot be read"),
+        ("http://[::1", "an address that cannot be read"),
         ("https://api.aui.io/ia-controller", "api.aui.io"),
         ("http://127.0.0.1:8080/x", "127.0.0.1:8080"),
         ("http://[::1]:80", "[::1]:80"),

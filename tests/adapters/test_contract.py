@@ -13,7 +13,7 @@ from fakes import ScriptedAgent, ScriptedLLM
 from ci_evals.adapters.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.openai_llm import OpenAILLM
-from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
+from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import LLM, Agent, Prompt
@@ -148,9 +148,10 @@ async def test_closing_never_raises(case: AgentCase) -> None:
 
 @dataclass
 class LLMCase:
-    """A model that says the prompt back, or a verdict where a schema is given; one that fails; one locked."""
+    """A model that says the prompt back, or a verdict where a schema is given; others that are of no use."""
 
     llm: LLM
+    mute: LLM
     failing: LLM
     locked: LLM
 
@@ -163,15 +164,18 @@ async def llm_case(request: pytest.FixtureRequest) -> AsyncIterator[LLMCase]:
     if request.param == "scripted":
         yield LLMCase(
             ScriptedLLM(lambda prompt: "{}" if prompt.schema else f"{prompt.system}: {prompt.text}"),
+            ScriptedLLM([LLMAnswerError("the model gave an empty answer")]),
             ScriptedLLM([LLMError("the model is not there")]),
             ScriptedLLM([LLMAccessError("the model's provider refused the key")]),
         )
         return
-    with world.llm(lambda a: "{}" if a.wants_json else f"{a.system}: {a.text}") as models:
+    said = {"mute": ""}
+    with world.llm(lambda a: said.get(a.model, "{}" if a.wants_json else f"{a.system}: {a.text}")) as models:
         kind = {"openai": OpenAILLM, "anthropic": AnthropicLLM}[request.param]
         url = models.openai_url if kind is OpenAILLM else models.url
         llms = [
             kind("m", models.key, url),
+            kind("mute", models.key, url),
             kind("m", models.key, "http://127.0.0.1:1", max_retries=0),
             kind("m", "wrong", url),
         ]
@@ -205,7 +209,13 @@ async def test_a_failing_model_raises_its_error(llm_case: LLMCase) -> None:
     """A failure is an `LLMError`, and not one of the key."""
     with pytest.raises(LLMError) as caught:
         await llm_case.failing.complete(Prompt("", "Hello"))
-    assert not isinstance(caught.value, LLMAccessError)
+    assert not isinstance(caught.value, LLMAccessError | LLMAnswerError)
+
+
+async def test_a_model_without_an_answer(llm_case: LLMCase) -> None:
+    """An answer that cannot be used has an error of its own, since asking again may help."""
+    with pytest.raises(LLMAnswerError):
+        await llm_case.mute.complete(Prompt("", "Hello"))
 
 
 async def test_a_model_that_refuses_the_key(llm_case: LLMCase) -> None:

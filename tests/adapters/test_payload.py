@@ -1,10 +1,14 @@
 """What foreign servers send, made safe to keep and short to show."""
 
 import json
+import time
 
 import pytest
 
 from ci_evals.adapters import payload
+from ci_evals.redaction import Redactor
+
+NOTHING = Redactor()
 
 
 def test_what_json_cannot_hold_is_replaced() -> None:
@@ -60,18 +64,65 @@ def test_what_is_not_json_is_said_to_be(body: bytes, reason: str) -> None:
         ('{"other": 1}', '{"other": 1}'),
         ("<!doctype html><title>502 Bad\n Gateway &amp;</title>", "an HTML page titled '502 Bad Gateway &'"),
         ("<html><body>x", "an HTML page"),
+        ("<html><title> </title>", "an HTML page"),
+        ("<html><title", "an HTML page"),
         ("  \n", "an empty body"),
         ("upstream\nconnect  error", "upstream connect error"),
     ],
 )  # fmt: skip
 def test_every_form_of_error_body_is_one_short_line(body: str, expected: str) -> None:
     """Whatever a server or a proxy says about a refusal, a person can read it."""
-    assert payload.error_detail(body) == expected
+    assert payload.error_detail(body.encode(), NOTHING) == expected
 
 
 def test_long_error_texts_are_cut() -> None:
     """A page of error text does not fill the console."""
-    assert len(payload.error_detail("word " * 10_000)) <= payload.MAX_EXCERPT
+    assert len(payload.error_detail(b"word " * 10_000, NOTHING)) <= payload.MAX_EXCERPT
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>" + "<title>" * 200_000,
+        "<html>" + "<title" * 200_000,
+        " " * 1_000_000,
+        "<!doctype" + " " * 1_000_000,
+        '{"detail": "' + "x " * 500_000 + '"}',
+        '{"detail": [' + '{"loc": ["a"], "msg": "b"},' * 30_000 + '{"msg": "c"}]}',
+    ],
+)
+def test_no_body_takes_long_to_look_at(body: str) -> None:
+    """A megabyte from anybody is told in one line, in a time that grows no faster than it does."""
+    started = time.process_time()
+    assert len(payload.error_detail(body.encode(), NOTHING)) <= payload.MAX_EXCERPT + 30
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    "text", ["```\n" + "\n" * 200_000, " " * 200_000 + "```", "```\n" + "\n```" * 50_000 + "x"]
+)
+def test_no_fence_takes_long_to_take_off(text: str) -> None:
+    """The same for what a model answers."""
+    started = time.process_time()
+    payload.unfenced(text)
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"detail": "' + "x" * 290 + 's3cret-value-1234"}',
+        '{"detail": "' + "x" * 290 + '\\u00733cret-value-1234"}',
+        "x" * 290 + "s3cret-value-1234",
+        "<html><title>" + "x" * 290 + "s3cret-value-1234</title>",
+        "<html><title>" + "x" * 290 + "&#115;3cret-value-1234</title>",
+    ],
+)
+def test_no_half_of_a_secret_is_left_by_a_cut(body: str) -> None:
+    """Secrets go before the text is shortened, and after its escapes were read."""
+    told = payload.error_detail(body.encode(), Redactor(values=["s3cret-value-1234"]))
+    assert "xx***" in told
+    assert "3cre" not in told
 
 
 @pytest.mark.parametrize("text", ['```json\n{"a": 1}\n```', '\n```\n{"a": 1}\n```\n', '{"a": 1}'])

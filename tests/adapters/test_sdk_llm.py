@@ -1,23 +1,28 @@
 """OpenAI's and Anthropic's models against a local server that speaks both APIs."""
 
 import asyncio
+import gzip
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, get_args
 
 import pytest
 import world
-from world import Fault, Models
+from hypothesis import HealthCheck, given, settings
+from world import Asked, Fault, Models
 
 from ci_evals.adapters import anthropic_llm, openai_llm
 from ci_evals.adapters.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.openai_llm import OpenAILLM
-from ci_evals.domain.errors import LLMAccessError, LLMError, UsageError
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
+from ci_evals.redaction import Redactor
 
 SCHEMA = {
     "type": "object",
@@ -26,6 +31,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 PLAIN = Prompt(system="You are a customer.", text="What do you say?")
+BOMB = gzip.compress(b"{" + b" " * 17_000_000 + b"}", 1)
 JUDGING = Prompt(system="You are a judge.", text="Did it help?", schema=SCHEMA, schema_name="verdict")
 
 LLM = OpenAILLM | AnthropicLLM
@@ -119,11 +125,54 @@ async def test_a_form_can_be_refused_in_many_ways(make: Make, models: Models, st
     assert len(models.asked) == 2
 
 
+@pytest.mark.parametrize(
+    ("message", "remembered"),
+    [
+        ("Unknown parameter: 'response_format'", True),
+        ("output_config: Extra inputs are not permitted", True),
+        ("This model does not support Structured Outputs", True),
+        ("Invalid schema for 'verdict'", True),
+        ("The model `schema-9` does not exist for json_schema", True),
+        ("bad request", False),
+        ("could not parse the JSON body", False),
+    ],
+)
+async def test_only_a_refusal_of_the_form_is_remembered(
+    make: Make, models: Models, message: str, remembered: bool
+) -> None:
+    """One odd refusal weakens the judge for that question, not for the rest of the run."""
+    models.faults = [world.fault(400, message)]
+    async with closing(make()) as llm:
+        assert llm.mode == "json_schema"
+        await llm.complete(JUDGING)
+        await llm.complete(JUDGING)
+        assert [asked.mode == "json_schema" for asked in models.asked] == [True, False, not remembered]
+        assert (llm.mode == "json_schema") is not remembered
+        assert llm.mode == models.asked[-1].mode
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The model `gpt-9` does not exist or you do not have access to it",
+        "model 'llama' not found, try pulling it first",
+        "model: claude-9",
+        "This model's maximum context length is 8192 tokens",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+    ],
+)
+async def test_a_refusal_that_is_not_of_the_form_is_final(make: Make, models: Models, message: str) -> None:
+    """No plainer form would help, and its answer would hide the cause."""
+    models.faults = [world.fault(400, message)]
+    assert message in str(await failure(make(), JUDGING))
+    assert len(models.asked) == 1
+
+
 async def test_a_real_mistake_is_not_hidden_by_falling_back(make: Make, models: Models) -> None:
     """Where the plainest form is refused too, its error is shown, and the forms are not given up."""
-    models.always = world.fault(400, "The model 'some-model' does not exist")
+    models.always = world.fault(400, "no schema, nor anything else")
     async with closing(make()) as llm:
-        with pytest.raises(LLMError, match=r"status 400: The model 'some-model' does not exist"):
+        with pytest.raises(LLMError, match=r"status 400: no schema, nor anything else"):
             await llm.complete(JUDGING)
         models.always, models.asked = None, []
         await llm.complete(JUDGING)
@@ -160,7 +209,19 @@ async def test_a_refused_key_says_what_to_do(make: Make, models: Models) -> None
         (world.EMPTY, "cannot be read (not JSON): an empty body"),
         (Fault(200, "[]"), "gave an answer that is no JSON object"),
         (Fault(200, '{"error": {"message": "upstream down"}}'), "upstream down"),
-        (Fault(302, headers={"Location": "http://127.0.0.1:9/"}), "answered with status 302"),
+        (
+            Fault(302, headers={"Location": "http://127.0.0.1:9/?k=1"}),
+            "redirects to 127.0.0.1:9 (302), which is",
+        ),
+        (
+            Fault(308, headers={"Location": "/v2"}),
+            "redirects to another path on the same host (308), which is",
+        ),
+        (Fault(304), "answered with status 304: an empty body"),
+        (Fault(400, "x", content_type="text/plain; charset=hex"), "answered with status 400: x"),
+        (Fault(429, "x", {"Retry-After": "1 Jan 99999999999999999999 0:0:0 GMT"}), "limits the rate"),
+        (Fault(200, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
+        (Fault(500, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
         (Fault(502, "<html><title>Bad gateway</title>", content_type="text/html"), "titled 'Bad gateway'"),
     ],
 )
@@ -172,6 +233,47 @@ async def test_failures_are_told_in_a_sentence(
     error = str(await failure(make()))
     assert message in error
     assert error.startswith(("OpenAI at 127.0.0.1:", "Anthropic at 127.0.0.1:"))
+
+
+@pytest.mark.parametrize(("kind", "variable"), [(OpenAILLM, "OPENAI"), (AnthropicLLM, "ANTHROPIC")])
+async def test_a_redirect_names_the_variable_to_set(models: Models, kind: type[LLM], variable: str) -> None:
+    """The address of a model comes from its SDK's own variable."""
+    models.always = Fault(301, headers={"Location": "https://other.example/v1"})
+    url = models.openai_url if kind is OpenAILLM else models.url
+    error = str(await failure(kind("m", models.key, url)))
+    assert error.endswith(
+        f"redirects to https://other.example (301), which is not followed: "
+        f"set {variable}_BASE_URL to the final address"
+    )
+
+
+UNUSABLE = [world.GARBAGE, world.EMPTY, Fault(200, "[]"), Fault(200, "{}"), Fault(200, '{"error": "busy"}')]
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+async def test_an_answer_of_no_use_is_told_from_none(make: Make, models: Models, fault: Fault) -> None:
+    """A model that answered may be asked once more; one that could not be reached was asked often enough."""
+    models.always = fault
+    assert isinstance(await failure(make()), LLMAnswerError)
+    models.always = world.SERVER_ERROR
+    assert not isinstance(await failure(make()), LLMAnswerError)
+
+
+async def test_a_message_holds_no_half_of_a_secret(make: Make, models: Models) -> None:
+    """The run's secrets go before a foreign text is cut."""
+    secret = "long-secret-value-abcdef"
+    told = "x" * 280 + secret
+    refusal = {"choices": [{"message": {"refusal": "x" * 240 + secret}}]}
+    for fault in (
+        world.fault(400, told),
+        Fault(200, told),
+        Fault(200, json.dumps({"error": told})),
+        Fault(200, json.dumps(refusal)),
+    ):
+        models.always = fault
+        error = str(await failure(make(redactor=Redactor(values=[secret]))))
+        assert "xxx" in error
+        assert "long" not in error
 
 
 async def test_passing_failures_are_repeated_by_the_sdk(make: Make, models: Models) -> None:
@@ -199,10 +301,97 @@ async def test_an_answer_that_does_not_come_in_time(make: Make, models: Models) 
         late.set()
 
 
+async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> None:
+    """A server that drips is as late as a silent one, and the error counts the attempts."""
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n")
+        with suppress(ConnectionError):
+            for _ in range(500):
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        writer.close()
+        dried.set()
+
+    asked: list[bytes] = []
+    dried = asyncio.Event()
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        llm = type(make())("m", "some-key", f"http://{host}:{port}", max_retries=0, timeout=0.05)
+        assert str(await failure(llm)).endswith("did not answer within 0.05 s")
+        await dried.wait()
+    assert len(asked) == 1
+
+
+async def test_a_late_answer_counts_its_attempts(make: Make, models: Models) -> None:
+    """Whoever waited three times as long as the timeout reads why."""
+    late = threading.Event()
+    models.faults = [world.RATE_LIMITED]
+    models.answer = lambda asked: str(late.wait(5))
+    try:
+        error = str(await failure(make(timeout=0.05, max_retries=1)))
+    finally:
+        late.set()
+    assert error.endswith("did not answer within 0.05 s at the last of 2 attempts")
+    assert len(models.asked) == 2
+
+
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(world.odd_answers())
+def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
+    """Whatever a server says in its status and headers is a completion or an `LLMError`."""
+    kind = type(make())
+
+    async def ask_once() -> None:
+        async with world.raw_server(*[answer, world.HANG_UP] * 2) as (url, _):
+            with suppress(LLMError):
+                await ask(kind("m", "some-key", url, max_retries=0), JUDGING)
+
+    asyncio.run(ask_once())
+
+
 async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:
     """Half an answer is not judged by."""
     models.truncates = True
-    assert "broke the answer off" in str(await failure(make(), JUDGING))
+    error = await failure(make(), JUDGING)
+    assert "broke the answer off" in str(error)
+    assert isinstance(error, LLMAnswerError)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("<think>I am to play a user.</think>\n\nHello", "Hello"),
+        ("\n<think>\n</think>Hello <think>aloud</think>", "Hello <think>aloud</think>"),
+        ("I <think> so", "I <think> so"),
+        (" Hello", " Hello"),
+    ],
+)
+async def test_what_a_model_thought_is_not_said(models: Models, content: str, said: str) -> None:
+    """Some servers leave a model's thinking at the head of its answer; the agent must not hear it."""
+    models.answer = lambda asked: content
+    assert (await ask(OpenAILLM("m", models.key, models.openai_url))).text == said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<think>I am to", "broke the answer off while the model was thinking"),
+        ("<think>x</think>\n", "empty answer"),
+    ],
+)
+async def test_a_thought_alone_is_no_answer(models: Models, content: str, message: str) -> None:
+    """It is unusable, never said."""
+    models.answer = lambda asked: content
+    error = await failure(OpenAILLM("m", models.key, models.openai_url))
+    assert message in str(error)
+    assert isinstance(error, LLMAnswerError)
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
@@ -273,6 +462,39 @@ async def test_calls_at_the_same_time_share_nothing_but_few_clients(make: Make, 
             answers = await asyncio.gather(*(llm.complete(Prompt("", f"n{n}")) for n in range(8)))
             assert [answer.text for answer in answers] == [f"n{n}" for n in range(8)]
         assert len(llm._idle) == 8
+
+
+async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
+    """However many are asked for at once: each takes a connection, and a process may open only so many."""
+    lock, under_way, most = threading.Lock(), 0, 0
+
+    def answer(asked: Asked) -> str:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.01)
+        with lock:
+            under_way -= 1
+        return asked.text
+
+    models.answer = answer
+    async with closing(make(max_calls=3)) as llm:
+        answers = await asyncio.gather(*(llm.complete(Prompt("", f"n{n}")) for n in range(12)))
+        assert len(llm._idle) <= 3
+    assert [answer.text for answer in answers] == [f"n{n}" for n in range(12)]
+    assert 1 < most <= 3
+
+
+def test_a_model_serves_one_event_loop_after_the_other(make: Make, models: Models) -> None:
+    """A library's user may call `asyncio.run` twice, with calls waiting for each other in both."""
+    llm = make(max_calls=1)
+
+    async def ask_some() -> list[Completion]:
+        async with closing(llm):
+            return await asyncio.gather(*(llm.complete(PLAIN) for _ in range(3)))
+
+    assert [len(asyncio.run(ask_some())) for _ in range(2)] == [3, 3]
 
 
 @pytest.mark.parametrize("key", ["", "  ", "clé", "a\nb"])

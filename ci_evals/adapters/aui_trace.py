@@ -1,0 +1,172 @@
+"""What a trace of AUI's task API says the agent did, in our words. Pure.
+
+Each answer is None where the trace lacks the part that would tell: no evidence, which is not the same as
+nothing having happened.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
+
+from ci_evals.adapters import payload
+from ci_evals.domain.transcript import Integration
+from ci_evals.redaction import Redactor
+
+Trace = dict[str, JsonValue]
+
+_PARAM_KEYS = ("extracted_params", "extractedParams", "parameters_extracted", "parametersExtracted")
+_PARAM_NAMES = ("code", "param", "name", "key")
+_PARAM_NOTES = frozenset({*_PARAM_NAMES, "value", "title", "type", "scope"})
+_POSITIVE = frozenset({"true", "triggered", "fired"})
+
+
+def params(trace: Trace) -> dict[str, JsonValue] | None:
+    """Extracted parameters by code; none where the trace lacks the part that would tell."""
+    found = list(_param_values(trace))
+    readable = [value for value in found if isinstance(value, dict | list)]
+    if not readable:
+        return {} if not found and isinstance(trace.get("understanding"), dict) else None
+    read: dict[str, JsonValue] = {}
+    for value in readable:
+        if isinstance(value, dict):
+            read |= {code: _unwrapped(item) for code, item in value.items()}
+        else:
+            entries = (item for item in value if isinstance(item, dict) and "value" in item)
+            read |= {name: item["value"] for item in entries if (name := payload.name(item, _PARAM_NAMES))}
+    return read
+
+
+def named_params(trace: Trace) -> tuple[str, ...]:
+    """Parameters that are named without a value."""
+    lists = [value for value in _param_values(trace) if isinstance(value, list)]
+    if isinstance(computed := trace.get("computed_parameters"), list):
+        lists.append(computed)
+    bare = (i for items in lists for i in items if not (isinstance(i, dict) and "value" in i))
+    return _unique(name for item in bare if (name := payload.name(item, _PARAM_NAMES)))
+
+
+def activated(trace: Trace) -> tuple[str, ...]:
+    """The tools that the trace says were taken up: what stands for workflows where the reply names none."""
+    decisions = _decisions(trace) or ()
+    tools = (
+        payload.name(d.get("tool"))
+        for d in decisions
+        if d.get("type") in ("activate_tool", "activate_sub_tool")
+    )
+    return _unique(tool for tool in tools if tool)
+
+
+def rules(trace: Trace) -> tuple[str, ...] | None:
+    """Codes of the rules that fired. `rules_evaluations` also lists rules that did not, and is never read."""
+    evaluated = [
+        place["rules_evaluated"]
+        for place in (trace, payload.filled(trace.get("understanding")))
+        if place and isinstance(place.get("rules_evaluated"), list)
+    ]
+    decisions = _decisions(trace)
+    if decisions is None and not evaluated:
+        return None
+    fired = [*_fired_in_decisions(decisions or ())]
+    for items in evaluated:
+        fired += [code for code, positive in _results(items) if positive]
+    return _unique(fired)
+
+
+def integrations(trace: Trace) -> tuple[Integration, ...] | None:
+    """The calls of outside systems; none where the trace cannot tell of any."""
+    decisions = _decisions(trace)
+    if decisions is None:
+        return None
+    calls = (payload.filled(decision.get("integration")) for decision in decisions)
+    return tuple(
+        _integration(call, code) for call in calls if call and (code := payload.name(call, ("code", "name")))
+    )
+
+
+def error_response(trace: Trace) -> bool | None:
+    """Whether the agent marks its reply as an error; none where it does not say of what kind the reply is."""
+    kind = payload.member(trace.get("response"), "type")
+    return kind == "error" if isinstance(kind, str) else None
+
+
+def error_detail(trace: Trace, redactor: Redactor) -> str | None:
+    """What the agent says about its error, on one short line; secrets go before it is cut."""
+    error = redactor.json(payload.member(trace.get("response"), "error"))
+    return payload.shorten(payload.explain(error) or str(error)) if error else None
+
+
+def status_of(value: JsonValue) -> int | None:
+    """An HTTP status, given as a number or as text."""
+    match value:
+        case bool():
+            return None
+        case int() | float() if value == int(value) and 0 <= value <= 999:
+            return int(value)
+        case str() if value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 3:
+            return int(value)
+        case _:
+            return None
+
+
+def _param_values(trace: Trace) -> Iterator[JsonValue]:
+    for place in (payload.filled(trace.get("understanding")), trace):
+        for key in _PARAM_KEYS:
+            if place and place.get(key) is not None:
+                yield place[key]
+
+
+def _unwrapped(value: JsonValue) -> JsonValue:
+    """The value of `{"value": …}`; an object with other keys is itself the value."""
+    if isinstance(value, dict) and "value" in value and _PARAM_NOTES.issuperset(value):
+        return value["value"]
+    return value
+
+
+def _decisions(trace: Trace) -> tuple[dict[str, JsonValue], ...] | None:
+    """What the agent decided; none where the trace cannot tell.
+
+    A trace with an `understanding` has the business part: it leaves `decisions` out when there were none.
+    """
+    decisions = trace.get("decisions")
+    if isinstance(decisions, list):
+        return tuple(item for item in decisions if isinstance(item, dict))
+    return () if decisions is None and isinstance(trace.get("understanding"), dict) else None
+
+
+def _fired_in_decisions(decisions: Iterable[dict[str, JsonValue]]) -> Iterator[str]:
+    for decision in decisions:
+        if code := payload.name(payload.member(decision.get("rule"), "code")):
+            yield code
+        elif isinstance(listed := decision.get("rules"), list):
+            # Listed in a decision means fired, unless the entry itself says that it did not.
+            yield from (code for code, positive in _results(listed) if positive is not False)
+        yield from (code for code, positive in _results(decision.get("rules_evaluated")) if positive)
+
+
+def _results(items: JsonValue) -> Iterator[tuple[str, bool | None]]:
+    """Each rule's code, and whether it fired (null where the entry does not say)."""
+    for item in items if isinstance(items, list) else ():
+        if not (code := payload.name(item, ("code", "rule_id", "ruleId", "id"))):
+            continue
+        told = (
+            [item[k] for k in ("triggered", "result", "fired") if k in item] if isinstance(item, dict) else []
+        )
+        positive = any(str(value).strip().lower() in _POSITIVE for value in told)
+        yield code, positive if told else None
+
+
+def _integration(call: dict[str, JsonValue], code: str) -> Integration:
+    status = next(
+        (s for key in ("status_code", "statusCode") if (s := status_of(call.get(key))) is not None), None
+    )
+    error = call.get("error_message") or call.get("errorMessage")
+    return Integration(
+        code=code,
+        status=status,
+        type=payload.name(call.get("type")),
+        error=payload.explain(error) if error else None,
+    )
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
