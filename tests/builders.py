@@ -155,7 +155,7 @@ def run_info(**fields) -> RunInfo:
         "duration_seconds": 123.0,
         "status": "completed",
         "config": {"provider": "openai", "parallel": 4},
-        "digests": Digests(judge_prompt="j" * 64, user_prompt="u" * 64),
+        "digests": Digests(**{name: name[0] * 64 for name in Digests.model_fields}),
     } | fields
     return RunInfo(**fields)
 

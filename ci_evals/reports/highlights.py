@@ -12,7 +12,7 @@ from ci_evals.domain.results import GateCheck, Results, SuiteResult, TestResult,
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.reports import numbers
-from ci_evals.scoring.soundness import expects_error
+from ci_evals.scoring.soundness import CUT_OFF, ended_well
 
 CAUSES = {
     Cause.NO_EVIDENCE: "no trace to decide it on",
@@ -25,8 +25,6 @@ _SPOILT = {
     EndState.FAILED: "failed",
     EndState.INTERRUPTED: "interrupted",
 }
-_CUT_SHORT = frozenset({EndState.FAILED, EndState.INTERRUPTED})
-"""Of such a trial no verdict could be reached: the trial is told, and not each verdict too."""
 
 
 class Tone(Enum):
@@ -131,7 +129,7 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
     """
     offline = results.run.config.get("provider") == "offline"
     trials = (trial for suite in suites for test in suite.tests for trial in test.trials)
-    findings = (f for trial in trials if offline or trial.status not in _CUT_SHORT for f in trial.findings)
+    findings = (f for trial in trials if offline or trial.status not in CUT_OFF for f in trial.findings)
     return sum(finding.cause is Cause.NO_JUDGE for finding in findings)
 
 
@@ -176,10 +174,10 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
     for test in (test for suite in suites for test in suite.tests):
         not_run += [test.name] * test.not_run
         for trial in test.trials:
-            wanted = trial.status is EndState.AGENT_ERROR and expects_error(trial)
-            if trial.status in _SPOILT and not wanted:
+            if not ended_well(trial):
                 spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(test.name)
-            for finding in trial.findings if trial.status not in _CUT_SHORT else ():
+            # Of a trial that was cut off no verdict could be reached: it is told, and not each of them too.
+            for finding in trial.findings if trial.status not in CUT_OFF else ():
                 if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
                     undecided.setdefault((finding.cause, finding.reason), []).append(test.name)
     return tuple(
