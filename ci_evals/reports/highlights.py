@@ -151,9 +151,12 @@ def result(test: TestResult) -> str:
 
 
 def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
-    """The criteria of a test that failed in some trial, in the order in which the suite has them."""
+    """The criteria of a test that failed in some trial, in the order in which the suite has them.
+
+    Trials that were cut off are left out: what they lack does not make the test fail.
+    """
     seen: dict[tuple[int, str], list[tuple[Finding, TrialResult]]] = {}
-    for trial in test.trials:
+    for trial in (trial for trial in test.trials if trial.status not in CUT_OFF):
         for place, finding in enumerate(trial.findings):
             seen.setdefault((place, finding.criterion), []).append((finding, trial))
     out = []

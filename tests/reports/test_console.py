@@ -56,6 +56,16 @@ def test_the_first_failed_criterion_is_named_and_verbose_names_all():
     assert all(f"Rule {n}\n      broken {n}" in long for n in (1, 2, 3))
 
 
+def test_a_failure_is_shown_by_a_trial_that_was_played_to_its_end():
+    """What a trial that was cut off lacks made no test fail."""
+    lost = build.trial_result(1, status=EndState.FAILED, findings=(build.finding("failed", reason="cut"),))
+    played = build.trial_result(2, findings=(build.finding("failed", reason="never executed"),))
+    text = console.render(
+        build.results(build.suite_result("Refunds", build.test_result(trials=(lost, played)))), verbose=True
+    )
+    assert "The refund workflow starts\n      never executed" in text
+
+
 def test_colours_are_paint_and_nothing_else():
     """With and without colours the words are the same."""
     for make in cases.CASES.values():
