@@ -46,7 +46,7 @@ class ScriptedAgent:
         self.sessions.append(session)
         return session
 
-    async def send_message(self, session: ScriptedSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109
+    async def send_message(self, session: ScriptedSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         session.heard.append(text)
         session.timeouts.append(timeout)
         line = (

@@ -202,8 +202,15 @@ class SdkLLM(ABC):
             which = f" at the last of {attempts} attempts" if attempts > 1 else ""
             raise LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}") from None
         except sdk.APIConnectionError as error:
-            reason = self._redactor.text(str(error.__cause__ or error))
-            raise LLMError(f"{self._who} could not be reached: {payload.shorten(reason)}") from error
+            cause = error.__cause__
+            if isinstance(
+                cause, connections.AnswerTooLargeError
+            ):  # one SDK takes every error for one of these
+                raise LLMAnswerError(f"{self._who} {cause}") from None
+            reason = payload.shorten(self._redactor.text(str(cause or error))) or type(cause).__name__
+            if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
+                raise LLMError(f"{self._who} could not be reached: {reason}") from error
+            raise LLMError(f"the connection to {self._who} broke: {reason}") from error
         except connections.AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
 

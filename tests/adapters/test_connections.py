@@ -70,7 +70,7 @@ async def test_a_call_goes_by_the_proxy() -> None:
 async def test_all_clients_share_one_tls_context() -> None:
     """A context costs tens of milliseconds: conversations must not make their own."""
     clients = [connections.new_client("https://agent.example") for _ in range(3)]
-    contexts = {id(client._transport._pool._ssl_context) for client in clients}  # type: ignore[attr-defined]
+    contexts = {id(client._transport._pool._ssl_context) for client in clients}  # type: ignore[attr-defined]  # httpx2 does not show it
     await asyncio.gather(*(client.aclose() for client in clients))
     assert len(contexts) == 1
 

@@ -247,7 +247,14 @@ async def test_a_redirect_names_the_variable_to_set(models: Models, kind: type[L
     )
 
 
-UNUSABLE = [world.GARBAGE, world.EMPTY, Fault(200, "[]"), Fault(200, "{}"), Fault(200, '{"error": "busy"}')]
+UNUSABLE = [
+    world.GARBAGE,
+    world.EMPTY,
+    Fault(200, "[]"),
+    Fault(200, "{}"),
+    Fault(200, '{"error": "busy"}'),
+    Fault(200, BOMB, {"Content-Encoding": "gzip"}),
+]
 
 
 @pytest.mark.parametrize("fault", UNUSABLE)
@@ -288,6 +295,16 @@ async def test_a_server_that_is_not_there(kind: type[LLM], name: str) -> None:
     """The error says that it could not be reached."""
     llm = kind("m", "key", "http://127.0.0.1:1", max_retries=0)
     assert f"{name} at 127.0.0.1:1 could not be reached" in str(await failure(llm))
+
+
+async def test_a_connection_that_breaks(make: Make, models: Models) -> None:
+    """The server was there: that is said otherwise than that it could not be reached."""
+    async with world.raw_server() as (url, heard):
+        error = str(await failure(type(make())("m", "some-key", url, max_retries=0)))
+    assert f" at {url.removeprefix('http://')} broke: Server disconnected" in error
+    models.always = Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"})
+    assert " broke: Error -3 while decompressing" in str(await failure(make()))
+    assert len(heard) == 1
 
 
 async def test_an_answer_that_does_not_come_in_time(make: Make, models: Models) -> None:
@@ -514,9 +531,9 @@ def test_an_address_that_is_none(url: str) -> None:
 
 def test_default_models_are_known_and_not_on_their_way_out() -> None:
     """The defaults stand in the SDKs' own lists, and not in the list of models that will be switched off."""
-    from anthropic.resources.messages.messages import DEPRECATED_MODELS  # noqa: PLC0415
-    from anthropic.types.model import Model  # noqa: PLC0415
-    from openai.types.shared.chat_model import ChatModel  # noqa: PLC0415
+    from anthropic.resources.messages.messages import DEPRECATED_MODELS  # noqa: PLC0415  # takes seconds, for one test
+    from anthropic.types.model import Model  # noqa: PLC0415  # takes seconds, for one test
+    from openai.types.shared.chat_model import ChatModel  # noqa: PLC0415  # takes seconds, for one test
 
     anthropic = {anthropic_llm.DEFAULT_JUDGE_MODEL, anthropic_llm.DEFAULT_USER_MODEL}
     assert {openai_llm.DEFAULT_JUDGE_MODEL, openai_llm.DEFAULT_USER_MODEL} <= set(get_args(ChatModel))
