@@ -46,9 +46,10 @@ def run(settings: RunSettings) -> None:
     Exit codes: 0 the gate holds; 1 it does not; 2 wrong usage, configuration or suite (nothing was run);
     3 the run cannot be trusted (unsound trials, nothing scored); 70 a bug of ours; 130 interrupted.
 
-    Without any key:  ci-evals run demo:hr --provider=offline
-
-    In full:  ci-evals run evals/ --parallel=10 --loops=3 --tag=critical --min-score=85
+    \b
+    ci-evals run demo:hr --provider=offline     (needs no key)
+    ci-evals run evals/ --parallel=10 --loops=3
+    ci-evals run evals/ --tag=critical --min-score=85
     """
     from ci_evals.cli.run import run_suites
 

@@ -52,11 +52,14 @@ def read(environ: Mapping[str, str]) -> Invocation:
         problems.append(
             "input 'suites' is empty: name suite files, folders or bundled suites (demo:hr), one a line."
         )
+    switches = {
+        item.name.replace("_", "-") for item in dataclasses.fields(RunSettings) if item.default is False
+    }
     variables = {}
     for name, value in inputs.items():
         if name not in known or not value:
             continue
-        if known[name] not in BOOLEANS:
+        if name not in switches:
             text = value
         elif value in BOOLEANS:
             text = value.lower()

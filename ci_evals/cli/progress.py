@@ -4,14 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console as RichConsole
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from ci_evals.cli.console import Console
@@ -20,6 +15,9 @@ from ci_evals.domain.progress import Event, Exchanged, Listener, TrialFinished, 
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, sanitize
+
+_WIDE = 80
+"""Columns from which on there is room for a bar."""
 
 
 def silent(_: Event) -> None:
@@ -34,7 +32,7 @@ def lines(plan: Plan, console: Console) -> Listener:
         nonlocal done
         if isinstance(event, TrialFinished):
             done += 1
-            console.say(f"[{done}/{total}] {_line(plan, event)}")
+            console.say(f"[{done}/{total}] {_line(plan, event, console)}")
 
     return listen
 
@@ -42,49 +40,50 @@ def lines(plan: Plan, console: Console) -> Listener:
 @contextmanager
 def live(plan: Plan, console: Console) -> Iterator[Listener]:
     """A bar over all trials, and a line for each conversation under way."""
+    screen = RichConsole(file=console.stream, no_color=not console.color, highlight=False)
     progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        *([BarColumn(bar_width=24)] if screen.width >= _WIDE else []),
         MofNCompleteColumn(),
-        TaskProgressColumn(),
         TimeElapsedColumn(),
-        console=RichConsole(file=console.stream, no_color=not console.color, highlight=False),
+        console=screen,
         transient=True,
+        expand=True,
     )
     whole = progress.add_task("trials", total=len(plan.trials))
-    under_way: dict[Trial, int] = {}
+    under_way: dict[Trial, TaskID] = {}
 
     def listen(event: Event) -> None:
         match event:
             case TrialStarted(trial):
-                name = Text(console.redactor.text(_name(plan, trial))).markup
-                under_way[trial] = int(progress.add_task(f"  {name}", total=len(plan.turns_of(trial))))
+                name = escape(f"  {_name(plan, trial, console)}")
+                under_way[trial] = progress.add_task(name, total=len(plan.turns_of(trial)))
             case Exchanged(trial, number):
-                progress.update(under_way[trial], completed=number)  # type: ignore[arg-type]  # an int underneath
+                progress.update(under_way[trial], completed=number)
             case TrialFinished(trial):
-                progress.remove_task(under_way.pop(trial))  # type: ignore[arg-type]
+                progress.remove_task(under_way.pop(trial))
                 progress.advance(whole)
-                progress.console.print(
-                    Text(sanitize.log_line(console.redactor.text(_line(plan, event)))), soft_wrap=True
-                )
+                progress.console.print(Text(_line(plan, event, console)), soft_wrap=True)
 
     with progress:
         yield listen
 
 
-def _name(plan: Plan, trial: Trial) -> str:
+def _name(plan: Plan, trial: Trial, console: Console) -> str:
     suite, test = plan.suites[trial.suite].suite.name, plan.test_of(trial)
     loop = f" #{trial.index}" if plan.loops_of(test) > 1 else ""
-    return sanitize.log_line(f"{suite} › {test.name}{loop}", 100)
+    # Secrets go first: what the sanitiser has changed, the redactor would not know.
+    return sanitize.log_line(console.redactor.text(f"{suite} › {test.name}{loop}"), 100)
 
 
-def _line(plan: Plan, event: TrialFinished) -> str:
+def _line(plan: Plan, event: TrialFinished, console: Console) -> str:
     result = event.result
-    parts = [_name(plan, event.trial), f"{numbers.score(result.score)} ({_summary(result)})"]
-    parts.append(
-        f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}"
-    )
-    return "  ".join(parts) + (f"  {sanitize.log_line(result.error, 200)}" if result.error else "")
+    parts = [
+        _name(plan, event.trial, console),
+        f"{numbers.score(result.score)} ({_summary(result)})",
+        f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}",
+    ]
+    return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
 
 
 def _summary(result: TrialResult) -> str:

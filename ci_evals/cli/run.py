@@ -212,7 +212,7 @@ def _redactor(
 
 
 def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
-    short = [key for key in keys_of(adapter, loaded) if key and len(key) < MIN_KEY_LENGTH]
+    short = [key for key in keys_of(adapter, loaded) if key.strip() and len(key.strip()) < MIN_KEY_LENGTH]
     if not short:
         return ()
     return (f"a key has fewer than {MIN_KEY_LENGTH} characters and is not redacted in the reports",)

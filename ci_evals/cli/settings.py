@@ -54,7 +54,7 @@ class Trust(StrEnum):
 Suites = Annotated[
     list[str],
     typer.Argument(
-        metavar="SUITE...",
+        metavar="SUITE",
         help="Suite files (JSON or YAML), globs, folders, or bundled suites such as demo:hr.",
         show_default=False,
     ),
@@ -204,7 +204,7 @@ def takes(settings: type[S]) -> Callable[[Callable[[S], None]], Callable[..., No
                     item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name]
                 )
             )
-        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
         wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
         del wrapper.__wrapped__  # else Typer would look behind it
         return wrapper

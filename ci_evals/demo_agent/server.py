@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(answer)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _serve  # noqa: N815
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _serve  # noqa: N815  # names of the base class
 
     def _body(self) -> bytes | None:
         """The request's body; null where it was refused unread, and the connection with it."""

@@ -79,6 +79,7 @@ class TrialResult(Record):
         (), description="Calls and tokens of the models, all attempts together."
     )
 
+    # mypy does not know decorated properties (python/mypy#1362); pydantic documents them so.
     @computed_field(description="Weighted share of the decided verdicts that passed, in points.")  # type: ignore[prop-decorator]
     @property
     def score(self) -> Percent | None:

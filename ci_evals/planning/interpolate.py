@@ -73,7 +73,7 @@ class _Interpolation:
 
     def _keep_secret(self, name: str, value: str, path: Path) -> None:
         self.result.secrets.add(value)
-        if len(value) < MIN_LENGTH and path[-1:] != ("apiKey",):
+        if len(value.strip()) < MIN_LENGTH and path[-1:] != ("apiKey",):
             self.result.warnings.append(
                 f"{self.document.file}: {show(path)}: the value of {name} has fewer than {MIN_LENGTH} "
                 "characters and is not redacted; write ${env:" + name + "} if it is no secret"

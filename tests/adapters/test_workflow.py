@@ -90,11 +90,10 @@ def test_files_that_cannot_be_written_are_named(tmp_path):
 
 def test_masks_cover_each_line_of_a_secret():
     """The runner looks at its log line by line; blank lines would mask everything."""
-    assert workflow.mask_lines(["one\n\ntwo", "100%", "", " "]) == [
-        "::add-mask::100%25",
-        "::add-mask::one",
-        "::add-mask::one%0A%0Atwo",
-        "::add-mask::two",
+    assert workflow.mask_lines(["{\n  secret-one\n}", "100% sure", "", " "]) == [
+        "::add-mask::100%25 sure",
+        "::add-mask::secret-one",
+        "::add-mask::{%0A  secret-one%0A}",
     ]
 
 

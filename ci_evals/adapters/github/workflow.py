@@ -19,6 +19,9 @@ _NAMED = 5
 """How many of the sections that are left out the note names."""
 
 
+_SHORTEST_MASK = 6
+
+
 def escape_data(text: str) -> str:
     """`text` for the part of a command after the second `::`."""
     return whole(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
@@ -27,10 +30,11 @@ def escape_data(text: str) -> str:
 def mask_lines(values: Iterable[str]) -> list[str]:
     """Commands that make the runner hide these values in its log, in a fixed order.
 
-    The log is searched line by line, so each line of a value is masked as well as the whole of it.
+    The log is searched line by line, so each line of a value is masked as well as the whole of it, but for
+    lines such as a lone brace, which would take every brace out of the log.
     """
     parts = {part.strip() for value in values for part in (value, *value.splitlines())}
-    return [f"::add-mask::{escape_data(part)}" for part in sorted(parts) if part]
+    return [f"::add-mask::{escape_data(part)}" for part in sorted(parts) if len(part) >= _SHORTEST_MASK]
 
 
 def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:

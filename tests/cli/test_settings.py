@@ -1,0 +1,28 @@
+"""The options: declared once, and in step with what they set."""
+
+from ci_evals.adapters import aui_wire
+from ci_evals.cli.settings import AdapterName, AgentIdPlace, Provider, RunSettings
+from ci_evals.domain.suite import Suite
+from ci_evals.wiring import DEFAULT_MODELS, OFFLINE
+
+
+def test_defaults_are_those_of_the_parts_they_set():
+    """`--help` must not import the adapters, so they are written twice."""
+    defaults = RunSettings(suites=[])
+    assert defaults.agent_key_header == aui_wire.DEFAULT_KEY_HEADER
+    assert defaults.task_origin_type == aui_wire.DEFAULT_TASK_ORIGIN_TYPE
+    assert defaults.agent_id_in == aui_wire.AgentIdPlace.TOP
+
+
+def test_choices_are_those_of_the_parts_they_choose():
+    """Places of the agent's id, providers, adapters."""
+    assert set(AgentIdPlace) == set(aui_wire.AgentIdPlace)
+    assert set(Provider) == {*DEFAULT_MODELS, OFFLINE}
+    adapters = Suite.model_json_schema(by_alias=True)["properties"]["adapter"]["enum"]
+    assert set(AdapterName) == set(adapters)
+
+
+def test_keys_do_not_show():
+    """Where a settings value is printed, in a traceback for one."""
+    shown = repr(RunSettings(suites=[], llm_key="secret-1", agent_key="secret-2", agent_headers="x: secret-3"))
+    assert "secret" not in shown
