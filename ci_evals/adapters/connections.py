@@ -43,7 +43,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class AnswerTooLargeError(Exception):
-    """An answer was longer than `MAX_ANSWER_MB`. No error of httpx2's: those may pass, and are tried again."""
+    """An answer was longer than `MAX_ANSWER_MB`. No error of httpx2's: those are tried again."""
 
     def __init__(self) -> None:
         super().__init__(f"answered with more than {MAX_ANSWER_MB} MB")
