@@ -79,7 +79,7 @@ class Adapter:
             user=self.user_model or suite.user_model or default.user,
         )
 
-    def llm(self, model: str) -> SdkLLM:
+    def llm(self, model: str, redactor: Redactor) -> SdkLLM:
         """The model of that name. Imports the provider's SDK, which takes seconds.
 
         Raises:
@@ -88,8 +88,8 @@ class Adapter:
         if not self.llm_key:
             raise UsageError(no_key(self.provider))
         if self.provider == "anthropic":
-            return anthropic_llm.AnthropicLLM(model, self.llm_key)
-        return openai_llm.OpenAILLM(model, self.llm_key)
+            return anthropic_llm.AnthropicLLM(model, self.llm_key, redactor=redactor)
+        return openai_llm.OpenAILLM(model, self.llm_key, redactor=redactor)
 
     def agent(self, suite: Suite, redactor: Redactor) -> AuiAgent:
         """The agent that a suite names."""
@@ -103,7 +103,7 @@ class Adapter:
             task_origin_type=self.task_origin_type,
             debug=self.debug,
         )
-        return AuiAgent(config)
+        return AuiAgent(config, redactor=redactor)
 
     def demo_agent(self, suite: Suite, server: DemoServer) -> AuiAgent:
         """The embedded agent in the part that the suite names."""
@@ -125,7 +125,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
 
         def llm(model: str) -> SdkLLM:
             if model not in llms:
-                llms[model] = adapter.llm(model)
+                llms[model] = adapter.llm(model, redactor)
                 stack.push_async_callback(llms[model].aclose)
             return llms[model]
 

@@ -490,3 +490,31 @@ def test_a_reply_without_trace_decides_nothing(tmp_path):
     assert ran.returncode == 3
     (finding,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
     assert (finding["outcome"], finding["cause"]) == ("undecided", "no_evidence")
+
+
+def test_no_half_of_a_secret_is_left_by_a_cut(tmp_path):
+    """Texts are cut after their secrets were taken out, not before."""
+    secret = "long-secret-value-abcdefghijklmnop"
+    with world.agent() as agent:
+        suite = write_suite(
+            tmp_path,
+            {"userInfo": {"a": "${VALUE}"}},
+            {"name": "b", "evaluations": [{"criterion": "c", "strict": "param_exists", "paramName": "p"}]},
+        )
+        for length in range(155, 330, 29):
+            text = "x" * length + secret
+            agent.answer = lambda heard, text=text: (
+                world.Fault(500, json.dumps({"detail": text}))
+                if len(agent.heard) % 2
+                else world.message(
+                    "ok",
+                    trace={
+                        "understanding": {"extracted_params": {"p": text}},
+                        "response": {"type": "error", "message": "m", "error": text},
+                    },
+                )
+            )
+            env = env_of(agent, VALUE=secret)
+            ran = ci_evals("run", suite, "--retries=0", "--verbose", cwd=tmp_path, env=env)
+            files = b"".join(files_in(tmp_path / "results").values()).decode()
+            assert "long-secret" not in ran.stdout + ran.stderr + files

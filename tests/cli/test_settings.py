@@ -24,5 +24,7 @@ def test_choices_are_those_of_the_parts_they_choose():
 
 def test_keys_do_not_show():
     """Where a settings value is printed, in a traceback for one."""
-    shown = repr(RunSettings(suites=[], llm_key="secret-1", agent_key="secret-2", agent_headers="x: secret-3"))
+    shown = repr(
+        RunSettings(suites=[], llm_key="secret-1", agent_key="secret-2", agent_headers="x: secret-3")
+    )
     assert "secret" not in shown
