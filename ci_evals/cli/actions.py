@@ -41,10 +41,10 @@ def publish(results: Results, code: int, output_dir: Path, junit: Path, environ:
         workflow.append_summary(Path(path), markdown.summary_sections(results))
 
 
-def announce(environ: Mapping[str, str]) -> None:
-    """Writes all outputs as for a run that could not begin; those of a run that ends come after and count."""
+def refused(environ: Mapping[str, str]) -> None:
+    """Writes all outputs for a run that published nothing."""
     names = ("score", "tests", "failed-tests", "errors", "results-path", "junit-path", "summary-path")
-    with suppress(UsageError):  # told when the run's own cannot be written
+    with suppress(UsageError):  # the exit code tells it too
         _write_outputs(environ, {"passed": "false", "result": "invalid", **dict.fromkeys(names, "")})
 
 

@@ -6,31 +6,38 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 
 def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     """Runs `command` and exits: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
 
-    A `run` in GitHub Actions first writes every output as for an invalid run. What it publishes later takes
-    their place, and whatever ends it before, no output is missing.
+    A `run` in GitHub Actions that ends before it could publish anything still writes every output, as for an
+    invalid run.
     """
     _mend_streams()
+    outputs = Path(os.environ["GITHUB_OUTPUT"]) if os.environ.get("GITHUB_OUTPUT") else None
+    before = _size(outputs)
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = _code_of(command, args)
+    code = _code_of(command)
+    if outputs and list(args[:1]) == ["run"] and code not in (0, 1) and _size(outputs) == before:
+        from ci_evals.cli.actions import refused
+
+        refused(os.environ)
     _close_streams()
     sys.exit(code)
 
 
-def _code_of(command: Callable[[], object], args: Sequence[str]) -> int:
+def _size(path: Path | None) -> int:
+    return path.stat().st_size if path and path.is_file() else 0
+
+
+def _code_of(command: Callable[[], object]) -> int:
     from ci_evals.domain.errors import Exit, UsageError
 
     try:
-        if list(args[:1]) == ["run"] and os.environ.get("GITHUB_OUTPUT"):
-            from ci_evals.cli.actions import announce
-
-            announce(os.environ)
         command()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else Exit.HOLDS if end.code is None else Exit.BUG

@@ -21,7 +21,7 @@ def test_a_bug_of_ours_is_told_apart(tmp_path):
     assert "KeyError" in ran.stderr
     assert "This is a bug in ci-evals" in ran.stderr
     assert "llm-key-7f2d91c4" not in ran.stderr
-    assert "invalid" in outputs.read_text()  # written first, in case anything goes wrong
+    assert "invalid" in outputs.read_text()
 
 
 def test_an_error_that_is_not_the_users_is_a_bug():

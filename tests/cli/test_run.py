@@ -325,15 +325,16 @@ def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_before_anything_runs(tmp_path, agent, number):
-    """Every output of the action is written, as for an invalid run."""
+    """Every output of the action is written, once, as for an invalid run."""
     outputs = tmp_path / "outputs"
-    process = start("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent, GITHUB_OUTPUT=str(outputs)))
-    deadline = time.monotonic() + 10
-    while not outputs.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(number)
-    process.communicate(timeout=20)
-    assert process.returncode == 130
+    command = (
+        "import os, signal; from ci_evals.cli.outcome import guarded; "
+        f"guarded(lambda: os.kill(os.getpid(), {int(number)}) or signal.pause(), ['run'])"
+    )
+    env = CLEAN | env_of(agent, GITHUB_OUTPUT=str(outputs))
+    ran = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=env, check=False, timeout=20)
+    assert ran.returncode == 130
+    assert outputs.read_text().count("result<<") == 1
     assert "invalid" in outputs.read_text()
 
 
