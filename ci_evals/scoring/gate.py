@@ -222,5 +222,5 @@ class _Floors:
             required=100,
             seen=100 * sum(passed) / planned,
             holds=sum(passed) == planned,
-            note=f"passed in {sum(passed)} of {planned} trials",
+            note=f"trials passed: {sum(passed)} of {planned}",
         )
