@@ -16,14 +16,15 @@ from typing import Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel, SecretStr
 
+from ci_evals.domain.base import Clean
 from ci_evals.domain.text import bare
 
 MASK = "***"
 MIN_LENGTH = 8
-"""Shorter values from the environment are not redacted: they would blot out ordinary words."""
+"""Shorter keys and values are not redacted: they would blot out ordinary words. No real key is as short."""
 
-MIN_KEY_LENGTH = 6
-"""The same for keys. No real key is as short; `key` or `test` as a key would make every report unreadable."""
+_SHORTEST_FORM = 6
+"""Shorter parts of an encoded secret are not looked for."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -32,7 +33,7 @@ class Redactor:
     """Replaces every known secret by `***`."""
 
     def __init__(self, keys: Iterable[str] = (), values: Iterable[str] = ()) -> None:
-        self.keys = frozenset(key for key in keys if len(key.strip()) >= MIN_KEY_LENGTH)
+        self.keys = frozenset(key for key in keys if len(key.strip()) >= MIN_LENGTH)
         self.values = frozenset(value for value in values if len(value.strip()) >= MIN_LENGTH)
 
     def text(self, text: str) -> str:
@@ -95,9 +96,14 @@ class Redactor:
 
 @cache
 def _open_fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """The fields that may hold any text, not only words of a closed set."""
+    """The fields that may hold any text: not words of a closed set, and not marked as clean."""
     fields = model.model_fields.items()
-    return tuple(name for name, info in fields if get_origin(info.annotation) is not Literal)
+    return tuple(
+        name
+        for name, info in fields
+        if get_origin(info.annotation) is not Literal
+        and not any(isinstance(mark, Clean) for mark in info.metadata)
+    )
 
 
 class _Forms:
@@ -176,7 +182,7 @@ def _encoded(secret: str) -> Iterator[tuple[str, str]]:
     for offset in range(3):
         first, last = -(-8 * offset // 6), 8 * (offset + len(data)) // 6
         found = b64encode(bytes(offset) + data).decode()[first:last]
-        if len(found) >= MIN_KEY_LENGTH:
+        if len(found) >= _SHORTEST_FORM:
             yield found, "".join(map(_sextet, found)) + "[A-Za-z0-9+/_-]?(?:=|(?i:%3d)){0,2}"
 
 

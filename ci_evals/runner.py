@@ -104,9 +104,9 @@ async def run(
 ) -> tuple[TrialResult | None, ...]:
     """Plays every trial of the plan, `casts` holding one cast for each of its suites.
 
-    Gives back a result for each trial of `plan.trials`, None for those that were not started before a stop.
-    A trial under way at a stop is `interrupted`, with what was said until then. A bug of ours stops the run
-    too, and stands in `stop.bug`.
+    Gives back a result, secrets taken out, for each trial of `plan.trials`, None for those that were not
+    started before a stop. A trial under way at a stop is `interrupted`, with what was said until then. A bug of
+    ours stops the run too, and stands in `stop.bug`.
     """
     stop = stop or Stop()
     play = _Player(plan, casts, options, redactor, listen, stop)
@@ -190,8 +190,15 @@ class _Player:
             attempts=tuple(attempts),
             started=started,
             meters=tuple(meter for meter in (user_meter, judge_meter) if meter),
-            judge=Judge(judge_meter, self.redactor) if judge_meter else NO_JUDGE,
+            judge=self._judge(judge_meter, ended),
         )
+
+    def _judge(self, meter: "_Meter | None", ended: Ended) -> Judge | Verdict:
+        if meter is None:
+            return NO_JUDGE
+        if isinstance(ended.failure, LLMAccessError):  # the same key opens the judge
+            return Verdict.undecided(Cause.JUDGE_ERROR, str(ended.failure))
+        return Judge(meter, self.redactor)
 
     async def graded(self, trial: Trial, played: _Played) -> TrialResult:
         """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""
@@ -218,7 +225,9 @@ class _Player:
             findings=findings or (),
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
         )
-        self.listen(TrialFinished(trial, self.redactor.model(result)))
+        # A listener may write what it hears.
+        result = self.redactor.model(result)
+        self.listen(TrialFinished(trial, result))
         return result
 
 

@@ -236,3 +236,12 @@ async def test_durations_are_those_of_the_clock():
     ticks = iter(range(100))
     (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: next(ticks) * 2.5)
     assert result.duration_seconds == 2.5
+
+
+async def test_after_the_users_key_was_refused_the_judge_is_not_asked():
+    """It is the same key."""
+    llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
+    plan = planned({"name": "t0", "maxTurns": 2})
+    (result,) = await play(plan, fakes.ScriptedAgent(), llm, retries=0)
+    assert len(llm.prompts) == 1
+    assert (result.findings[0].cause, result.findings[0].reason) == ("judge_error", "wrong key")

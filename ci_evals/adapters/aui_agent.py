@@ -111,6 +111,8 @@ class AuiAgent:
         self._sleep = sleep
         self._clock = clock
         self._new_id = new_id
+        self._key_held = False
+        """Whether the key was accepted once: a 403 after that is about one request, not about the key."""
 
     async def open_session(self, test: Test) -> _Session:
         """Creates a task for a user who never was before."""
@@ -194,6 +196,7 @@ class AuiAgent:
                     raise self._unreachable(error) from error
             else:
                 if response.is_success:
+                    self._key_held = True
                     return _Answer(self._read(response), self._clock() - started)
                 told = retry.told_seconds(response.headers.get("retry-after"), datetime.now(UTC))
                 again = retry.may_resend(
@@ -245,7 +248,7 @@ class AuiAgent:
                 "set --base-url to the final address"
             )
         detail = payload.error_detail(response.content, self._redactor)
-        if status in (401, 403):
+        if status == 401 or (status == 403 and not self._key_held):
             return AgentAccessError(
                 f"the agent at {self._host} refused the key ({status}): {detail}; "
                 "set --agent-key (or the suite's apiKey) to a key of this agent"

@@ -119,6 +119,8 @@ class SdkLLM(ABC):
             raise UsageError(f"the base URL {self._url!r} for {vendor.name} is no http(s):// address")
         self._who = f"{vendor.name} at {connections.host_of(self._url)}"
         self._proxy = connections.proxy_for(self._url)
+        self._key_held = False
+        """Whether the key was accepted once: a 403 after that is about one prompt, not about the key."""
         self._idle: list[Any] = []
         self._max_calls = max_calls or connections.fair_share()
         self._slots: asyncio.Semaphore | None = None
@@ -188,6 +190,7 @@ class SdkLLM(ABC):
                 response: httpx2.Response = await client.post(
                     self.vendor.path, cast_to=httpx2.Response, body=body
                 )
+                self._key_held = True
                 return response
         except sdk.APIStatusError as error:
             failure = self._status_failure(error.response)
@@ -254,10 +257,10 @@ class SdkLLM(ABC):
                 f"set {self.vendor.variables}_BASE_URL to the final address"
             )
         detail = payload.error_detail(response.content, self._redactor)
-        if status in (401, 403):
+        if status == 401 or (status == 403 and not self._key_held):
             return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
         if b"insufficient_quota" in response.content:
-            return LLMError(
+            return LLMAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
         if status == 429:

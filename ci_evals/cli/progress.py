@@ -80,7 +80,7 @@ def _line(plan: Plan, event: TrialFinished, console: Console) -> str:
     result = event.result
     parts = [
         _name(plan, event.trial, console),
-        f"{numbers.score(result.score)} ({_summary(result)})",
+        f"{numbers.score(result.score if result.scored else None)} ({_summary(result)})",
         f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}",
     ]
     return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
@@ -90,4 +90,4 @@ def _summary(result: TrialResult) -> str:
     """How it ended, and the verdicts by outcome."""
     counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
     told = [f"{count} {outcome}" for outcome, count in counts.items() if count]
-    return ", ".join([result.status, *told])
+    return ", ".join([f"ended {result.status.replace('_', ' ')}", *told])

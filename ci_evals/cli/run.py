@@ -26,7 +26,7 @@ from ci_evals.library import Job, evaluate, keys_of
 from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.redaction import MIN_KEY_LENGTH, Redactor
+from ci_evals.redaction import MIN_LENGTH, Redactor
 from ci_evals.reports import console as report
 from ci_evals.reports import layout
 from ci_evals.runner import Options, Stop
@@ -76,30 +76,30 @@ def run_suites(settings: RunSettings) -> None:
     code = _publish(results, settings, console)
     if interruption.stop.bug:
         raise interruption.stop.bug
-    sys.exit(Exit.INTERRUPTED if interruption.came else code)
+    sys.exit(code)
 
 
 class Interruption:
     """SIGINT and SIGTERM, from the start of a run until its last report is written.
 
-    The first one ends the run in order. Later ones are only noted while reports are being written, and let go
-    to the system while the run is still going on.
+    The first one ends the run in order, a second one ends the program. When every trial has been played, they
+    change nothing any more: the outcome stands, and its reports are written in full.
     """
 
     def __init__(self) -> None:
-        self.came = False
+        self.came = self.over = False
         self.stop = Stop()
         self.loop: asyncio.AbstractEventLoop | None = None
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
 
-    def _take(self, number: int, _frame: FrameType | None) -> None:
-        if self.loop is None:
-            self.came = True
-        elif self.came:
-            signal.signal(number, signal.SIG_DFL)
-        else:
-            self.came = True
+    def _take(self, _number: int, _frame: FrameType | None) -> None:
+        if self.over:
+            return
+        if self.came:
+            os._exit(Exit.INTERRUPTED)  # as process 1 no default of the system would end it
+        self.came = True
+        if self.loop:
             self.loop.call_soon_threadsafe(self.stop.interrupt)
 
 
@@ -110,7 +110,7 @@ async def _run(job: Job, adapter: Adapter, listen: Listener, interruption: Inter
     try:
         return await evaluate(job, adapter, listen=listen, stop=interruption.stop)
     finally:
-        interruption.loop = None
+        interruption.over = True
 
 
 def _check_places(settings: RunSettings) -> None:
@@ -212,10 +212,10 @@ def _redactor(
 
 
 def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
-    short = [key for key in keys_of(adapter, loaded) if key.strip() and len(key.strip()) < MIN_KEY_LENGTH]
+    short = [key for key in keys_of(adapter, loaded) if key.strip() and len(key.strip()) < MIN_LENGTH]
     if not short:
         return ()
-    return (f"a key has fewer than {MIN_KEY_LENGTH} characters and is not redacted in the reports",)
+    return (f"a key has fewer than {MIN_LENGTH} characters and is not redacted in the reports",)
 
 
 def _config(settings: RunSettings) -> dict[str, str | int | float | bool | None]:

@@ -22,6 +22,15 @@ class Record(BaseModel):
     )
 
 
+class Clean:
+    """Marks a field that the tool made itself, or its user typed: nothing foreign can put a secret there.
+
+    Names of folders, digests and the like would break if a value such as today's date were taken out of them.
+    """
+
+
+CleanText = Annotated[str, Clean()]
+
 NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with at least one visible character."""
 

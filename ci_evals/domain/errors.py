@@ -70,7 +70,7 @@ class LLMError(CiEvalsError):
 
 
 class LLMAccessError(LLMError):
-    """The model's provider refused the key (401, 403)."""
+    """The model's provider refused the key (401, 403), or has no quota left for it."""
 
 
 class LLMAnswerError(LLMError):

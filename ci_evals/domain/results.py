@@ -1,5 +1,6 @@
 """The results of a run: the value that every report is a function of, and the shape of `_results.json`."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, PlainSerializer, computed_field
 
-from ci_evals.domain.base import Percent, Record
+from ci_evals.domain.base import CleanText, Percent, Record
 from ci_evals.domain.suite import Turn
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Finding, Outcome
@@ -39,6 +40,14 @@ def passed_share(findings: Iterable[Finding]) -> Fraction | None:
         total += weight
         passed += weight if finding.outcome is Outcome.PASSED else 0
     return 100 * passed / total if total else None
+
+
+def points(exact: Fraction | None) -> Percent | None:
+    """The number to show: never above the exact one, so that no floor seems reached that was missed."""
+    if exact is None:
+        return None
+    near = float(exact)
+    return near if Fraction(near) <= exact else math.nextafter(near, 0)
 
 
 @cache
@@ -84,8 +93,7 @@ class TrialResult(Record):
     @property
     def score(self) -> Percent | None:
         """The trial's score, 0 to 100; None where nothing was decided."""
-        exact = self.exact_score()
-        return None if exact is None else float(exact)
+        return points(self.exact_score())
 
     def exact_score(self) -> Fraction | None:
         """The score, unrounded."""
@@ -138,7 +146,7 @@ class TestResult(Record):
     difficulty: str | None = None
     critical: bool = False
     line: int = Field(description="Where the test begins in its suite file.")
-    digest: str
+    digest: CleanText
     user_info: dict[str, JsonValue] = Field(default_factory=dict)
     guidelines: str
     turns: tuple[Turn, ...]
@@ -174,14 +182,14 @@ class SuiteResult(Record):
     """One suite with its tests."""
 
     name: str
-    file: str
+    file: CleanText
     description: str | None = None
-    digest: str
+    digest: CleanText
     agent_id: str | None = None
     adapter: str
     judge_model: str | None = None
     user_model: str | None = None
-    folder: str = Field(description="The suite's own folder, relative to the output folder.")
+    folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
     score: Percent | None
     interval: Interval | None = None
     counts: Counts
@@ -233,8 +241,8 @@ class Usage(Record):
 class Tool(Record):
     """Which program wrote the file."""
 
-    name: str = "ci-evals"
-    version: str
+    name: CleanText = "ci-evals"
+    version: CleanText
 
 
 class Git(Record):
@@ -248,18 +256,18 @@ class Git(Record):
 class Digests(Record):
     """SHA-256 of each thing that the scores depend on: where two differ, so may the scores."""
 
-    suites: str = Field(description="What is asked: turns, users' data, criteria and weights.")
-    agents: str = Field(description="Adapters, ids, addresses and models of the agents.")
-    models: str = Field(description="Provider and models of judge and simulated user.")
-    judge_prompt: str
-    user_prompt: str = Field(description="Of the simulated user: its prompt, or that it is scripted.")
-    loops: str = Field(description="How many trials of each test.")
+    suites: CleanText = Field(description="What is asked: turns, users' data, criteria and weights.")
+    agents: CleanText = Field(description="Adapters, ids, addresses and models of the agents.")
+    models: CleanText = Field(description="Provider and models of judge and simulated user.")
+    judge_prompt: CleanText
+    user_prompt: CleanText = Field(description="Of the simulated user: its prompt, or that it is scripted.")
+    loops: CleanText = Field(description="How many trials of each test.")
 
 
 class RunInfo(Record):
     """When, where and how the run was made."""
 
-    id: str
+    id: CleanText
     started_at: Instant
     finished_at: Instant
     duration_seconds: float

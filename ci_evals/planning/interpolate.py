@@ -24,6 +24,10 @@ class Interpolated:
     warnings: list[str] = field(default_factory=list)
 
 
+_NAMES = frozenset({"name", "category", "difficulty", "tags", "aui_logic"})
+"""Keys whose values name things in every report: two names that are taken out look the same."""
+
+
 def interpolate(
     document: Document, environ: Mapping[str, str], *, refused_because: str | None
 ) -> Interpolated:
@@ -73,6 +77,11 @@ class _Interpolation:
 
     def _keep_secret(self, name: str, value: str, path: Path) -> None:
         self.result.secrets.add(value)
+        if "userInfo" not in path and not _NAMES.isdisjoint(path) and len(value.strip()) >= MIN_LENGTH:
+            self.result.warnings.append(
+                f"{self.document.file}: {show(path)}: the value of {name} is a secret and will show as ***; "
+                "write ${env:" + name + "} if it is none"
+            )
         if len(value.strip()) < MIN_LENGTH and path[-1:] != ("apiKey",):
             self.result.warnings.append(
                 f"{self.document.file}: {show(path)}: the value of {name} has fewer than {MIN_LENGTH} "

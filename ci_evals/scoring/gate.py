@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.results import Decision, GateCheck, TestResult
+from ci_evals.domain.results import Decision, GateCheck, TestResult, points
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.scoring import share
 from ci_evals.scoring.scorecard import Scorecard
@@ -175,8 +175,8 @@ class _Floors:
         return GateCheck(
             name=name,
             required=required,
-            seen=share.points(seen),
-            seen_if_undecided_failed=share.points(decisive),
+            seen=points(seen),
+            seen_if_undecided_failed=points(decisive),
             holds=decisive is not None and decisive >= Fraction(repr(float(required))),
             note="nothing of it was scored" if decisive is None else None,
         )

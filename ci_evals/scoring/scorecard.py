@@ -15,10 +15,12 @@ from ci_evals.domain.results import (
     Tokens,
     TrialResult,
     Usage,
+    points,
 )
+from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import share
-from ci_evals.scoring.share import Choice, Counting, points
+from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, outcome_of, unsound
 
 
@@ -166,7 +168,7 @@ def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
         trials=len(trials),
         scored_trials=sum(share.of_trial(trial, counting) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),
-        by_status=dict(sorted(statuses.items())),
+        by_status={state: statuses[state] for state in EndState},
         by_outcome={outcome: outcomes[outcome] for outcome in Outcome},
     )
 

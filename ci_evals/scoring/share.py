@@ -3,7 +3,6 @@
 Exact fractions throughout, so that the order of trials and findings cannot matter.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,14 +65,6 @@ def of_test(test: TestResult, counting: Counting, choice: Choice = every) -> Fra
 def of_tests(tests: Sequence[TestResult], counting: Counting, choice: Choice = every) -> Fraction | None:
     """The mean over tests, each weighing the same however many trials it had."""
     return mean(of_test(test, counting, choice) for test in tests)
-
-
-def points(exact: Fraction | None) -> float | None:
-    """The number to show: never above the exact one, so that no floor seems reached that was missed."""
-    if exact is None:
-        return None
-    near = float(exact)
-    return near if Fraction(near) <= exact else math.nextafter(near, 0)
 
 
 def mean(values: Iterable[Fraction | None]) -> Fraction | None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
 
 import pytest
 import world
@@ -306,7 +307,7 @@ def test_an_interruption_writes_every_report(tmp_path, number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
-    """They are all written before the program ends with 130."""
+    """Changes nothing any more: every trial was played, the outcome stands, all reports are written."""
     outputs = tmp_path / "outputs"
     suite = write_suite(tmp_path, *({"name": f"t{i}"} for i in range(40)))
     env = env_of(agent, GITHUB_OUTPUT=str(outputs))
@@ -317,7 +318,7 @@ def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
             process.send_signal(number)
             break
     process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == results_in(tmp_path)["gate"]["exitCode"] == 0
     assert len(results_in(tmp_path)["suites"][0]["tests"]) == 40
     assert (tmp_path / "results/junit.xml").exists()
     assert "results/_results.json" in outputs.read_text()
@@ -519,3 +520,30 @@ def test_no_half_of_a_secret_is_left_by_a_cut(tmp_path):
             ran = ci_evals("run", suite, "--retries=0", "--verbose", cwd=tmp_path, env=env)
             files = b"".join(files_in(tmp_path / "results").values()).decode()
             assert "long-secret" not in ran.stdout + ran.stderr + files
+
+
+def test_values_from_the_environment_do_not_break_what_the_tool_names_itself(tmp_path, agent):
+    """Today's date is in the name of the suite's folder; `report` finds it there again."""
+    suite = write_suite(tmp_path, {"userInfo": {"today": "${TODAY}", "file": "${FILE}"}})
+    env = env_of(agent, TODAY=datetime.now(UTC).date().isoformat(), FILE=suite)
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
+    assert ran.returncode == 0, ran.stderr
+    (told,) = results_in(tmp_path)["suites"]
+    assert (told["file"], "***" in told["folder"]) == (suite, False)
+    assert told["tests"][0]["userInfo"] == {"today": "***", "file": "***"}
+    assert ci_evals("report", "results/_results.json", cwd=tmp_path).returncode == 0
+
+
+def test_one_forbidden_message_is_one_failed_trial(tmp_path):
+    """A gateway that blocks a message has accepted the key before: the run goes on."""
+
+    def gateway(heard):
+        return world.Fault(403, '{"detail": "Request blocked"}') if heard.text == "attack" else answer(heard)
+
+    with world.agent(gateway) as agent:
+        tests = [{"name": "a"}, {"name": "b", "turns": [{"user": "attack"}]}, {"name": "c"}]
+        suite = write_suite(tmp_path, *tests)
+        ran = ci_evals("run", suite, "--retries=0", "--max-errors=1", cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 0, ran.stdout
+    assert [t["outcome"] for t in results_in(tmp_path)["suites"][0]["tests"]] == ["passed", "error", "passed"]
+    assert "key" not in ran.stdout

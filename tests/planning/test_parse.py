@@ -248,3 +248,11 @@ def test_fields_that_the_wire_does_not_have_are_warned_about():
     """`model` and `systemPrompt` are accepted and not sent."""
     loaded = read(a_suite(a_test(systemPrompt="Be nice."), model="m"))
     assert [warning.split(": ")[1] for warning in loaded.warnings] == ["model", "systemPrompt"]
+
+
+def test_a_secret_in_a_name_is_warned_about():
+    """Two names that are taken out look the same; in the user's data it is as it should be."""
+    test = a_test(name="t ${A}", tags=["${A}"], userInfo={"name": "${A}", "category": "${A}"})
+    loaded = read(a_suite(test), environ={"A": "value-of-a"})
+    assert [warning.split(": ")[1] for warning in loaded.warnings] == ["tests[0].name", "tests[0].tags[0]"]
+    assert all("${env:A}" in warning for warning in loaded.warnings)

@@ -10,6 +10,8 @@ from cmarkgfm.cmark import Options
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from ci_evals.domain.base import Clean
+
 CORPUS = (
     "@octocat please look, also @github/security and mail to eve@example.com",
     "fixes #1, GH-2, octo/repo#3, see GHSA-abcd-efgh-ijkl and CVE-2024-12345",
@@ -116,8 +118,11 @@ def commands(text: str) -> list[str]:
     ]
 
 
-def poisoned(value, text: str):
-    """A copy of a domain value in which every free text is `text`; folders and closed sets stay."""
+def poisoned(value, text: str, *, clean: bool = True):
+    """A copy of a domain value in which every free text is `text`; folders and closed sets stay.
+
+    Without `clean`, so do the fields that no agent, model or suite can write to.
+    """
     match value:
         case Enum():
             return value
@@ -125,18 +130,19 @@ def poisoned(value, text: str):
             return text
         case BaseModel():
             changes = {
-                name: poisoned(getattr(value, name), text)
+                name: poisoned(getattr(value, name), text, clean=clean)
                 for name, info in type(value).model_fields.items()
                 if get_origin(info.annotation) is not Literal
                 and name not in {"folder", "role", "kind", "outcome"}
+                and (clean or not any(isinstance(mark, Clean) for mark in info.metadata))
             }
             return value.model_copy(update=changes)
         case dict():
             return {
-                key if isinstance(key, Enum) else f"{text}{place}": poisoned(item, text)
+                key if isinstance(key, Enum) else f"{text}{place}": poisoned(item, text, clean=clean)
                 for place, (key, item) in enumerate(value.items())
             }
         case list() | tuple():
-            return type(value)(poisoned(item, text) for item in value)
+            return type(value)(poisoned(item, text, clean=clean) for item in value)
         case _:
             return value

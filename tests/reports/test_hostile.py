@@ -35,15 +35,16 @@ OURS = {
 """The tags that our own templates make."""
 
 
-def runs(text: str):
+def runs(text: str, *, clean: bool = True):
     """Every case with `text` in place of all text in it, raw replies and traces included."""
     for make in cases.CASES.values():
-        yield hostile.poisoned(make(), text)
+        yield hostile.poisoned(make(), text, clean=clean)
     raw = build.exchange(
         raw={"a": "x", "b": ["x", 1]}, named_params=("x",), error_detail="x", error_response=True
     )
     trial = build.trial_result(exchanges=(raw,), error="x", closing_remark="x")
-    yield hostile.poisoned(build.results(build.suite_result("x", build.test_result(trials=(trial,)))), text)
+    run = build.results(build.suite_result("x", build.test_result(trials=(trial,))))
+    yield hostile.poisoned(run, text, clean=clean)
 
 
 def check_markdown(text: str, files: set[str]) -> None:
@@ -103,7 +104,7 @@ def test_no_text_at_all_breaks_a_report(text):
 def test_planted_keys_appear_in_no_report():
     """A key that the agent echoes everywhere is nowhere once the results were redacted."""
     key = 'sk-proj-"quoted"-1234567890'
-    for results in runs(f"the key is {key}, again {key}"):
+    for results in runs(f"the key is {key}, again {key}", clean=False):
         clean = Redactor(keys=[key]).model(results)
         texts = [*layout.files(clean).values(), console.render(clean, verbose=True)]
         assert not [text for text in texts if "1234567890" in text or "sk-proj" in text]
