@@ -105,8 +105,8 @@ async def run(
     """Plays every trial of the plan, `casts` holding one cast for each of its suites.
 
     Gives back a result, secrets taken out, for each trial of `plan.trials`, None for those that were not
-    started before a stop. A trial under way at a stop is `interrupted`, with what was said until then. A bug of
-    ours stops the run too, and stands in `stop.bug`.
+    started before a stop. A trial under way at a stop is `interrupted`, with what was said until then. A bug
+    of ours stops the run too, and stands in `stop.bug`.
     """
     stop = stop or Stop()
     play = _Player(plan, casts, options, redactor, listen, stop)

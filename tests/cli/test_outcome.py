@@ -64,3 +64,14 @@ def test_usage_errors_exit_2(tmp_path):
     ran = ci_evals("rn", cwd=tmp_path)
     assert ran.returncode == 2
     assert "rn" in ran.stderr
+
+
+def test_a_second_signal_ends_a_run_that_hangs():
+    """The first one asks for an orderly end; as process 1 no default of the system would end it."""
+    code = (
+        "import os, signal, time; from ci_evals.cli.run import Interruption; i = Interruption(); "
+        "os.kill(os.getpid(), signal.SIGINT); print(i.came, flush=True); "
+        "os.kill(os.getpid(), signal.SIGTERM); time.sleep(5); print('still here')"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=CLEAN, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (130, "True\n")
