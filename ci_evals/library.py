@@ -1,8 +1,6 @@
 """The main job as functions: read suites, run them, get results. The command line is built on it."""
 
 import asyncio
-import hashlib
-import json
 import os
 import platform
 import time
@@ -10,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 from uuid import uuid4
@@ -26,14 +25,14 @@ from ci_evals.domain.results import Digests, Git, Results, RunInfo, Tool
 from ci_evals.grading import judge
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.parse import LoadedSuite, Reading, load
-from ci_evals.planning.selection import Selection, plan
+from ci_evals.planning.selection import Selection, digest, plan
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown
 from ci_evals.runner import Cast, Options, Stop, run
 from ci_evals.scoring.gate import Ending, Policy, check_names, decide
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.share import Counting
-from ci_evals.wiring import Adapter, casts
+from ci_evals.wiring import DEFAULT_MODELS, OFFLINE, Adapter, casts
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the conversation."""
@@ -85,7 +84,14 @@ def create_aui_adapter(
         base_url: Where the agent's API is, in place of AUI's own address.
         judge_model: The judge's model, in place of the suite's or the provider's default.
         user_model: The simulated user's model, likewise.
+
+    Raises:
+        UsageError: there is no such provider.
     """
+    if provider not in (*DEFAULT_MODELS, OFFLINE):
+        raise UsageError(
+            f"there is no provider {provider!r}; there are: {', '.join((*DEFAULT_MODELS, OFFLINE))}"
+        )
     return Adapter(
         provider=provider,
         llm_key=llm_key,
@@ -121,8 +127,10 @@ async def run_suite(
         listen: Told of every trial and exchange as it happens.
 
     Raises:
-        UsageError: nothing is selected, or a key is missing.
+        UsageError: nothing is selected, a key is missing, or a number is out of its range.
     """
+    if min(loops, parallel) < 1 or retries < 0:
+        raise UsageError("loops and parallel must be at least 1, retries at least 0")
     policy = policy or Policy()
     check_names(policy.thresholds, [suite.suite])
     chosen = choose(suite, adapter.choice) if isinstance(adapter, Adapter) else suite
@@ -146,14 +154,15 @@ T = TypeVar("T")
 
 
 def _blocking(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    @wraps(function)
     def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
-        """`run_suite` for programs without an event loop: the same arguments, the same results."""
         return asyncio.run(function(*args, **kwargs))
 
     return blocking
 
 
 run_suite_sync = _blocking(run_suite)
+"""`run_suite` for programs without an event loop: the same arguments, the same results."""
 
 
 def format_suite_result(results: Results) -> str:
@@ -258,14 +267,10 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
     scripted = isinstance(adapter, Adapter) and adapter.offline
     loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
     return Digests(
-        suites=_digest([digest for planned in job.plan.suites for digest in planned.test_digests]),
-        agents=_digest(job.redactor.json([[s.adapter, s.agent_id, s.base_url, s.model] for s in suites])),
-        models=_digest([provider, [(fact.judge_model, fact.user_model) for fact in facts]]),
+        suites=digest([one for planned in job.plan.suites for one in planned.test_digests]),
+        agents=digest(job.redactor.json([[s.adapter, s.agent_id, s.base_url, s.model] for s in suites])),
+        models=digest([provider, [(fact.judge_model, fact.user_model) for fact in facts]]),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
-        user_prompt=_digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
-        loops=_digest(loops),
+        user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
+        loops=digest(loops),
     )
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

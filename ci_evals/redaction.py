@@ -1,9 +1,9 @@
 """The one place where secrets are taken out of what leaves the program.
 
-Results are redacted once, as a value, before any report is made of them; log lines and error messages go
-through the same object. Two kinds are kept apart: *keys* (API keys and tokens) go nowhere but to the service
-they open; *values* (taken from the environment into a suite) may be told to the agent and the simulated user,
-who need them, but to no file, log, comment or judge.
+Results are redacted as values, each trial as it ends and the whole before any report is made of it; log
+lines and error messages go through the same object. Two kinds are kept apart: *keys* (API keys and tokens) go
+nowhere but to the service they open; *values* (taken from the environment into a suite) may be told to the
+agent and the simulated user, who need them, but to no file, log, comment or judge.
 """
 
 import re

@@ -81,3 +81,15 @@ def test_the_bundled_suites_can_be_found():
     """As folders, in a checkout and when installed."""
     assert (ci_evals.demo_suites_path() / "hr.json").is_file()
     assert ci_evals.quack_suites_path().name == "quack"
+
+
+async def test_slips_of_a_caller_are_told(tmp_path):
+    """A provider that is none, and numbers out of range."""
+    with pytest.raises(
+        UsageError, match="there is no provider 'opnai'; there are: openai, anthropic, offline"
+    ):
+        ci_evals.create_aui_adapter("key", provider="opnai")
+    adapter = ci_evals.create_aui_adapter(provider="offline")
+    for slip in ({"loops": 0}, {"parallel": 0}, {"retries": -1}):
+        with pytest.raises(UsageError, match="at least"):
+            await ci_evals.run_suite(adapter, ci_evals.load_suite("demo:hr"), **slip)

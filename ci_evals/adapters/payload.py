@@ -23,7 +23,6 @@ MAX_EXCERPT = 300
 # the next tag of any kind, since a search for its own end from every `<title>` would be quadratic.
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
-_FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)
 
 
 def parse(body: bytes) -> JsonValue:
@@ -104,12 +103,6 @@ def shorten(text: str) -> str:
     """`text` on one line of at most `MAX_EXCERPT` characters."""
     line = " ".join(text[: MAX_EXCERPT * 20].split())
     return line if len(line) <= MAX_EXCERPT else line[: MAX_EXCERPT - 1] + "…"
-
-
-def unfenced(text: str) -> str:
-    """`text` without the Markdown code fence round the whole of it, if there is one."""
-    fence = _FENCE.fullmatch(text)
-    return fence[1] if fence else text
 
 
 def member(value: JsonValue, key: str) -> JsonValue:

@@ -152,8 +152,7 @@ class SdkLLM(ABC):
                     refused += 1
             else:
                 self._refused = max(self._refused, refused)
-                completion = self._completion(response)
-                return replace(completion, text=payload.unfenced(completion.text))
+                return self._completion(response)
         raise AssertionError("the last form returns or raises")
 
     async def aclose(self) -> None:

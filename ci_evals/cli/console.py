@@ -9,9 +9,11 @@ from typing import TextIO
 from ci_evals.redaction import Redactor
 from ci_evals.reports import sanitize
 
-KEY_VARIABLES = ("LLM_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 SECRET_VARIABLES = (
-    *KEY_VARIABLES,
+    "LLM_API_KEY",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
     "CI_EVALS_LLM_KEY",
     "CI_EVALS_AGENT_KEY",
     "GITHUB_TOKEN",

@@ -60,20 +60,16 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
 
 
 def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
-    chosen = [
-        (t, line) for t, line in zip(loaded.suite.tests, loaded.test_lines, strict=True) if selection.takes(t)
-    ]
     redactor = Redactor(values=loaded.secrets)
-    digests = tuple(test_digest(loaded.suite, test, redactor) for test, _ in chosen)
+    digests = [test_digest(loaded.suite, test, redactor) for test in loaded.suite.tests]
+    chosen = [place for place, test in enumerate(loaded.suite.tests) if selection.takes(test)]
     return PlannedSuite(
         suite=loaded.suite,
         file=loaded.file,
-        digest=_digest(
-            [loaded.suite.name, *(test_digest(loaded.suite, t, redactor) for t in loaded.suite.tests)]
-        ),
-        tests=tuple(test for test, _ in chosen),
-        test_digests=digests,
-        test_lines=tuple(line for _, line in chosen),
+        digest=digest([redactor.text(loaded.suite.name), *digests]),
+        tests=tuple(loaded.suite.tests[place] for place in chosen),
+        test_digests=tuple(digests[place] for place in chosen),
+        test_lines=tuple(loaded.test_lines[place] for place in chosen),
     )
 
 
@@ -89,8 +85,9 @@ def test_digest(suite: Suite, test: Test, redactor: Redactor) -> str:
         include={"name", "user_info", "guidelines", "system_prompt", "evaluations"},
     )
     turns = [turn.model_dump(mode="json", by_alias=True) for turn in suite.turns_of(test)]
-    return _digest(redactor.json([defined, turns, suite.model]))
+    return digest(redactor.json([defined, turns, suite.model]))
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value, the same whatever the order of its keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()

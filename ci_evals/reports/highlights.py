@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import GateCheck, Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
@@ -101,9 +102,9 @@ class Trouble:
 def standing(results: Results) -> Standing:
     """The verdict on the run."""
     match results.gate.exit_code, results.gate.passed:
-        case 130, _:
+        case Exit.INTERRUPTED, _:
             return Standing.INTERRUPTED
-        case 3, _:
+        case Exit.INVALID | Exit.BUG, _:
             return Standing.UNTRUSTED
         case _, True:
             return Standing.HOLDS
@@ -114,7 +115,7 @@ def standing(results: Results) -> Standing:
 def notes(results: Results) -> tuple[str, ...]:
     """What a reader must know before the numbers: sentences, the gravest first."""
     out = list(results.gate.reasons)
-    if not results.gate.passed and results.gate.exit_code == 0:
+    if not results.gate.passed and results.gate.exit_code == Exit.HOLDS:
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
     if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")

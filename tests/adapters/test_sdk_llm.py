@@ -104,7 +104,7 @@ async def test_a_question_with_a_schema_is_held_to_it(make: Make, models: Models
 async def test_a_server_that_knows_no_schema_is_asked_in_words(make: Make, models: Models) -> None:
     """Each refused form is followed by the next plainer one, and the last that works is remembered."""
     models.refuses = {"json_schema", "json_object"}
-    models.answer = lambda asked: '```json\n{"verdict": "pass"}\n```'
+    models.answer = lambda asked: '{"verdict": "pass"}'
     async with closing(make()) as llm:
         first = await llm.complete(JUDGING)
         models.asked, tried = [], models.asked

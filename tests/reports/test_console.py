@@ -95,3 +95,16 @@ def test_a_gate_that_is_only_reported_says_so():
     text = console.render(build.results(gate=build.decision(check, exit_code=0)))
     assert "The gate does not hold: score" in text
     assert "--no-gate" in text
+
+
+def test_each_exit_code_has_its_own_words():
+    """A run that a bug of ours ended is not called a gate that does not hold."""
+
+    def said(code: int, *, passed: bool = False) -> str:
+        return console.render(build.results(gate=build.decision(passed=passed, exit_code=code))).casefold()
+
+    assert "the gate holds" in said(0, passed=True)
+    assert "the gate does not hold" in said(1)
+    assert "the run cannot be trusted" in said(3)
+    assert "the run cannot be trusted" in said(70)
+    assert "the run was interrupted" in said(130)
