@@ -43,6 +43,14 @@ class AgentIdPlace(StrEnum):
     NONE = "none"
 
 
+class Regression(StrEnum):
+    """Which change against the baseline fails the gate."""
+
+    OFF = "off"
+    ANY = "any"
+    SIGNIFICANT = "significant"
+
+
 class Trust(StrEnum):
     """Whether a suite may name endpoints and read the environment."""
 
@@ -102,6 +110,26 @@ class PlanSettings(SuiteSettings):
 
 
 @dataclass(frozen=True)
+class EstimateSettings(PlanSettings):
+    """What the cost and the duration of a run depend on."""
+
+    provider: Annotated[
+        Provider, typer.Option(help="The LLM behind judge and simulated user; offline needs no key.")
+    ] = Provider.OPENAI
+    judge_model: Annotated[
+        str | None, typer.Option(help="The judge's model, in place of the suite's judgeModel.")
+    ] = None
+    user_model: Annotated[
+        str | None, typer.Option(help="The simulated user's model, in place of the suite's userModel.")
+    ] = None
+    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 1
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="A YAML or JSON file of prices, in place of the bundled table."),
+    ] = None
+
+
+@dataclass(frozen=True)
 class GateSettings:
     """What the gate asks."""
 
@@ -123,32 +151,58 @@ class GateSettings:
             help="Most unsound trials (agent error, failed, interrupted, or with an undecided verdict).",
         ),
     ] = 0
+    max_drop: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POINTS,SELECTOR=POINTS,...",
+            help="Most points that the score may fall below the baseline's; also for parts, as in "
+            "suite:NAME=3 or category:NAME=0, one per line or comma.",
+        ),
+    ] = None
+    regression: Annotated[
+        Regression,
+        typer.Option(
+            help="What fails against the baseline: any test that passed there and fails now, or a "
+            "significant drop of the score."
+        ),
+    ] = Regression.OFF
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Most US dollars that the run may cost.", show_default=False)
+    ] = None
+    max_p95_latency: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Most seconds that 95 % of the agent's replies may take.", show_default=False
+        ),
+    ] = None
     no_gate: Annotated[
         bool, typer.Option("--no-gate", help="Report only: exit 0 even where the gate does not hold.")
     ] = False
 
 
 @dataclass(frozen=True)
-class RunSettings(GateSettings, PlanSettings):
+class RunSettings(GateSettings, EstimateSettings):
     """Every option of `run`."""
 
     llm_key: Annotated[
         str | None,
         typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
     ] = field(default=None, repr=False)
-    provider: Annotated[
-        Provider, typer.Option(help="The LLM behind judge and simulated user; offline needs no key.")
-    ] = Provider.OPENAI
-    judge_model: Annotated[
-        str | None, typer.Option(help="The judge's model, in place of the suite's judgeModel.")
-    ] = None
-    user_model: Annotated[
-        str | None, typer.Option(help="The simulated user's model, in place of the suite's userModel.")
-    ] = None
-    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 1
     retries: Annotated[
         int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
     ] = 1
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="An earlier run's _results.json, or the folder that holds it, to compare with."),
+    ] = None
+    confirm: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1000,
+            help="Where the first look is close, play so many more trials of each test and decide on all.",
+        ),
+    ] = 0
     agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
         "x-network-api-key"
     )

@@ -1,8 +1,9 @@
 """What every value of the domain is made of."""
 
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, PlainSerializer, StringConstraints
 from pydantic.alias_generators import to_camel
 
 
@@ -36,3 +37,16 @@ NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 
 Percent = float
 """A score in points, 0 to 100."""
+
+Instant = Annotated[
+    datetime,
+    PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
+]
+"""A moment in UTC, `2026-11-21T09:30:00.125Z`."""
+
+
+class Interval(Record):
+    """A 95 % interval, in points."""
+
+    low: float
+    high: float

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, JsonValue, PlainSerializer, computed_field
+from pydantic import Field, JsonValue, computed_field
 
-from ci_evals.domain.base import CleanText, Percent, Record
+from ci_evals.domain.base import CleanText, Instant, Interval, Percent, Record
+from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.suite import Turn
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Finding, Outcome
@@ -18,15 +19,8 @@ from ci_evals.domain.verdict import Finding, Outcome
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 """Trials that ended otherwise are left out of every score, and counted."""
 
-Instant = Annotated[
-    datetime,
-    PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
-]
-"""A moment in UTC, `2026-11-21T09:30:00.125Z`."""
-
-
-Role = Literal["user", "judge"]
-"""The jobs of the LLM: the simulated user and the judge."""
+Role = Literal["user", "judge", "agent"]
+"""Who used tokens: the two jobs of the LLM (simulated user, judge), and an agent that tells of its own."""
 
 
 def passed_share(findings: Iterable[Finding]) -> Fraction | None:
@@ -71,6 +65,9 @@ class RoleUsage(Record):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost_usd: float | None = Field(
+        None, description="Of the run, not of a trial; null where the price is unknown."
+    )
 
 
 class TrialResult(Record):
@@ -120,22 +117,31 @@ class TestOutcome(StrEnum):
     """No trial was started."""
 
 
-class Interval(Record):
-    """A 95 % interval, in points."""
-
-    low: Percent
-    high: Percent
-
-
 class Group(Record):
     """Score of the findings that share a category, tag, difficulty or AUI logic id."""
 
     name: str
     score: Percent | None
+    interval: Interval | None = None
     tests: int
     passed: int = Field(description="Verdicts that passed.")
     failed: int = Field(description="Verdicts that failed.")
     undecided: int = Field(description="Verdicts that could not be reached.")
+
+
+class Statistics(Record):
+    """What the scored trials of a test say together. Scores in points, shares from 0 to 1."""
+
+    mean: Percent
+    standard_deviation: float | None = Field(description="Of the sample; null with one scored trial.")
+    min: Percent
+    max: Percent
+    pass_at_k: dict[int, float] = Field(
+        description="By k: how likely some of k trials pass every evaluation, estimated without bias."
+    )
+    pass_hat_k: dict[int, float] = Field(
+        description="By k: how likely all of k trials pass every evaluation (pass^k), estimated without bias."
+    )
 
 
 class TestResult(Record):
@@ -157,7 +163,7 @@ class TestResult(Record):
     passed: bool = Field(description="Whether every planned trial was sound and passed every evaluation.")
     outcome: TestOutcome
     flaky: bool = Field(description="Whether scored trials disagree on passing.")
-    statistics: JsonValue = None
+    statistics: Statistics | None = Field(None, description="Null where no trial was scored.")
     trials: tuple[TrialResult, ...] = ()
     not_run: int = Field(0, description="Trials planned but not started.")
 
@@ -191,7 +197,13 @@ class SuiteResult(Record):
     user_model: str | None = None
     folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
     score: Percent | None
-    interval: Interval | None = None
+    interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
+    pass_at_k: dict[int, float] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
+    pass_hat_k: dict[int, float] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
     counts: Counts
     categories: tuple[Group, ...] = ()
     aui_logic: tuple[Group, ...] = ()
@@ -209,6 +221,7 @@ class GateCheck(Record):
     seen_if_undecided_failed: float | None = Field(
         None, description="For floors: the score in which undecided verdicts count as failed. It decides."
     )
+    interval: Interval | None = Field(None, description="95 % interval of the score that decides.")
     holds: bool
     note: str | None = None
 
@@ -234,8 +247,19 @@ class Usage(Record):
 
     calls: int = 0
     tokens: Tokens = Tokens()
-    cost_usd: float | None = Field(None, description="Null: prices are not known.")
+    cost_usd: float | None = Field(None, description="US dollars; null where a model's price is not known.")
     by_role: tuple[RoleUsage, ...] = ()
+    prices_as_of: date | None = Field(None, description="The date of the price table.")
+    unpriced: tuple[str, ...] = Field((), description="Models that were used and have no price.")
+
+
+class Latency(Record):
+    """How long the agent took to answer, in seconds, over all replies of the run."""
+
+    replies: int = 0
+    median: float | None = None
+    p95: float | None = Field(None, description="The shortest time within which 95 % of the replies came.")
+    slowest: float | None = None
 
 
 class Tool(Record):
@@ -262,6 +286,30 @@ class Digests(Record):
     judge_prompt: CleanText
     user_prompt: CleanText = Field(description="Of the simulated user: its prompt, or that it is scripted.")
     loops: CleanText = Field(description="How many trials of each test.")
+    scoring: CleanText = Field("1", description="The version of the rules that make scores of verdicts.")
+
+
+class Confirmation(Record):
+    """More trials that were played since the first look was close."""
+
+    trials: int = Field(description="Of each test, beyond those of the first look.")
+    because: tuple[str, ...] = Field(description="What was close.")
+
+
+class CheckOdds(Record):
+    """How often an unchanged agent would fail one check of the gate."""
+
+    name: str
+    share: float = Field(description="0 to 1.")
+
+
+class Odds(Record):
+    """How often an unchanged agent would fail this gate, told from the noise of these results."""
+
+    share: float = Field(description="Of runs like this one that would fail the gate, 0 to 1.")
+    checks: tuple[CheckOdds, ...] = ()
+    floor: Percent | None = Field(description="The highest min-score that fewer than 5 % of such runs miss.")
+    loops: int = Field(description="Trials of each test in such a run, at most.")
 
 
 class RunInfo(Record):
@@ -277,6 +325,7 @@ class RunInfo(Record):
     git: Git = Git()
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
+    confirmation: Confirmation | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -287,9 +336,17 @@ class Results(Record):
     tool: Tool
     run: RunInfo
     score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")
-    interval: Interval | None = None
+    interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
+    pass_at_k: dict[int, float] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
+    pass_hat_k: dict[int, float] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
     counts: Counts
     gate: Decision
-    comparison: JsonValue = None
+    comparison: Comparison | None = Field(None, description="With the baseline; null where there is none.")
+    odds: Odds | None = Field(None, description="Of an unchanged agent failing this gate.")
     usage: Usage
+    latency: Latency = Latency()
     suites: tuple[SuiteResult, ...]

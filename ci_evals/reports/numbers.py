@@ -16,7 +16,7 @@ Scores and shares are cut and limits raised, so that no shown number looks bette
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
-from ci_evals.domain.results import Interval
+from ci_evals.domain.base import Interval
 
 NONE = "n/a"
 

@@ -2,7 +2,8 @@
 
 import builders as build
 
-from ci_evals.domain.results import Attempt, GateCheck, Group, Interval, Results, RoleUsage, Tokens, Usage
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results import Attempt, GateCheck, Group, Results, RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 

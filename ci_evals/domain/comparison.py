@@ -1,0 +1,111 @@
+"""A run held against an earlier one: what came of each test, and what the change is worth."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import CleanText, Instant, Interval, Percent, Record
+
+
+class Baseline(Record):
+    """The earlier run."""
+
+    score: Percent | None
+    commit: str | None = None
+    at: Instant = Field(description="When it began.")
+    run_id: CleanText
+    trials: int = Field(description="Trials that it scored.")
+
+
+class Change(Record):
+    """How the score of the paired tests changed, in points, and how sure that is."""
+
+    tests: int = Field(0, description="Tests compared: of the same definition, and scored on both sides.")
+    base: Percent | None = Field(None, description="The baseline's score over the compared tests.")
+    head: Percent | None = Field(None, description="This run's score over the same tests.")
+    delta: float | None = Field(None, description="head - base.")
+    interval: Interval | None = Field(None, description="95 % interval of delta.")
+    p: float | None = Field(
+        None, description="How often chance alone would show a drop like this one or a larger one; one-sided."
+    )
+    method: Literal["enumerated", "drawn"] | None = Field(None, description="How p was found.")
+    smallest_p: float | None = Field(None, description="The smallest p that this many trials can give.")
+    detectable: float | None = Field(
+        None, description="The smallest drop, in points, that would have been seen with a chance of 80 %."
+    )
+    trials_needed: int | None = Field(
+        None, description="Where a drop is not proven: trials of each test and side that would settle it."
+    )
+
+
+class Evidence(Record):
+    """The verdict, and the exchange it rests on, that show why a test failed."""
+
+    criterion: str
+    reason: str
+    trial: int
+    exchange: int | None = None
+    user: str | None = None
+    agent: str | None = None
+
+
+class TestName(Record):
+    """A test by its suite and name."""
+
+    suite: str
+    name: str
+
+
+class TestChange(TestName):
+    """A paired test that came out differently."""
+
+    base: Percent | None
+    head: Percent | None
+    delta: float | None
+    evidence: Evidence | None = Field(
+        None, description="Of the failing side: this run where it fails now, the baseline where it is fixed."
+    )
+    p: float | None = Field(
+        None, description="Chance of such a drop among all paired tests, adjusted for their number."
+    )
+    confirmed: bool = Field(
+        default=False, description="Whether the drop of this one test is proven (p at most 0.05)."
+    )
+
+
+class SuiteComparison(Change):
+    """One suite against its baseline."""
+
+    name: str
+    comparable: bool
+    reasons: tuple[str, ...] = Field((), description="Why not, or what is to be known.")
+
+
+class Pace(Record):
+    """What a run took, as means, so that runs of different size can be compared."""
+
+    cost_usd_per_trial: float | None = None
+    tokens_per_trial: float | None = None
+    median_latency_seconds: float | None = None
+    p95_latency_seconds: float | None = None
+
+
+class Comparison(Change):
+    """This run (head) against the baseline (base)."""
+
+    comparable: bool = Field(description="Whether anything could be compared.")
+    reasons: tuple[str, ...] = Field((), description="Why not, or why not all of it.")
+    baseline: Baseline
+    regressed: tuple[TestChange, ...] = Field(
+        (), description="Newly failing: passed in the baseline, and do not pass now."
+    )
+    fixed: tuple[TestChange, ...] = Field((), description="Did not pass in the baseline, and pass now.")
+    suspects: tuple[TestChange, ...] = Field(
+        (), description="Fell by 15 points or more; by chance alone some always do, so see `confirmed`."
+    )
+    new: tuple[TestName, ...] = Field((), description="Not in the baseline.")
+    removed: tuple[TestName, ...] = Field((), description="In the baseline, and not in this run.")
+    changed: tuple[TestName, ...] = Field((), description="Defined differently, so not compared.")
+    suites: tuple[SuiteComparison, ...] = ()
+    head_pace: Pace = Pace()
+    base_pace: Pace = Pace()
