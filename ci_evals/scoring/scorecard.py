@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results import (
     Counts,
     Group,
-    RoleUsage,
+    Latency,
     SuiteResult,
     TestOutcome,
     TestResult,
-    Tokens,
     TrialResult,
     Usage,
     points,
@@ -22,6 +22,7 @@ from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import share
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, outcome_of, unsound
+from ci_evals.scoring.usage import latency_of, usage_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Scorecard:
     score: float | None
     counts: Counts
     usage: Usage
+    latency: Latency
     suites: tuple[SuiteResult, ...]
 
     @property
@@ -49,7 +51,12 @@ class Scorecard:
 
 
 def score(
-    plan: Plan, played: Sequence[TrialResult | None], facts: Sequence[SuiteFacts], counting: Counting
+    plan: Plan,
+    played: Sequence[TrialResult | None],
+    facts: Sequence[SuiteFacts],
+    counting: Counting,
+    *,
+    prices: PriceTable = NO_PRICES,
 ) -> Scorecard:
     """The scorecard of a run. `played` is in the order of `plan.trials`, `facts` in that of its suites."""
     trials: dict[tuple[int, int], list[TrialResult]] = {}
@@ -65,10 +72,12 @@ def score(
         )
         suites.append(_suite(planned, fact, tests, counting))
     every_test = tuple(test for suite in suites for test in suite.tests)
+    finished = [result for result in played if result is not None]
     return Scorecard(
         score=points(share.of_tests(every_test, counting)),
         counts=_counts(every_test, counting),
-        usage=_usage(result for result in played if result is not None),
+        usage=usage_of(finished, prices),
+        latency=latency_of(finished),
         suites=tuple(suites),
     )
 
@@ -170,24 +179,4 @@ def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
         not_run=sum(test.not_run for test in tests),
         by_status={state: statuses[state] for state in EndState},
         by_outcome={outcome: outcomes[outcome] for outcome in Outcome},
-    )
-
-
-def _usage(trials: Iterable[TrialResult]) -> Usage:
-    sums: dict[tuple[str, str | None], Counter[str]] = {}
-    for usage in (usage for trial in trials for usage in trial.usage):
-        sums.setdefault((usage.role, usage.model), Counter()).update(
-            calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
-        )
-    by_role = tuple(
-        RoleUsage.model_validate({"role": role, "model": model, **counts})
-        for (role, model), counts in sorted(sums.items(), key=lambda item: (item[0][0], item[0][1] or ""))
-    )
-    return Usage(
-        calls=sum(usage.calls for usage in by_role),
-        tokens=Tokens(
-            input=sum(usage.input_tokens for usage in by_role),
-            output=sum(usage.output_tokens for usage in by_role),
-        ),
-        by_role=by_role,
     )

@@ -1,0 +1,58 @@
+"""What models cost: a table of prices, and what an amount of tokens comes to."""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+
+from pydantic import Field
+
+from ci_evals.domain.base import Model, NonBlank
+
+PER = 1_000_000
+"""Prices are for so many tokens."""
+
+_VENDOR = re.compile(r"^[^/]+/(?=[^/]+$)")
+_SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$")
+
+
+class Price(Model):
+    """US dollars for a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+    def cost(self, input_tokens: float, output_tokens: float) -> float:
+        """What so many tokens cost, in US dollars."""
+        return (input_tokens * self.input + output_tokens * self.output) / PER
+
+
+class PriceTable(Model):
+    """Prices by the name of the model."""
+
+    as_of: date | None = Field(None, description="The day on which these were the prices.")
+    models: dict[NonBlank, Price]
+
+    def price_of(self, model: str) -> Price | None:
+        """The price of a model, or None where the table has none.
+
+        A name that is not in the table is looked up without a vendor's name in front (`openai/gpt-6-luna`)
+        and without a day at the end (`gpt-6-luna-2026-09-22`): a dated snapshot has its model's price.
+        Nothing else is guessed.
+        """
+        bare = _VENDOR.sub("", model)
+        names = (model, _SNAPSHOT.sub("", model), bare, _SNAPSHOT.sub("", bare))
+        return next((self.models[name] for name in names if name in self.models), None)
+
+    def cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
+        """What a model's tokens cost in US dollars; None where the table has no price of it."""
+        price = self.price_of(model)
+        return price.cost(input_tokens, output_tokens) if price else None
+
+
+NO_PRICES = PriceTable(models={})
+"""Where nothing is known of prices."""
+
+
+def unpriced(models: Iterable[str], prices: PriceTable) -> tuple[str, ...]:
+    """Those of the models that the table has no price of, each once, in order of name."""
+    return tuple(sorted({model for model in models if prices.price_of(model) is None}))

@@ -1,0 +1,63 @@
+"""What a run used: calls and tokens of its models, what they cost, and the agent's time."""
+
+from collections import Counter
+from collections.abc import Iterable
+from math import fsum
+from statistics import median
+
+from ci_evals.domain.prices import PriceTable, unpriced
+from ci_evals.domain.results import Latency, RoleUsage, Tokens, TrialResult, Usage
+
+
+def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
+    """Calls, tokens and cost of all trials, by role and model.
+
+    Calls are counted when they are made, tokens when an answer tells of them. The cost is what the tokens
+    come to, so that a failed call adds nothing to it. It is null where a model has no price, which is then
+    among `unpriced`, and where not one call of a priced model told its tokens, unless the model is free. It
+    is 0 where no model was called.
+    """
+    sums: dict[tuple[str, str | None], Counter[str]] = {}
+    for usage in (usage for trial in trials for usage in trial.usage):
+        sums.setdefault((usage.role, usage.model), Counter()).update(
+            calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
+        )
+    by_role = tuple(
+        _priced(RoleUsage.model_validate({"role": role, "model": model, **counts}), prices)
+        for (role, model), counts in sorted(sums.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        if counts.total()
+    )
+    costs = [usage.cost_usd for usage in by_role if usage.cost_usd is not None]
+    return Usage(
+        calls=sum(usage.calls for usage in by_role),
+        tokens=Tokens(
+            input=sum(usage.input_tokens for usage in by_role),
+            output=sum(usage.output_tokens for usage in by_role),
+        ),
+        cost_usd=fsum(costs) if len(costs) == len(by_role) else None,
+        by_role=by_role,
+        prices_as_of=prices.as_of,
+        unpriced=unpriced((usage.model or usage.role for usage in by_role), prices),
+    )
+
+
+def _priced(usage: RoleUsage, prices: PriceTable) -> RoleUsage:
+    price = prices.price_of(usage.model) if usage.model else None
+    if price is None:
+        return usage
+    told = usage.input_tokens or usage.output_tokens
+    free = not (price.input or price.output)
+    cost = price.cost(usage.input_tokens, usage.output_tokens) if told or free else None
+    return usage.model_copy(update={"cost_usd": cost})
+
+
+def latency_of(trials: Iterable[TrialResult]) -> Latency:
+    """How long the agent took over all replies of the trials, in seconds.
+
+    The 95th percentile is the nearest rank: a time that a reply took, never one between two.
+    """
+    seconds = sorted(exchange.latency_seconds for trial in trials for exchange in trial.exchanges)
+    if not seconds:
+        return Latency()
+    rank = -(-95 * len(seconds) // 100)  # rounded up, in whole numbers: 0.95 is none in binary
+    return Latency(replies=len(seconds), median=median(seconds), p95=seconds[rank - 1], slowest=seconds[-1])

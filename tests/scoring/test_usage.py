@@ -1,0 +1,141 @@
+"""What a run used: tokens become dollars only where both are known, and times are told by rank."""
+
+from datetime import date
+
+import builders as build
+import pytest
+from plans import A, B, planned, trial
+
+from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
+from ci_evals.domain.results import Latency, RoleUsage
+from ci_evals.scoring.scorecard import SuiteFacts, score
+from ci_evals.scoring.share import Counting
+from ci_evals.scoring.usage import latency_of, usage_of
+
+PRICES = PriceTable.model_validate(
+    {
+        "asOf": "2026-11-22",
+        "models": {
+            "small": {"input": 0.1, "output": 0.5},
+            "large": {"input": 2, "output": 10},
+            "own": {"input": 0, "output": 0},
+            "large-2026-01-01": {"input": 3, "output": 15},
+        },
+    }
+)
+
+
+def using(*usage, **fields):
+    """A trial that used these: role, model, calls, tokens in and out."""
+    names = ("role", "model", "calls", "input_tokens", "output_tokens")
+    return build.trial_result(
+        usage=tuple(RoleUsage(**dict(zip(names, one, strict=True))) for one in usage), **fields
+    )
+
+
+def answering(*seconds):
+    """A trial whose replies took so long."""
+    return build.trial_result(
+        exchanges=tuple(build.exchange(i, latency_seconds=s) for i, s in enumerate(seconds, 1))
+    )
+
+
+def test_cost_by_role_and_model():
+    """Each role and model is summed over all trials, then priced; the cost of the run is their sum."""
+    usage = usage_of(
+        [
+            using(("user", "small", 5, 4_000, 500), ("judge", "large", 2, 3_000, 400)),
+            using(("user", "small", 3, 6_000, 500), ("judge", "small", 1, 1_000, 100)),
+        ],
+        PRICES,
+    )
+    assert [(u.role, u.model, u.calls, u.cost_usd) for u in usage.by_role] == [
+        ("judge", "large", 2, pytest.approx(0.010)),
+        ("judge", "small", 1, pytest.approx(0.00015)),
+        ("user", "small", 8, pytest.approx(0.0015)),
+    ]
+    assert usage.cost_usd == pytest.approx(0.01165)
+    assert (usage.calls, usage.tokens.input, usage.tokens.output) == (11, 14_000, 1_500)
+    assert (usage.prices_as_of, usage.unpriced) == (date(2026, 11, 22), ())
+
+
+def test_a_model_without_a_price_leaves_the_cost_open():
+    """A sum without it would look like the whole. What has a price is told all the same."""
+    usage = usage_of([using(("user", "small", 1, 1_000, 0), ("judge", "other", 1, 1_000, 10))], PRICES)
+    assert usage.cost_usd is None
+    assert [u.cost_usd for u in usage.by_role] == [None, pytest.approx(0.0001)]
+    assert usage.unpriced == ("other",)
+
+
+def test_tokens_of_a_model_that_is_not_named():
+    """An agent that tells of its own tokens may not say whose they are: the role stands for the name."""
+    usage = usage_of([using(("agent", None, 1, 1_000, 10))], PRICES)
+    assert (usage.cost_usd, usage.unpriced) == (None, ("agent",))
+
+
+def test_calls_that_told_no_tokens_have_no_known_cost():
+    """They were not free; the price is known, so the model is not among the unpriced."""
+    usage = usage_of([using(("user", "small", 4, 0, 0), ("judge", "large", 1, 10, 10))], PRICES)
+    assert usage.cost_usd is None
+    assert [u.cost_usd for u in usage.by_role] == [pytest.approx(0.00012), None]
+    assert usage.unpriced == ()
+
+
+def test_calls_of_a_free_model_cost_nothing():
+    """Told or not: a model of one's own that is priced at 0."""
+    assert usage_of([using(("user", "own", 4, 0, 0), ("judge", "own", 4, 9, 9))], PRICES).cost_usd == 0
+
+
+def test_no_call_costs_nothing():
+    """As with `--provider=offline`; whatever prices are known."""
+    for prices in (PRICES, NO_PRICES):
+        usage = usage_of([using(), using(("user", "other", 0, 0, 0))], prices)
+        assert (usage.cost_usd, usage.unpriced, usage.by_role) == (0, (), ())
+    assert usage_of([], NO_PRICES).cost_usd == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "dollars"),
+    [
+        ("large", 2),
+        ("large-2026-08-01", 2),
+        ("large-20260801", 2),
+        ("vendor/large", 2),
+        ("vendor/large-2026-08-01", 2),
+        ("large-2026-01-01", 3),
+        ("vendor/large-2026-01-01", 3),
+        ("Large", None),
+        ("large-latest", None),
+        ("large-2026-08", None),
+        ("large:free", None),
+        ("reseller/vendor/large", None),
+        ("large-mini", None),
+        ("", None),
+    ],
+)
+def test_the_price_of_a_name(name, dollars):
+    """Snapshots have the price of their model, unless they have one of their own; nothing else is guessed."""
+    assert PRICES.cost(name, 1_000_000, 0) == dollars
+    assert unpriced([name, "small", name], PRICES) == ((name,) if dollars is None else ())
+
+
+def test_latency_over_all_replies():
+    """The usual median; the 95th percentile by nearest rank, so that it is a time that occurred."""
+    assert latency_of([]) == latency_of([answering()]) == Latency()
+    assert latency_of([answering(3.0), answering(1.0, 2.0), answering(10.0)]) == Latency(
+        replies=4, median=2.5, p95=10.0, slowest=10.0
+    )
+    twenty = [float(n) for n in range(20, 0, -1)]
+    assert latency_of([answering(*twenty)]).p95 == 19
+    assert latency_of([answering(*twenty, 21.0)]).p95 == 20
+
+
+def test_a_scorecard_has_usage_and_latency():
+    """Of the trials that were played; without a table nothing has a price."""
+    plan, facts = planned(A, B), [SuiteFacts(folder="S/x", judge_model=None, user_model=None)]
+    played = [using(("user", "small", 1, 1_000, 0)), None]
+    card = score(plan, played, facts, Counting(offline=False), prices=PRICES)
+    assert card.usage.cost_usd == pytest.approx(0.0001)
+    assert card.latency == Latency(replies=1, median=1.25, p95=1.25, slowest=1.25)
+    bare = score(plan, [trial("passed"), None], facts, Counting(offline=False))
+    assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
