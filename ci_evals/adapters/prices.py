@@ -1,0 +1,68 @@
+"""Where prices of models come from: the table that is shipped with the package, or a file of the user's."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ci_evals.adapters.suites import ENDINGS
+from ci_evals.domain.errors import Problem, UsageError
+from ci_evals.domain.prices import PriceTable
+from ci_evals.planning.document import Document
+from ci_evals.planning.document import read as read_document
+
+_FORM = (
+    "a file of prices has the form  models: {MODEL: {input: 1, output: 5}}, in US dollars per million tokens"
+)
+
+
+@cache
+def bundled() -> PriceTable:
+    """The prices that the package knows, with their date."""
+    name = "prices.yaml"
+    return _parse(files("ci_evals.adapters").joinpath(name).read_text(encoding="utf-8"), name)
+
+
+def read(path: Path) -> PriceTable:
+    """The prices in a YAML or JSON file. They stand in place of the bundled ones, not beside them.
+
+    Raises:
+        UsageError: it cannot be read, or is no table of prices; every fault with its place.
+    """
+    name = path.as_posix()
+    if path.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{name}: a file of prices ends in {', '.join(ENDINGS)}")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name}: not UTF-8") from error
+    return _parse(text, name)
+
+
+def _parse(text: str, name: str) -> PriceTable:
+    document = read_document(text, name)
+    problems = list(document.problems)
+    try:
+        table = PriceTable.model_validate_json(json.dumps(document.value), strict=True)
+    except ValidationError as error:
+        problems += _faults(document, error)
+    if problems:
+        raise UsageError("\n".join([*map(str, problems), f"{name}: {_FORM}"]))
+    return table
+
+
+def _faults(document: Document, error: ValidationError) -> Iterator[Problem]:
+    for detail in error.errors(include_url=False):
+        said = detail["msg"].removeprefix("Input ")
+        message = {
+            "missing": "is missing",
+            "extra_forbidden": "unknown key",
+            "model_type": "should be an object",
+        }.get(detail["type"], f"{said[0].lower()}{said[1:]}, found {json.dumps(detail['input'])[:60]}")
+        place = tuple(step for step in detail["loc"] if step != "[key]")
+        yield document.problem(place, message, at_key=detail["type"] == "extra_forbidden")

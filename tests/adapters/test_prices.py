@@ -1,0 +1,105 @@
+"""Tables of prices: the one that is shipped, and files of the user's."""
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from ci_evals.adapters import prices
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import Price, unpriced
+from ci_evals.wiring import DEFAULT_MODELS
+
+TABLE = Path(prices.__file__).with_name("prices.yaml")
+
+
+def written(folder, text, name="prices.yaml"):
+    """A file of prices with this text."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_the_default_models_have_prices():
+    """Whoever names no model is told what the run cost."""
+    defaults = [name for models in DEFAULT_MODELS.values() for name in (models.judge, models.user)]
+    assert unpriced(defaults, prices.bundled()) == ()
+
+
+def test_the_bundled_table():
+    """It has a date, and no price of it is a slip: output costs more than input, and nothing is free."""
+    table = prices.bundled()
+    assert table.as_of
+    assert table.as_of >= date(2026, 11, 22)
+    assert len(table.models) > 30
+    for name, price in table.models.items():
+        assert 0 < price.input < price.output < 200, name
+        assert price.output <= 10 * price.input, name
+
+
+def test_every_vendors_prices_have_a_source():
+    """A price that nobody can look up cannot be kept up to date."""
+    parts = TABLE.read_text().partition("models:\n")[2].split("\n\n")
+    assert len(parts) == 3
+    assert all(re.search(r"# \w+.*: https://", part.splitlines()[0]) for part in parts)
+
+
+def test_a_file_stands_in_place_of_the_bundled_table(tmp_path):
+    """In YAML or JSON; the date may be left out."""
+    yaml = written(tmp_path, "# mine\nasOf: 2026-10-01\nmodels:\n  my-model: {input: 0, output: 2.5}\n")
+    table = prices.read(yaml)
+    assert (table.as_of, dict(table.models)) == (date(2026, 10, 1), {"my-model": Price(input=0, output=2.5)})
+    text = json.dumps({"models": {"my-model": {"input": 1, "output": 2}}})
+    assert prices.read(written(tmp_path, text, "p.json")).as_of is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("models: {m: {input: -1, output: 2}}", ":1:21: models.m.input: should be greater than or equal"),
+        ("models:\n  m: {input: a, output: 2}", ':2:14: models.m.input: should be a valid number, found "a"'),
+        ("models:\n  m: {input: 1}", "2:6: models.m.output: is missing"),
+        ("models:\n  m: 3", "2:6: models.m: should be an object"),
+        ("models: {m: {input: 1, output: 2, cached: 0.1}}", "1:35: models.m.cached: unknown key"),
+        ("as_off: 2026-01-01\nmodels: {}", "1:1: as_off: unknown key"),
+        ("asOf: yesterday\nmodels: {}", "1:7: asOf: should be a valid date"),
+        ("models: {m: {input: 1, output: 2}, m: {input: 1, output: 2}}", "key given twice"),
+        ("models: {m: {input: 1e999, output: 2}}", "models.m.input: should be a finite number"),
+        ("models: {'': {input: 1, output: 2}}", "models."),
+        ("asOf: 2026-01-01", "1:1: models: is missing"),
+        ("- 1", "should be an object"),
+        ("models: [", "not YAML"),
+        ("", "the file is empty"),
+        (b"\xff\xfe", "not UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_table_of_prices(tmp_path, text, said):
+    """Is refused with the file, the place and what is wrong there."""
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        prices.read(path)
+    assert str(caught.value).startswith(path.as_posix())
+    assert said in str(caught.value)
+
+
+def test_all_faults_are_told_at_once(tmp_path):
+    """And the form that is wanted."""
+    path = written(tmp_path, "models:\n  a: {input: -1, output: 2}\n  b: {inptu: 1, output: 2}\n")
+    with pytest.raises(UsageError, match=r"(?s):2:14: .*:3:7: .*in US dollars per million tokens"):
+        prices.read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere.yaml", "cannot be read: No such file"),
+        (".", "a file of prices ends in .json, .yaml, .yml"),
+        ("prices.txt", "a file of prices ends in .json, .yaml, .yml"),
+    ],
+)
+def test_a_file_that_cannot_be_read(tmp_path, name, said):
+    """Is the user's mistake, not a bug."""
+    with pytest.raises(UsageError, match=re.escape(said)):
+        prices.read(tmp_path / name)
