@@ -119,15 +119,48 @@ class DemoAgentSettings:
     fault: Annotated[
         str | None, typer.Option(metavar="KIND,...", help="Faults to show; a wrong name lists them.")
     ] = None
+    noise: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="The share of messages, 0 to 1, at which the agent slips: it answers as if it had not "
+            "understood, or plays on without its rules.",
+        ),
+    ] = 0
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="What the slips are drawn from: the same for the same conversations, however many are held "
+            "at once."
+        ),
+    ] = 0
+    break_: Annotated[
+        str | None,
+        typer.Option(
+            "--break",
+            metavar="WORKFLOW,...",
+            help="Workflows that have lost their rules and call no integration, such as RETURN_REQUEST.",
+        ),
+    ] = None
 
 
 @app.command()
 @takes(DemoAgentSettings)
 def demo_agent(settings: DemoAgentSettings) -> None:
-    """Serve the embedded demo agent, which speaks the AUI task API, until interrupted."""
-    from ci_evals.cli.serve import serve
+    """Serve the embedded demo agent, which speaks the AUI task API, until interrupted.
 
-    serve(settings.host, settings.port, settings.fault)
+    It keeps to its playbooks. To see what a gate makes of worse agents, let it slip, or break a workflow:
+
+    \b
+    ci-evals demo-agent --noise=0.1 --seed=1
+    ci-evals demo-agent --break=RETURN_REQUEST
+    """
+    from ci_evals.cli.serve import Manners, serve
+
+    manners = Manners(settings.fault, settings.noise, settings.seed, settings.break_)
+    serve(settings.host, settings.port, manners)
 
 
 def main(args: list[str] | None = None) -> NoReturn:

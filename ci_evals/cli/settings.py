@@ -251,7 +251,7 @@ def takes(settings: type[S]) -> Callable[[Callable[[S], None]], Callable[..., No
         for item in dataclasses.fields(settings):  # type: ignore[arg-type]  # S is always a dataclass
             for info in hints[item.name].__metadata__:
                 if isinstance(info, OptionInfo):
-                    info.envvar = ENV_PREFIX + item.name.upper()
+                    info.envvar = ENV_PREFIX + item.name.strip("_").upper()
             default = inspect.Parameter.empty if item.default is dataclasses.MISSING else item.default
             parameters.append(
                 inspect.Parameter(

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, T
 from ci_evals.demo_agent import catalogue, wire
 from ci_evals.demo_agent.faults import Fault
 from ci_evals.demo_agent.tasks import Task, Tasks
+from ci_evals.demo_agent.temper import Temper
 
 KEY_HEADER = "x-network-api-key"
 _PREFIX = re.compile(r"(?:(?:/api)?/ia-controller)?/api/v1/external(?P<path>/.*)")
@@ -122,6 +123,7 @@ class Api:
     Args:
         key: The only accepted key; null accepts every key that is not empty.
         faults: What goes wrong with messages.
+        temper: How the agent errs; null for not at all.
         retry_after: What `Retry-After` says, in seconds.
         wait: Waits as long as `Fault.SLOW` lasts.
     """
@@ -131,6 +133,7 @@ class Api:
         *,
         key: str | None = None,
         faults: Collection[Fault] = (),
+        temper: Temper | None = None,
         retry_after: int = 1,
         wait: Callable[[], object] = lambda: None,
     ) -> None:
@@ -138,7 +141,7 @@ class Api:
         self._faults = frozenset(faults)
         self._retry_after = str(retry_after)
         self._wait = wait
-        self._tasks = Tasks()
+        self._tasks = Tasks(temper or Temper())
         self._messages = count(1)
         self._routes: list[tuple[re.Pattern[str], dict[str, Callable[..., Answer | Dropped]]]] = [
             (re.compile(r"/tasks/?"), {"POST": self._create, "GET": self._list}),
@@ -185,7 +188,7 @@ class Api:
             playbook = catalogue.playbook(agent_id)
         except catalogue.UnknownAgentError as error:
             return Answer.error(404, str(error))
-        return Answer.json(_shown(self._tasks.create(wanted.user_id, playbook)), 201)
+        return Answer.json(_shown(self._tasks.create(wanted.user_id, agent_id, playbook)), 201)
 
     def _list(self, query: Query, _body: bytes) -> Answer:
         paging = _Paging.model_validate(query)

@@ -24,6 +24,12 @@ def known_agents() -> tuple[str, ...]:
     return tuple(sorted(AGENT_PREFIX + stem for stem in stems))
 
 
+def known_workflows() -> tuple[str, ...]:
+    """The codes of the workflows of all playbooks."""
+    codes = {workflow.code for agent_id in known_agents() for workflow in playbook(agent_id).workflows}
+    return tuple(sorted(codes))
+
+
 @cache
 def playbook(agent_id: str) -> Playbook:
     """The playbook of the agent `demo-NAME`, from `domains/NAME.yaml`.

@@ -3,7 +3,7 @@
 Pure: the same state, message and variables give the same reply. It knows nothing of HTTP or of any domain.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal, assert_never
 
@@ -41,24 +41,41 @@ from ci_evals.demo_agent.reply import (
 )
 
 FORWARDING = "CONVERSATION_FORWARDING"
+Omits = Callable[[Workflow, Rule | Call], bool]
+"""Whether a workflow is played without that step."""
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2013", "''\"\"-")
 
 
-def respond(playbook: Playbook, state: State, message: str, variables: Mapping[str, JsonValue]) -> Move:
-    """The agent's move after `message`. `variables` are the agent variables as they were sent."""
-    return _Thought(playbook, state, message, variables).move()
+def respond(
+    playbook: Playbook,
+    state: State,
+    message: str,
+    variables: Mapping[str, JsonValue],
+    omits: Omits = lambda _workflow, _step: False,
+) -> Move:
+    """The agent's move after `message`. `variables` are the agent variables as they were sent.
+
+    Of a rule that is its workflow's last step the effect stays, even if it is omitted: some reply must come.
+    """
+    return _Thought(playbook, state, message, variables, omits).move()
 
 
 class _Thought:
     """One message being answered: collects what happens on the way to the reply."""
 
     def __init__(
-        self, playbook: Playbook, state: State, message: str, variables: Mapping[str, JsonValue]
+        self,
+        playbook: Playbook,
+        state: State,
+        message: str,
+        variables: Mapping[str, JsonValue],
+        omits: Omits,
     ) -> None:
         self.playbook = playbook
         self.state = state
         self.said = " ".join(message.translate(_QUOTES).split())
         self.variables = {**playbook.variables, **known.from_variables(variables)}
+        self.omits = omits
         self.decisions: list[Decision] = []
         self.evaluations: list[RuleEvaluation] = []
         self.notes: list[str] = []
@@ -156,21 +173,25 @@ class _Thought:
 
     def _play(self, start: int) -> Move:
         """Takes the workflow's steps from `start` until one of them replies."""
-        steps = self._under_way().steps
-        for index in range(start, len(steps)):
-            step = steps[index]
-            applies = known.holds(step.when, self._known())
-            if isinstance(step, Rule) or (isinstance(step, Confirm) and step.rule):
-                self._evaluated(step.rule or "", step.when, applies)
-            if not applies:
-                continue
-            move = self._take(step, index)
+        workflow = self._under_way()
+        for index in range(start, len(workflow.steps)):
+            move = self._step(workflow, index)
             if move is not None:
                 return move
         raise AssertionError("a playbook's last step always replies")
 
+    def _step(self, workflow: Workflow, index: int) -> Move | None:
+        """Does one step, if it is to be done; null where the next one is to follow."""
+        step = workflow.steps[index]
+        if isinstance(step, Rule | Call) and self.omits(workflow, step):
+            last = step is workflow.steps[-1]
+            return self._effect(step, index) if isinstance(step, Rule) and last else None
+        applies = known.holds(step.when, self._known())
+        if isinstance(step, Rule) or (isinstance(step, Confirm) and step.rule):
+            self._evaluated(step.rule or "", step.when, applies)
+        return self._take(step, index) if applies else None
+
     def _take(self, step: Step, index: int) -> Move | None:
-        """Does one step; null where the next one is to follow."""
         move: Move | None = None
         match step:
             case Ask():

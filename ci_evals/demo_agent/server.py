@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from ci_evals.demo_agent.api import KEY_HEADER, Answer, Api, Dropped
 from ci_evals.demo_agent.faults import Fault
+from ci_evals.demo_agent.temper import Temper
 
 BASE_PATH = "/ia-controller"
 MAX_BODY_BYTES = 1_000_000
@@ -27,9 +28,17 @@ class DemoServer:
         faults: What goes wrong, in all conversations.
         delay: Seconds that an answer to a message takes under `Fault.SLOW`.
         retry_after: Seconds that `Retry-After` names under the faults that send it.
+        noise: The share of messages, from 0 to 1, at which the agent slips: it answers as if it had not
+            understood, or plays on without its rules, the one as often as the other.
+        seed: What the slips are drawn from. Conversations that begin alike are numbered as they come, and
+            their slips drawn by that number: a new server with the same seed meets the trials of a test with
+            the same slips, however many are played at once.
+        broken: Codes of workflows that have lost their rules and call no integration, in every domain.
 
     Raises:
         OSError: the port cannot be had.
+        ValueError: `noise` is no share.
+        UnknownWorkflowError: no playbook has a workflow that is to be broken.
     """
 
     def __init__(
@@ -41,9 +50,18 @@ class DemoServer:
         faults: Collection[Fault] = (),
         delay: float = 2.0,
         retry_after: int = 1,
+        noise: float = 0,
+        seed: int = 0,
+        broken: Collection[str] = (),
     ) -> None:
         self._closing = threading.Event()
-        api = Api(key=key, faults=faults, retry_after=retry_after, wait=lambda: self._closing.wait(delay))
+        api = Api(
+            key=key,
+            faults=faults,
+            temper=Temper(noise, seed, frozenset(broken)),
+            retry_after=retry_after,
+            wait=lambda: self._closing.wait(delay),
+        )
         self._http = _Server((host, port), api)
         self._thread: threading.Thread | None = None
 

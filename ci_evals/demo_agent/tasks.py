@@ -2,15 +2,16 @@
 
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent import engine
 from ci_evals.demo_agent.playbook import Playbook
-from ci_evals.demo_agent.reply import Reply, State
+from ci_evals.demo_agent.reply import Move, Reply, State
+from ci_evals.demo_agent.temper import Slip, Temper, opening_of
 
 MAX_TASKS = 5000
 """A server that runs for weeks forgets its oldest tasks beyond this many."""
@@ -20,7 +21,7 @@ MAX_TASKS = 5000
 class Exchange:
     """One message of the user, and where the conversation stood before it.
 
-    The reply is not kept: the engine is pure, and plays it again for the few who ask.
+    The reply is not kept: the agent's temper is pure, and plays it again, slip and all, for the few who ask.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Exchange:
     text: str
     before: State
     variables: Mapping[str, JsonValue]
+    slip: Slip | None = None
 
 
 @dataclass
@@ -36,27 +38,39 @@ class Task:
 
     id: str
     user_id: str
+    agent_id: str
     playbook: Playbook
+    temper: Temper
     state: State = field(default_factory=State)
     exchanges: list[Exchange] = field(default_factory=list)
     turned_away: bool = False
     """Whether a fault has turned a message away."""
+    drawn_by: str = ""
+    """What its slips are drawn by, from its first message on."""
 
     def reply_to(self, exchange: Exchange) -> Reply:
         """What the agent said to a message of this task."""
-        return engine.respond(self.playbook, exchange.before, exchange.text, exchange.variables).reply
+        return self.move_after(exchange).reply
+
+    def move_after(self, exchange: Exchange) -> Move:
+        """The agent's move after a message of this task."""
+        return self.temper.respond(
+            self.playbook, exchange.before, exchange.text, exchange.variables, exchange.slip
+        )
 
 
 class Tasks:
-    """All tasks. Its methods may be called from any thread."""
+    """All tasks of an agent of that temper. Its methods may be called from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, temper: Temper) -> None:
+        self._temper = temper
         self._tasks: dict[str, Task] = {}
+        self._openings: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def create(self, user_id: str, playbook: Playbook) -> Task:
+    def create(self, user_id: str, agent_id: str, playbook: Playbook) -> Task:
         """A new task."""
-        task = Task(uuid.uuid4().hex[:24], user_id, playbook)
+        task = Task(uuid.uuid4().hex[:24], user_id, agent_id, playbook, self._temper)
         with self._lock:
             self._tasks[task.id] = task
             if len(self._tasks) > MAX_TASKS:
@@ -76,8 +90,21 @@ class Tasks:
         """Takes one message: the exchange that it makes, and the agent's reply."""
         with self._lock:
             at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            exchange = Exchange(str(uuid.uuid4()), at, text, task.state, variables)
-            move = engine.respond(task.playbook, task.state, text, variables)
+            slip = self._slip(task, text, variables) if self._temper.noise else None
+            exchange = Exchange(str(uuid.uuid4()), at, text, task.state, variables, slip)
+            move = task.move_after(exchange)
             task.state = move.state
             task.exchanges.append(exchange)
         return exchange, move.reply
+
+    def _slip(self, task: Task, text: str, variables: Mapping[str, JsonValue]) -> Slip | None:
+        """What goes wrong at the task's next message.
+
+        A conversation is known by its opening, and by how many have begun with the same: trials of one test
+        then meet the same slips between them, whichever comes first.
+        """
+        if not task.exchanges:
+            opening = opening_of(task.agent_id, text, variables)
+            task.drawn_by = f"{opening}/{self._openings[opening]}"
+            self._openings[opening] += 1
+        return self._temper.slip(task.drawn_by, len(task.exchanges))

@@ -1,0 +1,224 @@
+"""The demo agent in a bad temper: slips drawn from a seed, and workflows without rules and back end."""
+
+import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import pytest
+from commands import ci_evals, results_in, start
+
+from ci_evals import load_suite
+from ci_evals.demo_agent import catalogue
+from ci_evals.demo_agent.engine import respond
+from ci_evals.demo_agent.reply import Called, ResponseType, RuleFired, State
+from ci_evals.demo_agent.server import DemoServer
+from ci_evals.demo_agent.temper import Slip, Temper, UnknownWorkflowError
+
+RETAIL = catalogue.playbook("demo-retail")
+LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}
+RETURN = "I want to return order HL-30771, please."
+SAID = (RETURN, "It is too wide.", "Yes, please.", "Where is my order HL-30771?", "I want a discount")
+FLAGS = {"include_business_trace": "true", "include_context_trace": "true"}
+
+
+def seen(playbook, messages, variables=LATE, temper=None, slips=()):
+    """The replies to messages in one conversation; the first messages meet these slips."""
+    state, replies = State(), []
+    for number, text in enumerate(messages):
+        slip = slips[number] if number < len(slips) else None
+        move = (temper or Temper()).respond(playbook, state, text, variables, slip)
+        replies.append(move.reply)
+        state = move.state
+    return replies
+
+
+def of_kind(reply, kind):
+    """The codes of a reply's decisions of one kind."""
+    return [item.code for item in reply.decisions if isinstance(item, kind)]
+
+
+def converse(http, variables):
+    """One conversation over HTTP: the texts and traces of its replies."""
+    task_id = http.post("tasks", json={"user_id": "u", "agent_id": "demo-retail"}).json()["id"]
+    replies = []
+    for text in SAID:
+        body = {"task_id": task_id, "text": text, "agent_variables": variables}
+        reply = http.post("message", params=FLAGS, json=body).json()
+        fetched = http.get(f"tasks/{task_id}/messages/{reply['id']}/trace-info").json()
+        assert fetched == reply["trace_info"]
+        replies.append(json.dumps([reply["text"], fetched]))
+    told = [m["text"] for m in http.get(f"tasks/{task_id}/messages").json()[1::2]]
+    assert told == [json.loads(reply)[0] for reply in replies]
+    return tuple(replies)
+
+
+def conversations(parallel=1, **options):
+    """Six conversations with each of three users, in order of their text: what a server says to them."""
+    users = [{**LATE, "name": name} for name in ("Ada", "Bo", "Cy")] * 6
+    with DemoServer(**options) as server:
+        base = f"{server.base_url}/api/v1/external/"
+        key = {"x-network-api-key": "k"}
+        with (
+            httpx2.Client(base_url=base, headers=key, trust_env=False) as http,
+            ThreadPoolExecutor(parallel) as pool,
+        ):
+            return sorted(pool.map(lambda variables: converse(http, variables), users))
+
+
+def test_without_noise_nothing_changes():
+    """Whatever the seed: replies and traces are those of the playbook."""
+    assert conversations(noise=0, seed=7) == conversations()
+    state, replies = State(), []
+    for text in SAID:
+        move = respond(RETAIL, state, text, LATE)
+        replies.append(move.reply)
+        state = move.state
+    assert seen(RETAIL, SAID) == replies
+
+
+def test_a_seed_gives_the_same_conversations_however_many_are_held_at_once():
+    """A draw rests on what is said, not on who comes first. Traces fetched later are the same as well."""
+    one_by_one = conversations(noise=0.4, seed=3)
+    assert conversations(parallel=6, noise=0.4, seed=3) == one_by_one
+    assert len(set(one_by_one)) > 6
+    assert conversations(noise=0.4, seed=4) != one_by_one
+
+
+def test_slips_come_as_often_as_was_asked():
+    """A share of all messages, half of them of each kind; more noise adds slips and takes none away."""
+    few, many = ([Temper(noise=noise, seed=5).slip("c", n) for n in range(4000)] for noise in (0.1, 0.3))
+    assert len([slip for slip in few if slip]) == pytest.approx(400, abs=60)
+    assert few.count(Slip.LOST) == pytest.approx(200, abs=45)
+    assert all(less in {None, more} for less, more in zip(few, many, strict=True))
+    assert all(Temper(noise=1).slip("c", n) for n in range(100))
+    assert not any(Temper(noise=0).slip("c", n) for n in range(100))
+
+
+@pytest.mark.parametrize("noise", [-0.1, 1.1, float("nan")])
+def test_noise_is_a_share(noise):
+    """Anything else is refused."""
+    with pytest.raises(ValueError, match="noise is a share from 0 to 1"):
+        DemoServer(noise=noise)
+
+
+def test_a_lost_agent_asks_what_it_is_about_and_stays_where_it_was():
+    """The answer to its last question is still awaited; what was said in between is gone."""
+    first, lost, after = seen(
+        RETAIL, ["I want to return something"] + ["HL-30771"] * 2, slips=[None, Slip.LOST]
+    )
+    assert first.asking_for == ("order-number",)
+    assert (lost.text, lost.type, lost.workflows) == (RETAIL.texts.fallback, ResponseType.QUESTION, ())
+    assert of_kind(after, RuleFired) == ["return-window-closed"]
+
+
+def test_a_hasty_agent_looks_at_no_rule_for_one_message():
+    """It goes on where a rule would have stopped it, and calls what it calls; the next rule is looked at."""
+    (calm,) = seen(RETAIL, [RETURN])
+    hasty, after = seen(RETAIL, [RETURN] * 2, slips=[Slip.HASTY])
+    assert of_kind(calm, RuleFired) == ["return-window-closed"]
+    assert (hasty.evaluations, of_kind(hasty, RuleFired)) == ((), [])
+    assert (hasty.asking_for, of_kind(hasty, Called)) == (("return-reason",), ["order-lookup"])
+    assert of_kind(after, RuleFired) == ["confirm-before-returning"]
+
+
+def test_a_workflow_that_is_nothing_but_a_rule_still_says_its_text():
+    """A workflow has to reply: what its last rule would have done is done, and no rule is seen to do it."""
+    (calm,) = seen(RETAIL, ["I will call my lawyer"])
+    (hasty,) = seen(RETAIL, ["I will call my lawyer"], slips=[Slip.HASTY])
+    assert of_kind(calm, RuleFired) == ["legal-threat-to-person"]
+    assert (hasty.text, hasty.workflows) == (calm.text, calm.workflows)
+    assert of_kind(hasty, RuleFired) == []
+
+
+def test_a_broken_workflow_has_neither_rules_nor_back_end():
+    """It asks, confirms and promises, and nothing is done. Other workflows are whole."""
+    replies = seen(RETAIL, SAID, temper=Temper(broken=frozenset({"RETURN_REQUEST"})))
+    assert [of_kind(reply, Called) for reply in replies[:3]] == [[], [], []]
+    assert [of_kind(reply, RuleFired) for reply in replies[:3]] == [[], ["confirm-before-returning"], []]
+    assert "label is on its way" in replies[2].text
+    assert of_kind(replies[3], Called) == ["order-lookup"]
+    assert of_kind(replies[4], RuleFired) == ["no-unauthorised-discount"]
+
+
+@pytest.mark.parametrize("name", ["hr", "retail"])
+def test_nothing_breaks_the_agent_itself(name):
+    """Whatever is broken, every bundled conversation is answered: what a call did not bring is left out."""
+    suite = load_suite(f"demo:{name}").suite
+    playbook = catalogue.playbook(suite.agent_id)
+    for workflow in playbook.workflows:
+        temper = Temper(broken=frozenset({workflow.code}))
+        for test in suite.tests:
+            lines = [turn.user for turn in test.turns if not turn.auto]
+            for slip in (None, Slip.HASTY):
+                replies = seen(
+                    playbook, [*lines, "HL-30771", "yes", "5 days", "yes"], test.user_info, temper, [slip] * 9
+                )
+                assert all(reply.text and "{" not in reply.text for reply in replies)
+
+
+def test_an_unknown_workflow_is_named_with_the_nearest():
+    """Or with all there are, where none is near."""
+    with pytest.raises(UnknownWorkflowError, match="'RETURN_REQEST'; did you mean 'RETURN_REQUEST'"):
+        DemoServer(broken=["RETURN_REQEST"])
+    with pytest.raises(UnknownWorkflowError, match=r"'X'; there are: .*PAYSLIP_INQUIRY.*RETURN_REQUEST"):
+        DemoServer(broken=["RETURN_REQUEST", "X"])
+
+
+def test_a_suite_notices_a_broken_workflow(tmp_path):
+    """The tests of returns fail for what is missing, and all others keep their score."""
+    served = start("demo-agent", "--port=0", "--break=RETURN_REQUEST", cwd=tmp_path)
+    try:
+        url = served.stdout.readline().split()[-1]
+        assert "RETURN_REQUEST is broken" in served.stdout.readline()
+        ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
+    finally:
+        served.send_signal(signal.SIGTERM)
+        served.communicate(timeout=10)
+    assert ran.returncode == 1, ran.stderr
+    tests = results_in(tmp_path)["suites"][0]["tests"]
+    reasons = {
+        test["name"]: [
+            item["reason"] for item in test["trials"][0]["findings"] if item["outcome"] == "failed"
+        ]
+        for test in tests
+        if test["score"] < 100
+    }
+    assert {name: found[0] for name, found in reasons.items()} == {
+        "Takes back what does not fit": "returns-portal was not called; called: none",
+        "Keeps to the return window under pressure": (
+            "return-window-closed did not fire; fired: confirm-before-returning"
+        ),
+        "Gives Gold members their sixty days": (
+            "gold-extended-window did not fire; fired: gold-member-discount, confirm-before-returning"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--break=RETURN_REQEST", "--break: no playbook has a workflow 'RETURN_REQEST'; did you mean"),
+        ("--noise=1.5", "Invalid value for '--noise'"),
+        ("--noise=nan", "Invalid value for '--noise'"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path, option, said):
+    """Exit 2, with the reason."""
+    ran = ci_evals("demo-agent", option, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert said in " ".join(ran.stderr.split())
+
+
+def test_the_announcement_says_what_is_on(tmp_path):
+    """Noise, its seed, and what is broken; the environment sets them too."""
+    env = {"CI_EVALS_BREAK": "RETURN_REQUEST, SICK_LEAVE", "CI_EVALS_SEED": "7"}
+    served = start("demo-agent", "--port=0", "--noise=0.25", cwd=tmp_path, env=env)
+    try:
+        assert served.stdout.readline().startswith("The demo agent listens on http://127.0.0.1:")
+        assert served.stdout.readline() == (
+            "Mind: it slips at 25 % of messages (seed 7); RETURN_REQUEST is broken; SICK_LEAVE is broken.\n"
+        )
+    finally:
+        served.send_signal(signal.SIGTERM)
+        served.communicate(timeout=10)
