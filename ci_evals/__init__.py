@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ci_evals.library import (
+        compare_results,
         create_aui_adapter,
         demo_suites_path,
         format_suite_result,
+        load_results,
         load_suite,
         quack_suites_path,
         run_suite,
@@ -24,9 +26,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "__version__",
+    "compare_results",
     "create_aui_adapter",
     "demo_suites_path",
     "format_suite_result",
+    "load_results",
     "load_suite",
     "quack_suites_path",
     "run_suite",

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ci_evals.conversation.converse import Conversation, Ended
@@ -99,10 +100,11 @@ async def run(
     options: Options,
     redactor: Redactor,
     *,
+    done: Mapping[Trial, TrialResult] = MappingProxyType({}),
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
-    """Plays every trial of the plan, `casts` holding one cast for each of its suites.
+    """Plays every trial of the plan that is not `done`, `casts` holding one cast for each of its suites.
 
     Gives back a result, secrets taken out, for each trial of `plan.trials`, None for those that were not
     started before a stop. A trial under way at a stop is `interrupted`, with what was said until then. A bug
@@ -111,8 +113,8 @@ async def run(
     stop = stop or Stop()
     play = _Player(plan, casts, options, redactor, listen, stop)
     trials = plan.trials
-    results: list[TrialResult | None] = [None] * len(trials)
-    waiting = iter(enumerate(trials))
+    results = [done.get(trial) for trial in trials]
+    waiting = iter([(place, trial) for place, trial in enumerate(trials) if trial not in done])
     # A conversation's slot is free for the next one while the last is judged; no more are judged at a time
     # than may talk, so that transcripts do not pile up before a slow judge.
     judging = asyncio.Semaphore(options.parallel)

@@ -5,7 +5,7 @@ import builders as build
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results import Decision, TrialResult
 from ci_evals.domain.suite import Suite
-from ci_evals.scoring.gate import Ending, Policy, decide
+from ci_evals.scoring.gate import Case, Ending, Policy, decide
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.share import Counting
 
@@ -55,7 +55,8 @@ A = {"name": "a"}
 B = {"name": "b"}
 
 
-def gate(plan, *trials, offline=False, ending=None, **policy) -> Decision:
+def gate(plan, *trials, offline=False, ending=None, pairing=None, **policy) -> Decision:
     """What the gate says of these trials."""
     scores = card(plan, *trials, offline=offline)
-    return decide(plan, scores, Policy(**policy), ending or Ending(), offline=offline)
+    case = Case(scores, Policy(**policy), offline=offline, pairing=pairing)
+    return decide(case, ending or Ending())

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ci_evals.cli.console import Console
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.progress import Event, Exchanged, Listener, TrialFinished, TrialStarted
+from ci_evals.domain.progress import Event, Exchanged, Extended, Listener, TrialFinished, TrialStarted
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, sanitize
@@ -29,10 +29,14 @@ def lines(plan: Plan, console: Console) -> Listener:
     total, done = len(plan.trials), 0
 
     def listen(event: Event) -> None:
-        nonlocal done
-        if isinstance(event, TrialFinished):
-            done += 1
-            console.say(f"[{done}/{total}] {_line(plan, event, console)}")
+        nonlocal done, plan, total
+        match event:
+            case TrialFinished():
+                done += 1
+                console.say(f"[{done}/{total}] {_line(plan, event, console)}")
+            case Extended():
+                plan, total = event.plan, len(event.plan.trials)
+                console.say(_told(event))
 
     return listen
 
@@ -54,7 +58,12 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
     under_way: dict[Trial, TaskID] = {}
 
     def listen(event: Event) -> None:
+        nonlocal plan
         match event:
+            case Extended():
+                plan = event.plan
+                progress.update(whole, total=len(plan.trials))
+                progress.console.print(Text(_told(event)), soft_wrap=True)
             case TrialStarted(trial):
                 name = escape(f"  {_name(plan, trial, console)}")
                 under_way[trial] = progress.add_task(name, total=len(plan.turns_of(trial)))
@@ -84,6 +93,12 @@ def _line(plan: Plan, event: TrialFinished, console: Console) -> str:
         f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}",
     ]
     return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
+
+
+def _told(event: Extended) -> str:
+    """Why more is played."""
+    more = numbers.count(event.plan.more, "more trial")
+    return f"the first look is close, so {more} of each test follow: {'; '.join(event.because)}"
 
 
 def _summary(result: TrialResult) -> str:

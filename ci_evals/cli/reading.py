@@ -1,15 +1,17 @@
-"""From settings to loaded suites, with every problem of every suite told at once."""
+"""From settings to loaded suites, with every problem of all of them told at once, and to the policy."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.console import environment_keys, remember
-from ci_evals.cli.settings import SuiteSettings, Trust
+from ci_evals.cli.settings import GateSettings, SuiteSettings, Trust
 from ci_evals.domain.errors import UsageError
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 from ci_evals.redaction import Redactor
+from ci_evals.scoring.gate import Policy, Regression
+from ci_evals.scoring.selectors import read_drops, read_thresholds
 
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
 """Events in which a workflow has secrets while the files may be anybody's."""
@@ -39,6 +41,26 @@ def load_suites(settings: SuiteSettings, environ: Mapping[str, str]) -> list[Loa
     if faults:
         raise UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
     return suites
+
+
+def read_policy(settings: GateSettings) -> Policy:
+    """What the options ask of a run.
+
+    Raises:
+        UsageError: a threshold or a drop has no known form.
+    """
+    drop, drops = read_drops(settings.max_drop)
+    return Policy(
+        min_score=settings.min_score,
+        thresholds=read_thresholds(settings.thresholds),
+        max_errors=settings.max_errors,
+        max_drop=drop,
+        max_drops=drops,
+        regression=Regression(settings.regression),
+        max_cost=settings.max_cost,
+        max_p95_latency=settings.max_p95_latency,
+        enforced=not settings.no_gate,
+    )
 
 
 def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[Source]:

@@ -37,6 +37,8 @@ class Plan:
 
     suites: tuple[PlannedSuite, ...]
     loops: int
+    more: int = 0
+    """Trials of each test beyond those of its loops, played because a first look was close."""
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -49,8 +51,8 @@ class Plan:
         )
 
     def loops_of(self, test: Test) -> int:
-        """How many trials of this test: its own `loops`, or the run's."""
-        return test.loops or self.loops
+        """How many trials of this test: its own `loops`, or the run's, and what was added to them."""
+        return (test.loops or self.loops) + self.more
 
     def test_of(self, trial: Trial) -> Test:
         """The test that a trial plays."""

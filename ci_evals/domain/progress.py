@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ci_evals.domain.plan import Trial
+from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results import TrialResult
 
 
@@ -30,5 +30,13 @@ class TrialFinished:
     result: TrialResult
 
 
-Event = TrialStarted | Exchanged | TrialFinished
+@dataclass(frozen=True)
+class Extended:
+    """More trials are to come, since the first look was close; `plan` holds them and those played."""
+
+    plan: Plan
+    because: tuple[str, ...]
+
+
+Event = TrialStarted | Exchanged | TrialFinished | Extended
 Listener = Callable[[Event], None]

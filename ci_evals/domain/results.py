@@ -96,6 +96,12 @@ class TrialResult(Record):
         """The score, unrounded."""
         return passed_share(f for f in self.findings if f.outcome is not Outcome.UNDECIDED)
 
+    def exchange_of(self, finding: Finding) -> Exchange | None:
+        """The exchange that shows a verdict: the first that it rests on, else the last one."""
+        by_number = {exchange.index: exchange for exchange in self.exchanges}
+        named = [by_number[number] for number in finding.evidence if number in by_number]
+        return next(iter([*named, *reversed(self.exchanges)]), None)
+
     @property
     def scored(self) -> bool:
         """Whether the trial counts in its test's score."""
@@ -151,6 +157,7 @@ class TestResult(Record):
     tags: tuple[str, ...] = ()
     difficulty: str | None = None
     critical: bool = False
+    min_score: float | None = Field(None, description="The test's own floor.")
     line: int = Field(description="Where the test begins in its suite file.")
     digest: CleanText
     user_info: dict[str, JsonValue] = Field(default_factory=dict)
@@ -195,6 +202,7 @@ class SuiteResult(Record):
     adapter: str
     judge_model: str | None = None
     user_model: str | None = None
+    min_score: float | None = Field(None, description="The suite's own floor.")
     folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
     score: Percent | None
     interval: Interval | None = Field(None, description="95 %, with the test as the unit.")

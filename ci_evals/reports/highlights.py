@@ -77,10 +77,8 @@ class FailedCriterion:
 
     @property
     def exchange(self) -> Exchange | None:
-        """The exchange that shows it: the first that the verdict rests on, else the last one."""
-        by_number = {exchange.index: exchange for exchange in self.trial.exchanges}
-        named = [by_number[number] for number in self.finding.evidence if number in by_number]
-        return next(iter([*named, *reversed(self.trial.exchanges)]), None)
+        """The exchange that shows it."""
+        return self.trial.exchange_of(self.finding)
 
     @property
     def place(self) -> tuple[int, int | None]:

@@ -7,13 +7,17 @@
 | plain | as written by a person, without a needless fraction | 80.0 → `80` |
 | least | a limit's other side: one decimal, never rounded down | 5.04 → `5.1` |
 | duration | two largest units, below ten seconds one decimal | 123 s → `2 m 3 s` |
+| about | of an estimate: its largest unit, minutes below an hour | 123 s → `2 m` |
 | latency | seconds with two decimals, milliseconds below a tenth | 1.234 → `1.23 s` |
 | money | US dollars with cents, four decimals below ten cents | 0.0312 → `$0.0312` |
+| tokens | thousands or millions, below ten one decimal | 184,321 → `184 k` |
+| extent | both ends, or one where they read the same | 1 to 2 → `1 to 2` |
 | count | thousands apart, the noun in number | 1200, test → `1,200 tests` |
 
 Scores and shares are cut and limits raised, so that no shown number looks better than the gate found it.
 """
 
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 from ci_evals.domain.base import Interval
@@ -64,6 +68,14 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} m {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} m"
 
 
+def about(seconds: float) -> str:
+    """How long something may take, where nobody knows to the second."""
+    if seconds < 59.5:
+        return duration(seconds)
+    minutes = round(seconds / 60)
+    return f"{minutes} m" if minutes < 60 else f"{minutes // 60} h {minutes % 60} m"
+
+
 def latency(seconds: float | None) -> str:
     """How long the agent took to answer."""
     if seconds is None:
@@ -79,6 +91,21 @@ def money(dollars: float | None) -> str:
         return NONE
     step = Decimal("0.0001") if 0 < dollars < 0.1 else Decimal("0.01")
     return f"${_rounded(dollars, step, ROUND_HALF_EVEN)}"
+
+
+def tokens(number: float) -> str:
+    """An amount of tokens."""
+    whole = round(number)
+    if whole < 1000:
+        return str(whole)
+    size, unit = (whole / 1e3, "k") if whole < 999_500 else (whole / 1e6, "M")
+    return f"{size:.1f} {unit}" if size < 9.95 else f"{round(size):,} {unit}"
+
+
+def extent(low: float, high: float, show: Callable[[float], str]) -> str:
+    """From `low` to `high`, each as `show` writes it."""
+    least, most = show(low), show(high)
+    return least if least == most else f"{least} to {most}"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -1,43 +1,33 @@
 """The gate: a list of checks over the scorecard, each with what it asks and what was seen."""
 
-import difflib
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from ci_evals.domain.errors import Exit, UsageError
-from ci_evals.domain.plan import Plan
-from ci_evals.domain.results import Decision, GateCheck, TestResult, points
-from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.base import Interval
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results import Decision, GateCheck, SuiteResult, TestResult, points
 from ci_evals.scoring import share
+from ci_evals.scoring.compare import Pairing, Selection
 from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.selectors import Selector, Threshold
 from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, unsound
+from ci_evals.scoring.soundness import all_passed, ended_well, lost_trials, scores_of_tests, unsound
+from ci_evals.scoring.statistics import ALPHA, mean_interval
+
+_TIE = 1e-9
+"""Points: a drop of exactly what is allowed holds, however it is written in binary."""
 
 
-class Kind(StrEnum):
-    """What a selector selects by."""
+class Regression(StrEnum):
+    """Which change against the baseline fails the gate."""
 
-    SUITE = "suite"
-    TEST = "test"
-    CATEGORY = "category"
-    TAG = "tag"
-    LOGIC = "logic"
-    DIFFICULTY = "difficulty"
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """A floor for a part of the run: `category:safety=100`."""
-
-    kind: Kind
-    name: str
-    required: float
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.name}"
+    OFF = "off"
+    ANY = "any"
+    """A test that passed in the baseline does not pass now."""
+    SIGNIFICANT = "significant"
+    """The score fell, and chance does not explain it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +37,15 @@ class Policy:
     min_score: float = 80
     thresholds: tuple[Threshold, ...] = ()
     max_errors: int = 0
+    max_drop: float | None = None
+    """Most points that the score may fall below the baseline's."""
+    max_drops: tuple[Threshold, ...] = ()
+    """The same for parts of the run."""
+    regression: Regression = Regression.OFF
+    max_cost: float | None = None
+    """US dollars."""
+    max_p95_latency: float | None = None
+    """Seconds."""
     enforced: bool = True
     """Whether a gate that does not hold fails the build (`--no-gate` says no)."""
 
@@ -61,76 +60,21 @@ class Ending:
     """Whether it was stopped by a bug of ours."""
 
 
-_KINDS = "|".join(Kind)
-_LINE = re.compile(rf"\s*({_KINDS}):(.+)=\s*([0-9]+(?:\.[0-9]+)?)\s*", re.DOTALL)
+@dataclass(frozen=True)
+class Case:
+    """What the gate decides on."""
+
+    card: Scorecard
+    policy: Policy
+    offline: bool = False
+    pairing: Pairing | None = None
+    """With the baseline, where there is one."""
 
 
-def read_thresholds(text: str | None) -> tuple[Threshold, ...]:
-    """The floors in `--thresholds`, one per line or comma. A comma inside a name does no harm.
-
-    Raises:
-        UsageError: a line is not of the form `kind:NAME=SCORE`, or the score is not 0 to 100.
-    """
-    lines = re.split(rf"\n|,(?=\s*(?:{_KINDS}):)", text or "")
-    return tuple(_threshold(line) for line in lines if line.strip())
-
-
-def _threshold(line: str) -> Threshold:
-    match = _LINE.fullmatch(line)
-    if match is None or float(match[3]) > 100:
-        raise UsageError(
-            f"--thresholds: {line.strip()!r} is not of the form KIND:NAME=SCORE, with KIND one of "
-            f"{', '.join(Kind)} and SCORE from 0 to 100"
-        )
-    return Threshold(Kind(match[1]), match[2].strip(), float(match[3]))
-
-
-def check_names(thresholds: Iterable[Threshold], suites: Sequence[Suite]) -> None:
-    """Refuses a threshold on a name that none of the suites has: it would guard nothing.
-
-    Raises:
-        UsageError: with the nearest name that exists.
-    """
-    known = _known((suite.name, test) for suite in suites for test in suite.tests)
-    for threshold in thresholds:
-        names = sorted(known[threshold.kind])
-        if threshold.name not in names:
-            close = difflib.get_close_matches(threshold.name, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(names) or 'none'}"
-            raise UsageError(f"--thresholds: there is no {threshold.kind} {threshold.name!r}; {hint}")
-
-
-def _known(tests: Iterable[tuple[str, Test]]) -> dict[Kind, set[str]]:
-    """The names that selectors can select by, from pairs of a suite's name and a test of it."""
-    known: dict[Kind, set[str]] = {kind: set() for kind in Kind}
-    for suite, test in tests:
-        known[Kind.SUITE].add(suite)
-        known[Kind.TEST].add(test.name)
-        known[Kind.TAG].update(test.tags)
-        known[Kind.DIFFICULTY].update(_there(test.difficulty))
-        for evaluation in test.evaluations:
-            known[Kind.CATEGORY].update(_there(evaluation.category))
-            known[Kind.LOGIC].update(evaluation.aui_logic)
-    return known
-
-
-def _there(name: str | None) -> tuple[str, ...]:
-    return () if name is None else (name,)
-
-
-def decide(plan: Plan, card: Scorecard, policy: Policy, ending: Ending, *, offline: bool) -> Decision:
+def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
-    floors = _Floors(card, offline=offline)
-    checks = [floors.check("min-score", policy.min_score, card.tests)]
-    checks += [floors.threshold(threshold, plan) for threshold in policy.thresholds]
-    checks += floors.of_suites(plan)
-    errors = card.counts.errors
-    checks.append(
-        GateCheck(
-            name="max-errors", required=policy.max_errors, seen=errors, holds=errors <= policy.max_errors
-        )
-    )
-    reasons = tuple(_distrust(card, policy, ending))
+    checks = tuple(_Checks(case))
+    reasons = tuple(_distrust(case.card, case.policy, ending)) or tuple(_lost_decides(case))
     holds = all(check.holds for check in checks) and not reasons and not ending.interrupted
     if ending.bug:
         code = Exit.BUG
@@ -139,8 +83,8 @@ def decide(plan: Plan, card: Scorecard, policy: Policy, ending: Ending, *, offli
     elif reasons:
         code = Exit.INVALID
     else:
-        code = Exit.HOLDS if holds or not policy.enforced else Exit.FAILED
-    return Decision(passed=holds, exit_code=code, checks=tuple(checks), reasons=reasons)
+        code = Exit.HOLDS if holds or not case.policy.enforced else Exit.FAILED
+    return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
 
 
 def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
@@ -155,72 +99,210 @@ def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
         yield "nothing could be scored"
 
 
-class _Floors:
-    """Checks of a score against a floor. The score that decides counts undecided verdicts as failed."""
+def _lost_decides(case: Case) -> Iterator[str]:
+    """Whether the trials that say nothing of the agent would have decided the gate, had they been sound."""
+    lost = sum(map(lost_trials, case.card.tests))
+    if not lost:
+        return
+    worst, best = (all(check.holds for check in _Checks(case, lost=supposed)) for supposed in (0, 100))
+    if worst != best:
+        yield (
+            f"trials that broke off ({lost}) decide the gate: it would not hold if all of them had failed, "
+            "and would if all had passed"
+        )
 
-    def __init__(self, card: Scorecard, *, offline: bool) -> None:
-        self.card = card
-        self.shown = Counting(offline=offline)
-        self.strict = Counting(offline=offline, undecided_fails=True)
 
-    def check(
-        self, name: str, required: float, tests: Sequence[TestResult], choice: Choice = share.every
+class _Checks:
+    """Every check of a policy. Scores are held against it with undecided verdicts counting as failed."""
+
+    def __init__(self, case: Case, lost: int | None = None) -> None:
+        self.case, self.lost = case, lost
+        self.card, self.policy, self.pairing = case.card, case.policy, case.pairing
+        self.shown = Counting(offline=case.offline)
+        self.strict = Counting(offline=case.offline, undecided_fails=True)
+
+    def __iter__(self) -> Iterator[GateCheck]:
+        yield self._floor("min-score", self.policy.min_score, self.card.tests)
+        for threshold in self.policy.thresholds:
+            yield self._threshold(threshold)
+        yield from self._of_suites()
+        if self.policy.max_drop is not None:
+            yield self._drop("max-drop", self.policy.max_drop, None)
+        for drop in self.policy.max_drops:
+            yield self._drop(f"max-drop {drop}", drop.required, drop.selector)
+        if self.policy.regression is not Regression.OFF:
+            yield self._regression(self.policy.regression)
+        yield from self._budgets()
+        errors, allowed = self.card.counts.errors, self.policy.max_errors
+        yield GateCheck(name="max-errors", required=allowed, seen=errors, holds=errors <= allowed)
+
+    def _floor(
+        self,
+        name: str,
+        required: float,
+        tests: Sequence[TestResult],
+        choice: Choice = share.every,
     ) -> GateCheck:
         chosen = [f for test in tests for trial in test.trials for f in trial.findings if choice(f)]
         if chosen and all(self.shown.excused(finding) for finding in chosen):
             note = "not applied: nothing but judged criteria, and no judge (--provider=offline)"
             return GateCheck(name=name, required=required, seen=None, holds=True, note=note)
-        seen = share.of_tests(tests, self.shown, choice)
-        decisive = share.of_tests(tests, self.strict, choice)
+        scores = scores_of_tests(tests, self.strict, choice, self.lost)
+        decisive = share.mean(scores)
         return GateCheck(
             name=name,
             required=required,
-            seen=points(seen),
+            seen=points(share.of_tests(tests, self.shown, choice)),
             seen_if_undecided_failed=points(decisive),
+            # Of one test nothing is known but its trials: they say nothing of other tests.
+            interval=mean_interval([float(score) for score in scores]) if len(tests) > 1 else None,
             holds=decisive is not None and decisive >= Fraction(repr(float(required))),
             note="nothing of it was scored" if decisive is None else None,
         )
 
-    def threshold(self, threshold: Threshold, plan: Plan) -> GateCheck:
-        name, tests = threshold.name, self.card.tests
-        choice: Choice = share.every
-        match threshold.kind:
-            case Kind.SUITE:
-                tests = tuple(t for suite in self.card.suites if suite.name == name for t in suite.tests)
-            case Kind.TEST:
-                tests = tuple(test for test in tests if test.name == name)
-            case Kind.TAG:
-                tests = tuple(test for test in tests if name in test.tags)
-            case Kind.DIFFICULTY:
-                tests = tuple(test for test in tests if test.difficulty == name)
-            case Kind.CATEGORY:
-                choice = share.of_category(name)
-            case Kind.LOGIC:
-                choice = share.of_logic(name)
-        planned = _known((suite.suite.name, test) for suite in plan.suites for test in suite.tests)
-        if name in planned[threshold.kind]:
-            return self.check(str(threshold), threshold.required, tests, choice)
+    def _threshold(self, threshold: Threshold) -> GateCheck:
+        selector = threshold.selector
+        if tests := [test for _, test in self._selected(selector)]:
+            return self._floor(str(threshold), threshold.required, tests, selector.choice)
         note = "nothing of it was selected for this run"
         return GateCheck(name=str(threshold), required=threshold.required, seen=None, holds=True, note=note)
 
-    def of_suites(self, plan: Plan) -> Iterator[GateCheck]:
+    def _selected(self, selector: Selector) -> list[tuple[SuiteResult, TestResult]]:
+        return [
+            (suite, test)
+            for suite in self.card.suites
+            for test in suite.tests
+            if selector.takes(suite.name, test)
+        ]
+
+    def _of_suites(self) -> Iterator[GateCheck]:
         """The floors and critical tests that the suites themselves ask for."""
-        for planned, result in zip(plan.suites, self.card.suites, strict=True):
-            if planned.suite.min_score is not None:
-                yield self.check(f"suite:{result.name}", planned.suite.min_score, result.tests)
-            for test, tested in zip(planned.tests, result.tests, strict=True):
+        for suite in self.card.suites:
+            if suite.min_score is not None:
+                yield self._floor(f"suite:{suite.name}", suite.min_score, suite.tests)
+            for test in suite.tests:
                 if test.min_score is not None:
-                    yield self.check(f"test:{test.name}", test.min_score, [tested])
+                    yield self._floor(f"test:{test.name}", test.min_score, [test])
                 if test.critical:
-                    yield self._critical(tested)
+                    yield self._critical(test)
 
     def _critical(self, test: TestResult) -> GateCheck:
-        passed = [all_passed(t, self.shown) and not unsound(t, self.shown) for t in test.trials]
+        whole = [trial for trial in test.trials if ended_well(trial)]
+        passed = sum(all_passed(trial, self.shown) and not unsound(trial, self.shown) for trial in whole)
+        if self.lost:
+            passed += lost_trials(test)
         planned = len(test.trials) + test.not_run
         return GateCheck(
             name=f"critical:{test.name}",
             required=100,
-            seen=100 * sum(passed) / planned,
-            holds=sum(passed) == planned,
-            note=f"trials passed: {sum(passed)} of {planned}",
+            seen=100 * passed / planned,
+            holds=passed == planned,
+            note=f"trials passed: {passed} of {planned}",
         )
+
+    def _drop(self, name: str, required: float, selector: Selector | None) -> GateCheck:
+        pairing = self.pairing
+        if pairing is None or not pairing.pairs:
+            return self._not_applied(name, required)
+        pairs = pairing.pairs
+        choice: Choice = share.every
+        if selector:
+            taken = {(suite.name, test.name) for suite, test in self._selected(selector)}
+            pairs = tuple(pair for pair in pairs if (pair.suite, pair.head.name) in taken)
+            choice = selector.choice
+        shown = pairing.change(Selection(pairs, choice))
+        change = pairing.change(Selection(pairs, choice, undecided_fails=True, lost=self.lost))
+        if change.delta is None:
+            note = "not applied: nothing of it can be compared with the baseline"
+            return GateCheck(name=name, required=required, seen=None, holds=True, note=note)
+        return GateCheck(
+            name=name,
+            required=required,
+            seen=None if shown.delta is None else -shown.delta,
+            seen_if_undecided_failed=-change.delta,
+            interval=Interval(low=-change.interval.high, high=-change.interval.low)
+            if change.interval
+            else None,
+            holds=-change.delta <= required + _TIE,
+        )
+
+    def _regression(self, wanted: Regression) -> GateCheck:
+        pairing = self.pairing
+        if pairing is None or not pairing.pairs:
+            return self._not_applied("regression", ALPHA if wanted is Regression.SIGNIFICANT else 0)
+        if wanted is Regression.ANY:
+            failing = pairing.newly_failing()
+            names = ", ".join(pair.head.name for pair in failing[:3])
+            more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
+            note = f"passed in the baseline, not now: {names}{more}" if failing else None
+            return GateCheck(name="regression", required=0, seen=len(failing), holds=not failing, note=note)
+        change = pairing.change(Selection(pairing.pairs, undecided_fails=True, lost=self.lost))
+        if change.delta is None or change.p is None:
+            return self._not_applied("regression", ALPHA)
+        fell = change.delta < -_TIE
+        note = "the score fell; chance alone explains it" if fell else "the score did not fall"
+        if fell and change.p <= ALPHA:
+            note = "the score fell, and chance does not explain it"
+        elif fell and (change.smallest_p or 0) > ALPHA:
+            note = "the score fell; so few trials cannot tell it from chance"
+        return GateCheck(
+            name="regression",
+            required=ALPHA,
+            seen=change.p,
+            holds=not (fell and change.p <= ALPHA),
+            note=note,
+        )
+
+    def _not_applied(self, name: str, required: float) -> GateCheck:
+        why = "there is no baseline"
+        if self.pairing is not None:
+            reasons = [*self.pairing.reasons, *(r for suite in self.pairing.suites for r in suite.reasons)]
+            why = "; ".join(dict.fromkeys(reasons)) or "no test is defined alike in the baseline"
+        return GateCheck(name=name, required=required, seen=None, holds=True, note=f"not applied: {why}")
+
+    def _budgets(self) -> Iterator[GateCheck]:
+        if self.policy.max_cost is not None:
+            cost = self.card.usage.cost_usd
+            yield GateCheck(
+                name="max-cost",
+                required=self.policy.max_cost,
+                seen=cost,
+                holds=cost is not None and cost <= self.policy.max_cost,
+                note="the cost is not known" if cost is None else None,
+            )
+        if self.policy.max_p95_latency is not None:
+            slow = self.card.latency.p95
+            yield GateCheck(
+                name="max-p95-latency",
+                required=self.policy.max_p95_latency,
+                seen=slow,
+                holds=slow is not None and slow <= self.policy.max_p95_latency,
+                note="no reply came" if slow is None else None,
+            )
+
+
+CLOSE = 0.25
+"""The p up to which a drop is looked at again where `--confirm` is given."""
+
+
+def close_calls(decision: Decision) -> tuple[str, ...]:
+    """What was too close to call at a first look, so that more trials may decide otherwise; in words.
+
+    Nothing, where the run is not to be trusted, or where the gate fails on something that is not close.
+    """
+    if decision.reasons:
+        return ()
+    close = {check.name: why for check in decision.checks if (why := _close(check))}
+    if any(not check.holds and check.name not in close for check in decision.checks):
+        return ()
+    return tuple(close.values())
+
+
+def _close(check: GateCheck) -> str | None:
+    if check.name == "regression" and check.required == ALPHA:
+        by_chance = check.seen is not None and check.seen <= CLOSE
+        return f"regression: chance alone shows such a drop with p = {check.seen:.2g}" if by_chance else None
+    bounds = check.interval
+    if bounds and check.required is not None and bounds.low <= check.required <= bounds.high:
+        return f"{check.name}: {check.required:g} lies within {bounds.low:.1f} to {bounds.high:.1f}"
+    return None

@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
+from ci_evals.domain.base import Interval
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results import (
     Counts,
     Group,
     Latency,
+    Statistics,
     SuiteResult,
     TestOutcome,
     TestResult,
@@ -21,7 +24,8 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import share
 from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, outcome_of, unsound
+from ci_evals.scoring.soundness import all_passed, outcome_of, scores_of_tests, unsound
+from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
 
 
@@ -39,6 +43,9 @@ class Scorecard:
     """Everything that was counted."""
 
     score: float | None
+    interval: Interval | None
+    pass_at_k: dict[int, float]
+    pass_hat_k: dict[int, float]
     counts: Counts
     usage: Usage
     latency: Latency
@@ -75,6 +82,8 @@ def score(
     finished = [result for result in played if result is not None]
     return Scorecard(
         score=points(share.of_tests(every_test, counting)),
+        interval=_interval(every_test, counting),
+        **_passing(every_test),
         counts=_counts(every_test, counting),
         usage=usage_of(finished, prices),
         latency=latency_of(finished),
@@ -93,6 +102,7 @@ def _test(
         tags=test.tags,
         difficulty=test.difficulty,
         critical=test.critical,
+        min_score=test.min_score,
         line=planned.test_lines[place],
         digest=planned.test_digests[place],
         user_info=test.user_info,
@@ -103,9 +113,44 @@ def _test(
         passed=outcome is TestOutcome.PASSED,
         outcome=outcome,
         flaky=len(set(passed)) > 1,
+        statistics=_statistics(trials, passed, counting),
         trials=tuple(trials),
         not_run=loops - len(trials),
     )
+
+
+def _statistics(
+    trials: Sequence[TrialResult], passed: Sequence[bool], counting: Counting
+) -> Statistics | None:
+    scores = [score for trial in trials if (score := share.of_trial(trial, counting)) is not None]
+    if not scores:
+        return None
+    shown = [float(score) for score in scores]
+    tried, successes = len(passed), sum(passed)
+    return Statistics(
+        mean=points(share.mean(scores)),
+        standard_deviation=stdev(shown) if tried > 1 else None,
+        min=points(min(scores)),
+        max=points(max(scores)),
+        pass_at_k={k: pass_at_k(tried, successes, k) for k in range(1, tried + 1)},
+        pass_hat_k={k: pass_hat_k(tried, successes, k) for k in range(1, tried + 1)},
+    )
+
+
+def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
+    """pass@k and pass^k over tests: the mean, for each k that every test has so many scored trials for."""
+    found = [test.statistics for test in tests if test.statistics]
+    most = min((len(one.pass_hat_k) for one in found), default=0)
+    return {
+        "pass_at_k": {k: fmean(one.pass_at_k[k] for one in found) for k in range(1, most + 1)},
+        "pass_hat_k": {k: fmean(one.pass_hat_k[k] for one in found) for k in range(1, most + 1)},
+    }
+
+
+def _interval(
+    tests: Iterable[TestResult], counting: Counting, choice: Choice = share.every
+) -> Interval | None:
+    return mean_interval([float(score) for score in scores_of_tests(tests, counting, choice)])
 
 
 def _suite(
@@ -125,8 +170,11 @@ def _suite(
         adapter=planned.suite.adapter,
         judge_model=facts.judge_model,
         user_model=facts.user_model,
+        min_score=planned.suite.min_score,
         folder=facts.folder,
         score=points(share.of_tests(tests, counting)),
+        interval=_interval(tests, counting),
+        **_passing(tests),
         counts=_counts(tests, counting),
         categories=tuple(_group(n, tests, counting, share.of_category(n)) for n in categories),
         aui_logic=tuple(_group(n, tests, counting, share.of_logic(n)) for n in logic),
@@ -155,6 +203,7 @@ def _group(name: str, tests: Sequence[TestResult], counting: Counting, choice: C
     return Group(
         name=name,
         score=points(share.of_tests(tests, counting, choice)),
+        interval=_interval(tests, counting, choice),
         tests=len({test.name for test, _ in chosen}),
         passed=outcomes[Outcome.PASSED],
         failed=outcomes[Outcome.FAILED],

@@ -1,11 +1,14 @@
 """What makes a trial unsound, a test passed: rules that scorecard and gate share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from statistics import fmean
 
-from ci_evals.domain.results import SCORED_STATES, TestOutcome, TrialResult
+from ci_evals.domain.results import SCORED_STATES, TestOutcome, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring import share
+from ci_evals.scoring.share import Choice, Counting
 
 CUT_OFF = frozenset({EndState.FAILED, EndState.INTERRUPTED})
 """Conversations that broke off: what their agent did not do, it may not have come to."""
@@ -49,3 +52,35 @@ def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) 
     if all(all_passed(trial, counting) for trial in trials):
         return TestOutcome.PASSED
     return TestOutcome.UNDECIDED
+
+
+def lost_trials(test: TestResult) -> int:
+    """How many planned trials say nothing of the agent: they broke off, or never began."""
+    return sum(not ended_well(trial) for trial in test.trials) + test.not_run
+
+
+def scores_of_trials(
+    test: TestResult, counting: Counting, choice: Choice = share.every, lost: int | None = None
+) -> tuple[Fraction, ...]:
+    """The scores of the test's trials that count. `lost`: what each lost trial is supposed to have scored."""
+    scores = [share.of_trial(trial, counting, choice) for trial in test.trials]
+    supposed = [] if lost is None else [Fraction(lost)] * lost_trials(test)
+    return (*(score for score in scores if score is not None), *supposed)
+
+
+def scores_of_tests(
+    tests: Iterable[TestResult], counting: Counting, choice: Choice = share.every, lost: int | None = None
+) -> tuple[Fraction, ...]:
+    """The mean scores of the tests that have one."""
+    means = [share.mean(scores_of_trials(test, counting, choice, lost)) for test in tests]
+    return tuple(mean for mean in means if mean is not None)
+
+
+def criteria_of(trials: Iterable[TrialResult], choice: Choice = share.every) -> float:
+    """The mean effective number of criteria in a trial: few heavy ones count as fewer."""
+    found = []
+    for trial in trials:
+        weights = [finding.weight for finding in trial.findings if choice(finding)]
+        if squares := sum(weight**2 for weight in weights):
+            found.append(sum(weights) ** 2 / squares)
+    return fmean(found) if found else 1.0

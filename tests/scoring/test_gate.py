@@ -4,7 +4,8 @@ from plans import A, B, gate, planned, trial
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Decision
 from ci_evals.reports import numbers
-from ci_evals.scoring.gate import Ending, Kind, Threshold, check_names, read_thresholds
+from ci_evals.scoring.gate import Ending
+from ci_evals.scoring.selectors import Kind, Selector, Threshold, check_names, read_thresholds
 
 
 def checks(decision: Decision) -> dict[str, tuple]:
@@ -37,7 +38,8 @@ def test_unsound_trials_make_the_run_invalid_whatever_its_score():
     assert (decision.exit_code, decision.passed) == (3, False)
     assert checks(decision)["max-errors"] == (0, 1, None, False)
     assert "1 unsound trials" in decision.reasons[0]
-    assert gate(planned(A, B), trial("passed"), trial(status="failed"), max_errors=1).exit_code == 0
+    allowed = gate(planned(A, B), trial("passed"), trial(status="failed"), max_errors=1, min_score=50)
+    assert allowed.exit_code == 0
 
 
 def test_nothing_scored_never_passes():
@@ -55,7 +57,7 @@ def test_offline_judged_criteria_do_not_fail_floors():
 def test_a_floor_on_judged_criteria_alone_is_not_applied_offline():
     """The same thresholds serve the wiring run and the real one; it says so."""
     plan = planned(A | {"evaluations": [{"criterion": "c", "category": "tone"}]}, B)
-    threshold = Threshold(Kind.CATEGORY, "tone", 100)
+    threshold = Threshold(Selector(Kind.CATEGORY, "tone"), 100)
     trials = (trial("no_judge", category="tone"), trial("passed"))
     check = gate(plan, *trials, offline=True, thresholds=(threshold,)).checks[1]
     assert (check.holds, check.seen) == (True, None)
@@ -125,7 +127,7 @@ def test_thresholds_on_every_selector():
 def test_a_threshold_on_what_was_not_selected_holds_and_says_so():
     """A filtered run is not measured by what it left out."""
     plan = planned(A)
-    threshold = Threshold(Kind.TEST, "left out", 100)
+    threshold = Threshold(Selector(Kind.TEST, "left out"), 100)
     decision = gate(plan, trial("passed"), thresholds=(threshold,))
     assert decision.checks[1].holds
     assert decision.checks[1].note == "nothing of it was selected for this run"
@@ -144,7 +146,7 @@ def test_a_threshold_on_what_was_not_selected_holds_and_says_so():
 )
 def test_reading_thresholds(text, read):
     """One per line or comma; commas and equals signs in names do no harm."""
-    assert [(t.kind, t.name, t.required) for t in read_thresholds(text)] == read
+    assert [(t.selector.kind, t.selector.name, t.required) for t in read_thresholds(text)] == read
 
 
 @pytest.mark.parametrize(
@@ -160,9 +162,9 @@ def test_a_threshold_on_an_unknown_name_is_refused():
     """It would guard nothing."""
     suites = [planned(A).suites[0].suite]
     with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
-        check_names([Threshold(Kind.TEST, "aa", 5)], suites)
+        check_names("--thresholds", [Threshold(Selector(Kind.TEST, "aa"), 5)], suites)
     with pytest.raises(UsageError, match="there is no tag 'x'; known are: none"):
-        check_names([Threshold(Kind.TAG, "x", 5)], suites)
+        check_names("--thresholds", [Threshold(Selector(Kind.TAG, "x"), 5)], suites)
 
 
 @pytest.mark.parametrize(

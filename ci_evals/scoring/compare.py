@@ -1,0 +1,219 @@
+"""A run against its baseline: which tests can be compared, and what their change is worth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+
+from ci_evals.domain.comparison import (
+    Baseline,
+    Change,
+    Comparison,
+    Evidence,
+    Pace,
+    SuiteComparison,
+    TestChange,
+)
+from ci_evals.domain.results import (
+    TestOutcome,
+    TestResult,
+    TrialResult,
+    points,
+)
+from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.scoring import share, statistics
+from ci_evals.scoring.pairing import Side, SuitePair, TestPair, differences, pair
+from ci_evals.scoring.share import Choice, Counting
+from ci_evals.scoring.soundness import CUT_OFF, all_passed, criteria_of, scores_of_trials, undecided
+
+SUSPECT = 15
+"""Points that a test must fall by to be called suspect."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which part of the paired tests a change is asked of, and how it is counted."""
+
+    pairs: tuple[TestPair, ...]
+    choice: Choice = share.every
+    undecided_fails: bool = False
+    """Whether undecided verdicts of this run count as failed, as the gate wants it."""
+    lost: int | None = None
+    """What each lost trial of this run is supposed to have scored."""
+
+
+class Pairing:
+    """Two runs, test by test: `head`, which is looked at, and `base`, the baseline."""
+
+    def __init__(self, head: Side, base: Side) -> None:
+        self.head, self.base = head, base
+        self.reasons = tuple(differences(head, base))
+        """Why nothing of the two runs can be compared."""
+        self.suites = pair(head, base)
+
+    @property
+    def pairs(self) -> tuple[TestPair, ...]:
+        """All tests that may be compared."""
+        allowed = () if self.reasons else (suite for suite in self.suites if not suite.reasons)
+        return tuple(pair for suite in allowed for pair in suite.pairs)
+
+    def change(self, selection: Selection) -> Change:
+        """How the score of these tests changed, and how sure that is."""
+        scored = [(pair, *self._scores(pair, selection)) for pair in selection.pairs]
+        scored = [(pair, head, base) for pair, head, base in scored if head and base]
+        if not scored:
+            return Change()
+        head = share.mean(share.mean(head) for _, head, _ in scored)
+        base = share.mean(share.mean(base) for _, _, base in scored)
+        assert head is not None and base is not None  # noqa: S101, PT018  # none of the means is of nothing
+        pairs = [_floats(head, base) for _, head, base in scored]
+        trials = chain.from_iterable((*pair.head.trials, *pair.base.trials) for pair, _, _ in scored)
+        spread = statistics.spread_of(pairs, criteria_of(trials, selection.choice))
+        chance = statistics.chance_of_drop(pairs, self.seed)
+        delta = float(head - base)
+        open_drop = chance is not None and delta < 0 and chance.p > statistics.ALPHA
+        return Change(
+            tests=len(pairs),
+            base=points(base),
+            head=points(head),
+            delta=delta,
+            interval=spread.interval(delta) if spread else None,
+            p=chance.p if chance else None,
+            method=chance.method if chance else None,
+            smallest_p=chance.smallest if chance else None,
+            detectable=spread.detectable if spread else None,
+            trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
+        )
+
+    @property
+    def seed(self) -> str:
+        """What shuffling is seeded by: the two runs and what they asked, and none of their verdicts."""
+        runs = (self.head.run, self.base.run)
+        return " ".join(f"{run.id} {run.digests.suites}" for run in runs)
+
+    def newly_failing(self) -> tuple[TestPair, ...]:
+        """Tests that passed in the baseline and do not pass now."""
+        counting = Counting(offline=self.head.offline)
+        return tuple(
+            pair
+            for pair in self.pairs
+            if pair.base.passed and not all(all_passed(trial, counting) for trial in _whole(pair.head))
+        )
+
+    def comparison(self) -> Comparison:
+        """The comparison as it stands in the results."""
+        whole = self.change(Selection(self.pairs))
+        reasons = [*self.reasons]
+        if not self.reasons:
+            reasons += [f"{suite.name}: {reason}" for suite in self.suites for reason in suite.reasons]
+            if not whole.tests:
+                reasons += ["no test is defined alike, and scored, in both runs"]
+        return Comparison(
+            **whole.model_dump(),
+            comparable=whole.tests > 0,
+            reasons=tuple(reasons),
+            baseline=Baseline(
+                score=self.base.score,
+                commit=self.base.run.git.commit,
+                at=self.base.run.started_at,
+                run_id=self.base.run.id,
+                trials=self.base.trials,
+            ),
+            regressed=tuple(self._told(pair, pair.head) for pair in self.newly_failing()),
+            fixed=tuple(
+                self._told(pair, pair.base)
+                for pair in self.pairs
+                if pair.base.outcome is TestOutcome.FAILED and pair.head.passed
+            ),
+            suspects=self._suspects(),
+            new=tuple(name for suite in self.suites for name in suite.new),
+            removed=tuple(name for suite in self.suites for name in suite.removed),
+            changed=tuple(name for suite in self.suites for name in suite.changed),
+            suites=tuple(self._of_suite(suite) for suite in self.suites),
+            head_pace=_pace(self.head),
+            base_pace=_pace(self.base),
+        )
+
+    def _of_suite(self, suite: SuitePair) -> SuiteComparison:
+        reasons = self.reasons or suite.reasons
+        change = Change() if reasons else self.change(Selection(suite.pairs))
+        if not reasons and not change.tests:
+            reasons = ("no test is defined alike, and scored, in both runs",)
+        return SuiteComparison(
+            **change.model_dump(), name=suite.name, comparable=change.tests > 0, reasons=reasons
+        )
+
+    def _suspects(self) -> tuple[TestChange, ...]:
+        selection = Selection(self.pairs)
+        scored = [(pair, *self._scores(pair, selection)) for pair in self.pairs]
+        scored = [(pair, head, base) for pair, head, base in scored if head and base]
+        floats = [_floats(head, base) for _, head, base in scored]
+        if not any(pair.delta <= -SUSPECT for pair in floats):
+            return ()
+        proven = statistics.proven_drops(floats, self.seed)
+        return tuple(
+            self._told(pair, pair.head).model_copy(update={"p": p, "confirmed": p <= statistics.ALPHA})
+            for (pair, _, _), scores, p in zip(scored, floats, proven, strict=True)
+            if scores.delta <= -SUSPECT
+        )
+
+    def _told(self, pair: TestPair, shown: TestResult) -> TestChange:
+        head, base = pair.head.score, pair.base.score
+        return TestChange(
+            suite=pair.suite,
+            name=pair.head.name,
+            base=base,
+            head=head,
+            delta=None if head is None or base is None else head - base,
+            evidence=_evidence(shown, Counting(offline=self.head.offline)),
+        )
+
+    def _scores(
+        self, pair: TestPair, selection: Selection
+    ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        here = Counting(offline=self.head.offline, undecided_fails=selection.undecided_fails)
+        there = Counting(offline=self.base.offline)
+        return (
+            scores_of_trials(pair.head, here, selection.choice, selection.lost),
+            scores_of_trials(pair.base, there, selection.choice),
+        )
+
+
+def _whole(test: TestResult) -> list[TrialResult]:
+    return [trial for trial in test.trials if trial.status not in CUT_OFF]
+
+
+def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.Pair:
+    return statistics.Pair(tuple(map(float, head)), tuple(map(float, base)))
+
+
+def _evidence(test: TestResult, counting: Counting) -> Evidence | None:
+    """The first verdict that failed, or else the first that could not be reached."""
+    found = [(trial, finding) for trial in _whole(test) for finding in trial.findings]
+    failed = [(trial, finding) for trial, finding in found if finding.outcome is Outcome.FAILED]
+    missing = [(trial, finding) for trial, finding in found if undecided(finding, counting)]
+    for trial, finding in [*failed, *missing]:
+        return _shown(trial, finding)
+    return None
+
+
+def _shown(trial: TrialResult, finding: Finding) -> Evidence:
+    exchange = trial.exchange_of(finding)
+    return Evidence(
+        criterion=finding.criterion,
+        reason=finding.reason if finding.outcome is Outcome.FAILED else f"undecided: {finding.reason}",
+        trial=trial.index,
+        exchange=exchange.index if exchange else None,
+        user=exchange.user if exchange else None,
+        agent=exchange.agent if exchange else None,
+    )
+
+
+def _pace(side: Side) -> Pace:
+    cost, tokens = side.usage.cost_usd, side.usage.tokens
+    return Pace(
+        cost_usd_per_trial=cost / side.trials if cost is not None and side.trials else None,
+        tokens_per_trial=(tokens.input + tokens.output) / side.trials if side.trials else None,
+        median_latency_seconds=side.latency.median,
+        p95_latency_seconds=side.latency.p95,
+    )

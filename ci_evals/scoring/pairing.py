@@ -1,0 +1,121 @@
+"""Which tests of two runs are the same, and whether their scores mean the same."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.comparison import TestName
+from ci_evals.domain.results import Latency, Results, RunInfo, SuiteResult, TestResult, Usage
+
+
+@dataclass(frozen=True)
+class Side:
+    """What a comparison takes from a run."""
+
+    run: RunInfo
+    score: float | None
+    usage: Usage
+    latency: Latency
+    suites: Sequence[SuiteResult]
+
+    @classmethod
+    def of(cls, results: Results) -> "Side":
+        """The side that a results file makes."""
+        return cls(results.run, results.score, results.usage, results.latency, results.suites)
+
+    @property
+    def offline(self) -> bool:
+        """Whether nothing was to be judged."""
+        return self.run.config.get("provider") == "offline"
+
+    @property
+    def trials(self) -> int:
+        """Trials that were played."""
+        return sum(len(test.trials) for suite in self.suites for test in suite.tests)
+
+
+@dataclass(frozen=True)
+class TestPair:
+    """A test that is defined alike on both sides."""
+
+    suite: str
+    head: TestResult
+    base: TestResult
+
+
+@dataclass(frozen=True)
+class SuitePair:
+    """A suite's tests on both sides."""
+
+    name: str
+    pairs: tuple[TestPair, ...] = ()
+    new: tuple[TestName, ...] = ()
+    removed: tuple[TestName, ...] = ()
+    changed: tuple[TestName, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Why its scores must not be compared."""
+
+
+def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:
+    """All suites of both sides, those of this run first; suites and tests are paired by name."""
+    here, there = _by_name(head.suites), _by_name(base.suites)
+    return tuple(
+        _paired(name, here.get((name, place)), there.get((name, place)))
+        for name, place in dict.fromkeys([*here, *there])
+    )
+
+
+def differences(head: Side, base: Side) -> Iterator[str]:
+    """What both runs must share for their scores to mean the same."""
+    here, there = head.run.digests, base.run.digests
+    providers = [side.run.config.get("provider") for side in (head, base)]
+    if providers[0] != providers[1]:
+        was = f"in the baseline it was {providers[1]}"
+        yield f"the provider of judge and simulated user is {providers[0]}, {was}"
+    elif here.models != there.models and _models(head) == _models(base):
+        yield "the models of judge or simulated user changed"
+    if here.judge_prompt != there.judge_prompt:
+        yield "the judge's prompt changed"
+    if here.user_prompt != there.user_prompt:
+        yield "the simulated user's prompt changed"
+    if here.scoring != there.scoring:
+        yield "the rules by which scores are computed changed"
+
+
+def _by_name(suites: Sequence[SuiteResult]) -> dict[tuple[str, int], SuiteResult]:
+    """Suites by name, and those of one name by their order."""
+    seen: Counter[str] = Counter()
+    named = {}
+    for suite in suites:
+        named[suite.name, seen[suite.name]] = suite
+        seen[suite.name] += 1
+    return named
+
+
+def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None) -> SuitePair:
+    here = {test.name: test for test in head.tests} if head else {}
+    there = {test.name: test for test in base.tests} if base else {}
+    both = [(test, there[test.name]) for test in here.values() if test.name in there]
+
+    def names(tests: Iterable[str]) -> tuple[TestName, ...]:
+        return tuple(TestName(suite=name, name=test) for test in tests)
+
+    return SuitePair(
+        name=name,
+        pairs=tuple(TestPair(name, test, other) for test, other in both if test.digest == other.digest),
+        new=names(test for test in here if test not in there),
+        removed=names(test for test in there if test not in here),
+        changed=names(test.name for test, other in both if test.digest != other.digest),
+        reasons=tuple(_other_models(head, base)) if head and base else (),
+    )
+
+
+def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:
+    if head.judge_model != base.judge_model:
+        yield f"the judge is {head.judge_model}, in the baseline it was {base.judge_model}"
+    if head.user_model != base.user_model:
+        yield f"the simulated user is {head.user_model}, in the baseline it was {base.user_model}"
+
+
+def _models(side: Side) -> list[tuple[str, str | None, str | None]]:
+    return [(suite.name, suite.judge_model, suite.user_model) for suite in side.suites]

@@ -1,0 +1,288 @@
+"""The arithmetic of noise: what a score is worth, and whether a change of it is more than chance.
+
+Scores are in points, 0 to 100. The methods and the reasons for them stand in docs/statistics.md.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from operator import add
+from statistics import NormalDist, fmean, variance
+from typing import Literal
+
+from ci_evals.domain.base import Interval
+
+ALPHA = 0.05
+"""The chance of an error that a claim may have."""
+DRAWS = 9_999
+MOST_ENUMERATED = 200_000
+"""Arrangements up to which all are looked at."""
+_LISTED = 20_000
+"""Arrangements of one test up to which they are listed before they are drawn from."""
+_TIE = 1e-9
+"""Points: differences below it come from binary numbers."""
+_Z = NormalDist().inv_cdf(0.975)
+_Z_SEEN = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.80)
+"""2.49: how many standard errors a drop must have to be seen at level 0.05 with a chance of 80 %."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The scores of one test's trials on both sides; neither is empty."""
+
+    head: tuple[float, ...]
+    base: tuple[float, ...]
+
+    @property
+    def delta(self) -> float:
+        """How the test's mean changed."""
+        return fmean(self.head) - fmean(self.base)
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How often chance alone shows a drop as large as the one seen."""
+
+    p: float
+    method: Literal["enumerated", "drawn"]
+    smallest: float
+    """The smallest p that so many trials can give."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far chance moves a mean difference."""
+
+    variance: float
+    freedom: int
+    trial_variance: float
+    """Of a single trial's score around its test's mean."""
+
+    def interval(self, delta: float) -> Interval:
+        """95 % around the difference that was seen."""
+        half = t_quantile(self.freedom) * math.sqrt(self.variance)
+        return Interval(low=max(-100.0, delta - half), high=min(100.0, delta + half))
+
+    @property
+    def detectable(self) -> float:
+        """The smallest drop that is seen with a chance of 80 %."""
+        return min(100.0, _Z_SEEN * math.sqrt(self.variance))
+
+    def trials_needed(self, drop: float, tests: int) -> int:
+        """Trials of each test, on each side, with which a drop of this size is seen with a chance of 80 %."""
+        return max(1, math.ceil(2 * self.trial_variance * _Z_SEEN**2 / (tests * drop**2)))
+
+
+def pass_at_k(trials: int, passed: int, k: int) -> float:
+    """How likely some of k trials pass, from `passed` of `trials`; unbiased. k is at most `trials`."""
+    return 1 - math.comb(trials - passed, k) / math.comb(trials, k)
+
+
+def pass_hat_k(trials: int, passed: int, k: int) -> float:
+    """How likely all of k trials pass (pass^k of tau-bench), from `passed` of `trials`; unbiased."""
+    return math.comb(passed, k) / math.comb(trials, k)
+
+
+def mean_interval(means: Sequence[float]) -> Interval | None:
+    """The 95 % interval of the mean of tests' scores: Wilson's, on the effective number of tests.
+
+    Tests of a suite are one sample of all that users may ask, so the test is the unit. Where all tests have
+    one score, or there is but one, nothing is known of their spread and every test counts as a yes or no.
+    """
+    if not means:
+        return None
+    n, share = len(means), min(1.0, max(0.0, fmean(means) / 100))
+    squared_error = variance(means) / 10_000 / n if n > 1 else 0.0
+    # Where all means are one number, what is left of their spread is binary rounding.
+    if squared_error > (_TIE / 100) ** 2:
+        n_eff = share * (1 - share) / squared_error * (_Z / t_quantile(n - 1)) ** 2
+    else:
+        n_eff = float(n)
+    ratio = _Z**2 / n_eff
+    centre = (share + ratio / 2) / (1 + ratio)
+    half = math.sqrt(ratio * share * (1 - share) + ratio**2 / 4) / (1 + ratio)
+    low, high = min(centre - half, share), max(centre + half, share)
+    return Interval(low=100 * max(0.0, low), high=100 * min(1.0, high))
+
+
+def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chance | None:
+    """The stratified permutation test, one-sided: is the mean change lower than chance makes it?
+
+    If nothing changed, the trials of a test might as well have been played on the other side. So within each
+    test it is shuffled which trials are called head, their number kept, and counted how often the mean change
+    is then as low as the one seen. All arrangements are looked at where they are few; else they are drawn, by
+    `seed` alone, so that the same results give the same p.
+
+    Returns:
+        None where there is no pair.
+    """
+    if not pairs:
+        return None
+    seen = math.fsum(pair.delta for pair in pairs)
+    # Where all trials of a test have one score, shuffling changes nothing.
+    varied = [pair for pair in pairs if len({*pair.head, *pair.base}) > 1]
+    arrangements = math.prod(_arrangements(pair) for pair in varied)
+    smallest = 1 / math.prod(_arrangements(pair) for pair in pairs)
+    if arrangements <= MOST_ENUMERATED:
+        sums = [0.0]
+        for pair in varied:
+            changes = _changes(pair)
+            sums = [total + change for total in sums for change in changes]
+        return Chance(_share_below(sums, seen), "enumerated", smallest)
+    rng = random.Random(seed)  # noqa: S311  # a simulation, not a secret
+    sums = [0.0] * draws
+    for pair in varied:
+        sums = list(map(add, sums, _drawn(pair, rng, draws)))
+    below = _count_below(sums, seen)
+    return Chance((1 + below) / (1 + draws), "drawn", max(smallest, 1 / (1 + draws)))
+
+
+def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float, ...]:
+    """For each pair the p of a drop of that one test, adjusted for all of them being looked at.
+
+    Each is a permutation test within its test. Tests whose trials could not have shown anything are left out
+    (Tarone), the others are adjusted by Holm's method: the chance of calling any unchanged test worse is 5 %
+    at most, whichever of them one looks at afterwards.
+    """
+    rng = random.Random(seed)  # noqa: S311  # a simulation, not a secret
+    raw, least = [], []
+    for pair in pairs:
+        changes = _changes(pair) if _arrangements(pair) <= _LISTED else _drawn(pair, rng, DRAWS)
+        floor = min(changes)
+        raw.append(_share_below(changes, pair.delta))
+        least.append(_share_below(changes, floor))
+    count = next(k for k in range(1, len(pairs) + 2) if sum(p <= ALPHA / k for p in least) <= k)
+    testable = [place for place, p in enumerate(least) if p <= ALPHA / count]
+    adjusted, highest = [1.0] * len(pairs), 0.0
+    for rank, place in enumerate(sorted(testable, key=lambda place: raw[place])):
+        highest = max(highest, min(1.0, raw[place] * (len(testable) - rank)))
+        adjusted[place] = highest
+    return tuple(adjusted)
+
+
+def spread_of(pairs: Sequence[Pair], criteria: float) -> Spread | None:
+    """How far chance moves the mean change of these tests.
+
+    With several trials of tests on both sides it is told from how a test's trials differ: the question is
+    whether these tests got worse. With single trials it is told from how the changes of the tests differ,
+    which asks of other tests too and is wider.
+
+    Args:
+        pairs: The tests.
+        criteria: The effective number of criteria in a trial, one of which a trial might have lost.
+
+    Returns:
+        None where one single pair tells nothing.
+    """
+    sides = [side for pair in pairs for side in (pair.head, pair.base)]
+    freedom = [sum(len(side) - 1 for side in one) for one in (sides[::2], sides[1::2])]
+    n, trials = len(pairs), sum(map(len, sides))
+    if n and all(freedom):
+        pool = _pooled(sides) or _unseen_variance(trials, criteria)
+        total = math.fsum(_shrunk(side, pool) / len(side) for side in sides)
+        return Spread(total / n**2, sum(freedom), pool)
+    if n < 2:
+        return None
+    pool = variance([pair.delta for pair in pairs]) / 2
+    if pool <= _TIE**2:
+        pool = _unseen_variance(trials, criteria)
+        return Spread(math.fsum(pool / len(side) for side in sides) / n**2, n - 1, pool)
+    return Spread(2 * pool / n, n - 1, pool)
+
+
+def noise_of(tests: Sequence[Sequence[float]], criteria: float) -> tuple[float, ...]:
+    """For each test the variance of its trials' scores, each holding at least one.
+
+    Where no test has several trials, noise cannot be told from how the tests differ, so that is taken: it is
+    more rather than less.
+    """
+    pool = _pooled(tests)
+    if pool is None:
+        pool = variance([scores[0] for scores in tests]) if len(tests) > 1 else 0.0
+    pool = pool or _unseen_variance(sum(map(len, tests)), criteria)
+    return tuple(_shrunk(scores, pool) for scores in tests)
+
+
+@cache
+def t_quantile(freedom: int) -> float:
+    """The 97.5 % quantile of Student's t distribution.
+
+    By the closed forms for whole degrees of freedom and, from 100 on, the expansion at infinity
+    (Abramowitz and Stegun 26.7.3 to 26.7.5).
+    """
+    if freedom >= 100:
+        z, v = _Z, freedom
+        first = (z**3 + z) / 4
+        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / v + second / v**2 + third / v**3
+    low, high = 0.0, math.pi / 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < 0.95 else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """How likely |t| is less than sqrt(freedom) * tan(angle)."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    term = total = cosine if freedom % 2 else 1.0
+    for step in range(3 if freedom % 2 else 2, freedom, 2):
+        term *= cosine**2 * (step - 1) / step
+        total += term
+    if freedom % 2 == 0:
+        return sine * total
+    return 2 / math.pi * (angle + (sine * total if freedom > 1 else 0.0))
+
+
+def _pooled(samples: Sequence[Sequence[float]]) -> float | None:
+    """The mean variance within tests; None where no test has several trials."""
+    several = [variance(scores) for scores in samples if len(scores) > 1]
+    return fmean(several) if several else None
+
+
+def _unseen_variance(trials: int, criteria: float) -> float:
+    """The variance of a trial where none was seen: as if of two more trials one had lost one criterion."""
+    share = 1 / (trials + 2)
+    return 10_000 * share * (1 - share) / max(1.0, criteria)
+
+
+def _shrunk(scores: Sequence[float], pool: float) -> float:
+    """The variance of a test's trials, drawn towards that of all tests: few trials tell little of it."""
+    own = variance(scores) if len(scores) > 1 else 0.0
+    return ((len(scores) - 1) * own + 2 * pool) / (len(scores) + 1)
+
+
+def _arrangements(pair: Pair) -> int:
+    return math.comb(len(pair.head) + len(pair.base), len(pair.head))
+
+
+def _changes(pair: Pair) -> list[float]:
+    """The change of the test's mean in every arrangement, in an order that does not depend on the scores."""
+    pool, heads = (*pair.head, *pair.base), len(pair.head)
+    total, bases = math.fsum(pool), len(pair.base)
+    return [
+        head / heads - (total - head) / bases
+        for head in (math.fsum(some) for some in combinations(pool, heads))
+    ]
+
+
+def _drawn(pair: Pair, rng: random.Random, draws: int) -> list[float]:
+    if _arrangements(pair) <= _LISTED:
+        return rng.choices(_changes(pair), k=draws)
+    pool, heads, bases = (*pair.head, *pair.base), len(pair.head), len(pair.base)
+    total = math.fsum(pool)
+    sums = (math.fsum(rng.sample(pool, heads)) for _ in range(draws))
+    return [head / heads - (total - head) / bases for head in sums]
+
+
+def _count_below(values: Sequence[float], seen: float) -> int:
+    limit = seen + _TIE
+    return sum(value <= limit for value in values)
+
+
+def _share_below(values: Sequence[float], seen: float) -> float:
+    return _count_below(values, seen) / len(values)
