@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ci_evals import __version__
-from ci_evals.cli.settings import PlanSettings, RunSettings, SuiteSettings, takes
+from ci_evals.cli.settings import EstimateSettings, RunSettings, SuiteSettings, takes
 
 app = typer.Typer(
     name="ci-evals",
@@ -66,9 +66,12 @@ def validate(settings: SuiteSettings) -> None:
 
 
 @app.command()
-@takes(PlanSettings)
-def plan(settings: PlanSettings) -> None:
-    """Show what would run: tests, turns, evaluations, trials, calls. Calls nothing."""
+@takes(EstimateSettings)
+def plan(settings: EstimateSettings) -> None:
+    """Show what would run: tests, turns, trials, calls, and an estimate of tokens, cost and duration.
+
+    Calls nothing and needs no key. Prices are those of the bundled table, or those of your own file alone.
+    """
     from ci_evals.cli.look import plan as work
 
     work(settings)

@@ -6,20 +6,22 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from ci_evals.adapters import files
+from ci_evals.adapters import files, prices
 from ci_evals.adapters.suites import bundled_names, sources
+from ci_evals.cli import forecast
 from ci_evals.cli.console import error_console, show
 from ci_evals.cli.reading import load_suites
-from ci_evals.cli.settings import PlanSettings, SuiteSettings
+from ci_evals.cli.settings import EstimateSettings, SuiteSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results import Results
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.estimate import of_plan, of_test
+from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.reports import layout, numbers, sanitize
+from ci_evals.wiring import Adapter
 
 
 def validate(settings: SuiteSettings) -> None:
@@ -37,24 +39,34 @@ def validate(settings: SuiteSettings) -> None:
         )
 
 
-def plan(settings: PlanSettings) -> None:
-    """Shows the tests that would run, and how many calls at most."""
+def plan(settings: EstimateSettings) -> None:
+    """Shows the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
+    table = prices.read(settings.prices) if settings.prices else prices.bundled()
+    adapter = Adapter(
+        provider=settings.provider, judge_model=settings.judge_model, user_model=settings.user_model
+    )
     loaded = load_suites(settings, os.environ)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     for place, suite in enumerate(planned.suites):
         show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        show(_table(_rows(planned, place)) + "\n")
+        show(_table(_rows(planned, place, offline=adapter.offline)) + "\n")
     total = of_plan(planned)
+    agent, user, judge = _calls(total, offline=adapter.offline)
     show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judged} judged evaluations\n"
-        f"calls at most: agent {total.agent_calls}, simulated user {total.user_calls}, "
-        f"judge {total.judge_calls}"
+        f"calls at most: agent {agent}, simulated user {user}, judge {judge}\n"
+        f"{forecast.lines(planned, adapter, table, settings.parallel)}"
     )
 
 
-def _rows(plan: Plan, place: int) -> list[list[str]]:
+def _calls(work: Estimate, *, offline: bool) -> tuple[int, int, int]:
+    """Calls of agent, simulated user and judge, at most."""
+    return work.agent_calls, 0 if offline else work.user_calls, 0 if offline else work.judge_calls
+
+
+def _rows(plan: Plan, place: int, *, offline: bool) -> list[list[str]]:
     planned = plan.suites[place]
     header = [
         "test",
@@ -71,7 +83,7 @@ def _rows(plan: Plan, place: int) -> list[list[str]]:
     for test in planned.tests:
         work = of_test(plan, planned, test)
         counts = (work.trials, work.turns, work.strict, work.judged)
-        calls = (work.agent_calls, work.user_calls, work.judge_calls)
+        calls = _calls(work, offline=offline)
         name, tags = sanitize.log_line(test.name, 60), sanitize.log_line(", ".join(test.tags), 40)
         rows.append([name, tags, *map(str, counts), *map(str, calls)])
     return rows

@@ -1,6 +1,7 @@
 """The commands that look: validate, plan, list-suites, schema, report; and the demo agent alone."""
 
 import json
+import re
 import signal
 
 import httpx2
@@ -72,6 +73,66 @@ def test_plan_counts_the_work(tmp_path):
     assert "calls at most: agent 12, simulated user 4, judge 2" in ran.stdout
     only = ci_evals("plan", "suite.json", "--tag=x", cwd=tmp_path, env=env).stdout
     assert "one" not in only
+
+
+def estimate(ran) -> dict[str, str]:
+    """The lines of the estimate by their first word."""
+    assert ran.returncode == 0, ran.stderr
+    named = (line.split(maxsplit=1) for line in ran.stdout.splitlines()[-4:])
+    return {name.strip(":"): said for name, said in named}
+
+
+def test_plan_estimates_tokens_cost_and_duration(tmp_path):
+    """As ranges, of the models that would be asked; without a key, and said to be an estimate."""
+    ran = ci_evals("plan", "demo:retail", "--loops=3", "--parallel=4", cwd=tmp_path)
+    told = estimate(ran)
+    assert re.fullmatch(r"\d+ k to \d+ k", told["tokens"])
+    dollars = r"\$\d\.\d{2,4} to \$\d\.\d{2}"
+    assert re.fullmatch(rf"{dollars} \(gpt-6-luna, gpt-6\.1-terra; prices of [-0-9]{{10}}\)", told["cost"])
+    assert re.fullmatch(r"\d+ s to \d+ m at --parallel=4", told["duration"])
+    assert "conversations may end early" in told["estimated"]
+    other = estimate(ci_evals("plan", "demo:retail", "--provider=anthropic", cwd=tmp_path))
+    assert "(claude-haiku-5-5, claude-sonnet-5-5; prices of" in other["cost"]
+
+
+def test_plan_offline_asks_no_model(tmp_path):
+    """So it costs nothing; what is left is the agent's time."""
+    ran = ci_evals("plan", "demo:hr", "--provider=offline", cwd=tmp_path)
+    told = estimate(ran)
+    assert (told["tokens"], told["cost"]) == ("none", "none")
+    assert told["duration"].startswith("0.0 s to ")
+    assert "simulated user 0, judge 0" in ran.stdout
+
+
+def test_plan_counts_only_the_models_that_are_asked(tmp_path):
+    """Fixed lines need no simulated user, strict checks no judge."""
+    env = {"AGENT_KEY": "key-123456"}
+    write_suite(tmp_path)
+    assert estimate(ci_evals("plan", "suite.json", cwd=tmp_path, env=env))["cost"] == "none"
+    write_suite(tmp_path, {"evaluations": [{"criterion": "c"}]})
+    told = estimate(ci_evals("plan", "suite.json", "--user-model=nobodys", cwd=tmp_path, env=env))
+    assert "(gpt-6.1-terra; prices of" in told["cost"]
+
+
+def test_plan_names_models_without_a_price(tmp_path):
+    """In place of a cost that leaves them out. A file of the user's stands in place of the bundled table."""
+    told = estimate(ci_evals("plan", "demo:hr", "--judge-model=my-own", cwd=tmp_path))
+    assert told["cost"].startswith("not known: there is no price for my-own;")
+    (tmp_path / "prices.json").write_text('{"models": {"my-own": {"input": 1, "output": 1}}}')
+    named = ("--judge-model=my-own", "--prices=prices.json")
+    told = estimate(ci_evals("plan", "demo:hr", *named, cwd=tmp_path))
+    assert told["cost"].startswith("not known: there is no price for gpt-6-luna;")
+    told = estimate(ci_evals("plan", "demo:hr", *named, "--user-model=my-own", cwd=tmp_path))
+    assert told["cost"].endswith("(my-own)")
+
+
+def test_plan_with_prices_that_cannot_be_read(tmp_path):
+    """Exit 2, with file, place and form."""
+    (tmp_path / "prices.yaml").write_text("models:\n  m: {input: 1}\n")
+    ran = ci_evals("plan", "demo:hr", "--prices=prices.yaml", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "prices.yaml:2:6: models.m.output: is missing" in ran.stderr
+    assert "a file of prices has the form" in ran.stderr
 
 
 def test_the_schema_of_suites_accepts_every_bundled_suite(tmp_path):

@@ -1,0 +1,116 @@
+"""What `plan` says of tokens, cost and time, told from the sizes of the real prompts."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+
+from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.prices import PriceTable, unpriced
+from ci_evals.domain.suite import AUTO, Suite, Test, Turn
+from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.grading.judge import Judge
+from ci_evals.planning.forecast import Forecast, PromptSizes, Range, Spending, duration, of_trial
+from ci_evals.ports import Completion, Prompt
+from ci_evals.redaction import Redactor
+from ci_evals.reports import numbers, sanitize
+from ci_evals.wiring import Adapter
+
+
+def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> str:
+    """Tokens, cost and duration of playing the plan, a line each, and a line that says what they are."""
+    spent: dict[str, Spending] = {}
+    trials: list[Forecast] = []
+    for planned in plan.suites:
+        models = adapter.models(planned.suite)
+        for test in planned.tests:
+            trial = of_trial(planned.suite, test, sizes_of(planned.suite, test) if models else None)
+            loops = plan.loops_of(test)
+            trials += [trial] * loops
+            for model, spending in ((models.user, trial.user), (models.judge, trial.judge)) if models else ():
+                spent[model] = spent.get(model, Spending()) + spending.times(loops)
+    asked = {model: spending for model, spending in spent.items() if spending.calls.high}
+    seconds = duration(trials, parallel)
+    return (
+        f"tokens      {_tokens(asked.values())}\n"
+        f"cost        {_cost(asked, prices)}\n"
+        f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
+        "estimated: conversations may end early; what fails and is played again comes on top"
+    )
+
+
+def _tokens(asked: Iterable[Spending]) -> str:
+    both = sum((spending.input + spending.output for spending in asked), Range())
+    return numbers.extent(both.low, both.high, numbers.tokens) if both.high else "none"
+
+
+def _cost(asked: dict[str, Spending], prices: PriceTable) -> str:
+    if not asked:
+        return "none"
+    if missing := unpriced(asked, prices):
+        names = ", ".join(sanitize.log_line(name, 80) for name in missing)
+        return f"not known: there is no price for {names}; name a file with its price by --prices"
+    low = high = 0.0
+    for model, spending in asked.items():
+        price = prices.price_of(model)
+        assert price is not None  # noqa: S101  # else it were among the missing
+        low += price.cost(spending.input.low, spending.output.low)
+        high += price.cost(spending.input.high, spending.output.high)
+    names = ", ".join(sanitize.log_line(name, 80) for name in sorted(asked))
+    day = f"; prices of {prices.as_of.isoformat()}" if prices.as_of else ""
+    return f"{numbers.extent(low, high, numbers.money)} ({names}{day})"
+
+
+def sizes_of(suite: Suite, test: Test) -> PromptSizes:
+    """The sizes of the prompts of judge and simulated user for this test, in characters. Asks nobody."""
+    return asyncio.run(_measured(suite, test))
+
+
+class _Ruler:
+    """A model that measures what it is asked, and answers so that it is asked once."""
+
+    model = "ruler"
+
+    def __init__(self) -> None:
+        self.characters = 0
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        schema = json.dumps(prompt.schema) if prompt.schema else ""
+        self.characters = len(prompt.system) + len(prompt.text) + len(schema)
+        return Completion('{"reasoning": "measured", "verdict": "pass", "evidence": []}')
+
+
+async def _measured(suite: Suite, test: Test) -> PromptSizes:
+    ruler = _Ruler()
+    user, judge = ModelUser(ruler, Redactor()), Judge(ruler, Redactor())
+
+    async def of_user(exchanges: int) -> int:
+        await user.next_message(test, _wordless(exchanges))
+        return ruler.characters
+
+    async def of_judge(criterion: Judged, turns: Sequence[Turn]) -> int:
+        transcript = Transcript(exchanges=_wordless(len(turns)), status=EndState.COMPLETED)
+        await judge.decide(criterion, test, turns, transcript)
+        return ruler.characters
+
+    turns, plain = suite.turns_of(test), (Turn(user=AUTO),)
+    criteria = [evaluation for evaluation in test.evaluations if isinstance(evaluation, Judged)]
+    one, two = await of_user(1), await of_user(2)
+    judged = [
+        await of_judge(criterion, plain * 2) - await of_judge(criterion, plain) for criterion in criteria
+    ]
+    exchange = max(judged, default=0)
+    return PromptSizes(
+        user=2 * one - two,
+        user_exchange=two - one,
+        judge=tuple([await of_judge(criterion, turns) - len(turns) * exchange for criterion in criteria]),
+        judge_exchange=exchange,
+    )
+
+
+def _wordless(count: int) -> tuple[Exchange, ...]:
+    return tuple(
+        Exchange(index=number, user="", user_source=UserSource.AUTO, agent="", latency_seconds=0)
+        for number in range(1, count + 1)
+    )

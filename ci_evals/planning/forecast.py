@@ -1,0 +1,165 @@
+"""What playing a plan takes: tokens and time, as ranges. An estimate; all that it assumes is named here.
+
+The low end is a conversation that plays its fixed turns, after which the simulated user has nothing more to
+say; the high end is one that uses all its turns. An agent that hands over or fails earlier takes less; trials
+that are played again, and questions that are asked twice, take more.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heapreplace
+
+from ci_evals.domain.suite import Suite, Test, Turn
+
+
+@dataclass(frozen=True)
+class Range:
+    """From the least to the most that is to be expected."""
+
+    low: float = 0
+    high: float = 0
+
+    def __add__(self, other: "Range") -> "Range":
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, other: "Range") -> "Range":
+        return Range(self.low * other.low, self.high * other.high)
+
+
+CHARACTERS_PER_TOKEN = Range(2.5, 5)
+"""English prose has four to five. JSON has fewer, and newer tokenizers make more tokens of the same text:
+Anthropic gives 2.5 for its models since Opus 4.7."""
+
+USER_CHARACTERS = Range(40, 200)
+AGENT_CHARACTERS = Range(120, 700)
+"""Of a message, as a mean over a run: a sentence, or a paragraph or two."""
+
+USER_TOKENS = Range(20, 350)
+JUDGE_TOKENS = Range(120, 1_000)
+"""Written for one call: a message, or two to five sentences and a verdict. At the high end with hidden
+thinking, which is paid like what can be read."""
+
+AGENT_SECONDS = Range(1.5, 8)
+USER_SECONDS = Range(1, 4)
+JUDGE_SECONDS = Range(3, 12)
+"""For one call, at the high end with thinking. Providers' limits of calls a minute are not reckoned with."""
+
+DEMO_AGENT_SECONDS = Range(0, 0.1)
+"""The embedded agent has its answers ready."""
+
+
+@dataclass(frozen=True)
+class PromptSizes:
+    """Characters in the prompts of one test, apart from what will be said in the conversation."""
+
+    user: int
+    """The simulated user's, before anything was said."""
+    user_exchange: int
+    """What each exchange adds to it, without its words."""
+    judge: tuple[int, ...]
+    """The judge's, for each judged criterion."""
+    judge_exchange: int
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Calls and tokens of a role or a model."""
+
+    calls: Range = Range()
+    input: Range = Range()
+    output: Range = Range()
+
+    def __add__(self, other: "Spending") -> "Spending":
+        return Spending(self.calls + other.calls, self.input + other.input, self.output + other.output)
+
+    def times(self, count: int) -> "Spending":
+        """What so many trials of the same kind use."""
+        each = Range(count, count)
+        return Spending(self.calls * each, self.input * each, self.output * each)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one trial takes."""
+
+    user: Spending
+    judge: Spending
+    talking: Range
+    """Seconds of its conversation, whose turns follow each other."""
+    judging: Range
+    """Seconds of its judgements, which are asked for together."""
+
+
+def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
+    """What one trial of a test takes; `sizes` is None where no model is asked and the user is scripted."""
+    turns = suite.turns_of(test)
+    least = next((place for place, turn in enumerate(turns) if place and turn.auto), len(turns))
+    agent = DEMO_AGENT_SECONDS if suite.adapter == "demo" else AGENT_SECONDS
+    requests = Range(1 + least, 1 + len(turns))
+    if sizes is None:
+        return Forecast(Spending(), Spending(), agent * requests, Range())
+    user = _user(turns[: least + 1], turns, sizes)
+    return Forecast(
+        user=user,
+        judge=_judge(turns[:least], turns, sizes),
+        talking=agent * requests + USER_SECONDS * user.calls,
+        judging=JUDGE_SECONDS if sizes.judge else Range(),
+    )
+
+
+def _user(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> Spending:
+    calls = Range(sum(turn.auto for turn in least), sum(turn.auto for turn in most))
+    characters = Range(_asked(least, sizes, _shortest), _asked(most, sizes, _longest))
+    return Spending(calls, _tokens(characters), calls * USER_TOKENS)
+
+
+def _asked(turns: Sequence[Turn], sizes: PromptSizes, words: Callable[[Turn], float]) -> float:
+    """Characters of all prompts of the simulated user: each has all that was said before it."""
+    total = said = 0.0
+    for turn in turns:
+        total += sizes.user + said if turn.auto else 0
+        said += sizes.user_exchange + words(turn)
+    return total
+
+
+def _judge(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> Spending:
+    criteria, asked = len(sizes.judge), sum(sizes.judge)
+    calls = Range(criteria, criteria)
+    said = Range(
+        sum(sizes.judge_exchange + _shortest(turn) for turn in least),
+        sum(sizes.judge_exchange + _longest(turn) for turn in most),
+    )
+    return Spending(calls, _tokens(Range(asked, asked) + calls * said), calls * JUDGE_TOKENS)
+
+
+def _shortest(turn: Turn) -> float:
+    """Characters of an exchange, user and agent together."""
+    return (USER_CHARACTERS.low if turn.auto else len(turn.user)) + AGENT_CHARACTERS.low
+
+
+def _longest(turn: Turn) -> float:
+    return (USER_CHARACTERS.high if turn.auto else len(turn.user)) + AGENT_CHARACTERS.high
+
+
+def _tokens(characters: Range) -> Range:
+    return Range(characters.low / CHARACTERS_PER_TOKEN.high, characters.high / CHARACTERS_PER_TOKEN.low)
+
+
+def duration(trials: Sequence[Forecast], parallel: int) -> Range:
+    """Seconds that all trials take, played in this order and so many conversations at a time."""
+    return Range(
+        _makespan(((trial.talking.low, trial.judging.low) for trial in trials), parallel),
+        _makespan(((trial.talking.high, trial.judging.high) for trial in trials), parallel),
+    )
+
+
+def _makespan(trials: Iterable[tuple[float, float]], parallel: int) -> float:
+    """When the last trial ends by the runner's schedule: no more are judged at a time than may talk."""
+    talking, judging = [0.0] * parallel, [0.0] * parallel
+    end = 0.0
+    for talk, judge in trials:
+        asked = max(talking[0] + talk, judging[0])
+        heapreplace(talking, asked)
+        heapreplace(judging, asked + judge)
+        end = max(end, asked + judge)
+    return end

@@ -1,0 +1,87 @@
+"""The estimate of `plan`, held against what is really asked."""
+
+import asyncio
+import json
+from functools import reduce
+from operator import add
+
+import builders as build
+import world
+from commands import ci_evals, results_in
+from fakes import ScriptedLLM
+from plans import planned
+
+from ci_evals.cli.forecast import sizes_of
+from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.grading.judge import Judge
+from ci_evals.library import load_suite
+from ci_evals.planning.forecast import of_trial
+from ci_evals.redaction import Redactor
+
+PASS = '{"reasoning": "It is so.", "verdict": "pass", "evidence": []}'
+
+
+def test_sizes_are_those_of_the_real_prompts():
+    """What the models are asked is as long as these sizes and the words of the conversation together."""
+    test = {
+        "name": "t",
+        "guidelines": "You want your money back.",
+        "userInfo": {"name": "Jane", "orders": [1, 2]},
+        "turns": [{"user": "My money", "expectation": "Asks for the order"}, {"user": "auto"}],
+        "maxTurns": 3,
+        "evaluations": [
+            {"criterion": "a"},
+            {"criterion": "b, longer"},
+            {"criterion": "c", "strict": "escalated"},
+        ],
+    }
+    suite = planned(test).suites[0].suite
+    test = suite.tests[0]
+    exchanges = tuple(build.exchange(i, user="u" * 40, agent="a" * 90) for i in (1, 2, 3))
+    words = 3 * (40 + 90)
+    user, judge = ScriptedLLM(["Hi"]), ScriptedLLM([PASS])
+
+    async def ask():
+        await ModelUser(user, Redactor()).next_message(test, exchanges)
+        transcript = Transcript(exchanges=exchanges, status=EndState.COMPLETED)
+        for evaluation in test.evaluations[:2]:
+            await Judge(judge, Redactor()).decide(evaluation, test, suite.turns_of(test), transcript)
+
+    asyncio.run(ask())
+    sizes = sizes_of(suite, test)
+    assert [len(asked.system + asked.text) for asked in user.prompts] == [
+        sizes.user + 3 * sizes.user_exchange + words
+    ]
+    assert [len(asked.system + asked.text + json.dumps(asked.schema)) for asked in judge.prompts] == [
+        size + 3 * sizes.judge_exchange + words for size in sizes.judge
+    ]
+
+
+def test_a_real_run_lies_in_the_range(tmp_path):
+    """Calls and the tokens of what was asked, by role; a user that talks for a while before it is done."""
+
+    def answers(asked):
+        if asked.wants_json:
+            return PASS
+        return "Yes, please, that would be good." if asked.text.count('"you"') < 3 else "###STOP###"
+
+    loaded = load_suite("demo:retail")
+    suite = loaded.suite
+    trials = [of_trial(suite, test, sizes_of(suite, test)) for test in suite.tests]
+    with world.llm(answers) as models:
+        ran = ci_evals("run", "demo:retail", "--parallel=4", "--no-gate", cwd=tmp_path, env=models.env)
+    assert ran.returncode in {0, 3}, ran.stderr
+    for role, asked in (
+        ("user", [asked for asked in models.asked if not asked.wants_json]),
+        ("judge", [asked for asked in models.asked if asked.wants_json]),
+    ):
+        spending = reduce(add, (getattr(trial, role) for trial in trials))
+        tokens = sum(len(one.system + one.text) for one in asked) / 4
+        assert spending.calls.low <= len(asked) <= spending.calls.high, role
+        assert spending.input.low < tokens < spending.input.high, role
+    counted = {used["role"]: used["calls"] for used in results_in(tmp_path)["usage"]["byRole"]}
+    assert counted == {
+        "user": sum(not asked.wants_json for asked in models.asked),
+        "judge": sum(asked.wants_json for asked in models.asked),
+    }

@@ -1,0 +1,129 @@
+"""What a plan would take, before anything runs: counts, and ranges of tokens and time."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plans import planned
+
+from ci_evals.domain.suite import Suite
+from ci_evals.planning import forecast
+from ci_evals.planning.estimate import of_plan
+from ci_evals.planning.forecast import Forecast, PromptSizes, Range, Spending, duration, of_trial
+
+SIZES = PromptSizes(user=1000, user_exchange=30, judge=(2000, 2100), judge_exchange=50)
+JUDGED = [{"criterion": "a"}, {"criterion": "b"}]
+
+
+def suite_of(*users: str, **fields) -> Suite:
+    """A suite of one test with these lines of the user, no more, and two judged criteria."""
+    test = {"name": "t", "turns": [{"user": user} for user in users], "maxTurns": 1, "evaluations": JUDGED}
+    return planned(test, **fields).suites[0].suite
+
+
+def trial_of(*users: str, sizes: PromptSizes | None = SIZES, **fields) -> Forecast:
+    suite = suite_of(*users, **fields)
+    return of_trial(suite, suite.tests[0], sizes)
+
+
+@pytest.mark.parametrize(
+    ("users", "user_calls", "requests"),
+    [
+        (["hello"], (0, 0), (2, 2)),
+        (["hello", "bye"], (0, 0), (3, 3)),
+        (["hello", "auto"], (1, 1), (2, 3)),
+        (["hello", "auto", "auto"], (1, 2), (2, 4)),
+        (["hello", "well", "auto", "bye", "auto"], (1, 2), (3, 6)),
+        (["auto"], (1, 1), (2, 2)),
+        (["auto", "auto", "auto"], (2, 3), (2, 4)),
+    ],
+)
+def test_a_conversation_may_end_after_its_fixed_turns(users, user_calls, requests):
+    """That is the least: the user is asked once more and has nothing to say. At most all turns are played."""
+    trial = trial_of(*users)
+    assert trial.user.calls == Range(*user_calls)
+    assert trial.judge.calls == Range(2, 2)
+    asked = forecast.USER_SECONDS * Range(*user_calls)
+    assert trial.talking == forecast.AGENT_SECONDS * Range(*requests) + asked
+    assert trial.judging == forecast.JUDGE_SECONDS
+
+
+def test_tokens_follow_the_prompts():
+    """The simulated user reads all that was said before; the judge the whole, once for each criterion."""
+    trial = trial_of("x" * 100, "auto", "auto")
+    per, said = forecast.CHARACTERS_PER_TOKEN, forecast.AGENT_CHARACTERS
+    first = 30 + 100 + said.high
+    second = first + 30 + forecast.USER_CHARACTERS.high + said.high
+    assert trial.user.input.low == pytest.approx((1000 + 30 + 100 + said.low) / per.high)
+    assert trial.user.input.high == pytest.approx((1000 + first + 1000 + second) / per.low)
+    assert trial.user.output == forecast.USER_TOKENS * Range(1, 2)
+    whole = 3 * (50 + said.high) + 100 + 2 * forecast.USER_CHARACTERS.high
+    assert trial.judge.input.low == pytest.approx((4100 + 2 * (50 + 100 + said.low)) / per.high)
+    assert trial.judge.input.high == pytest.approx((4100 + 2 * whole) / per.low)
+    assert trial.judge.output == forecast.JUDGE_TOKENS * Range(2, 2)
+
+
+def test_without_a_model_there_is_the_agents_time_alone():
+    """The user is scripted, nothing is judged. The embedded agent answers at once."""
+    trial = trial_of("hello", "auto", sizes=None)
+    assert (trial.user, trial.judge, trial.judging) == (Spending(), Spending(), Range())
+    assert trial.talking == forecast.AGENT_SECONDS * Range(2, 3)
+    at_once = trial_of("hello", "auto", sizes=None, adapter="demo")
+    assert at_once.talking == forecast.DEMO_AGENT_SECONDS * Range(2, 3)
+
+
+def test_nothing_judged_takes_no_judge():
+    """Neither tokens nor time."""
+    trial = trial_of("hello", sizes=replace(SIZES, judge=()))
+    assert (trial.judge, trial.judging) == (Spending(), Range())
+
+
+def trials(*seconds: tuple[float, float]) -> list[Forecast]:
+    """Trials whose conversation and judgements take so long."""
+    none = Spending()
+    return [Forecast(none, none, Range(talk, talk), Range(judge, judge)) for talk, judge in seconds]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "parallel", "end"),
+    [
+        ([], 3, 0),
+        ([(10, 5)], 1, 15),
+        ([(10, 5)] * 3, 1, 35),
+        ([(10, 5)] * 3, 2, 25),
+        ([(10, 5)] * 3, 50, 15),
+        ([(1, 10)] * 3, 1, 31),
+        ([(10, 0), (1, 0), (1, 0)], 2, 10),
+        ([(1, 0), (1, 0), (10, 0)], 2, 11),
+    ],
+)
+def test_the_schedule_is_the_runners(seconds, parallel, end):
+    """One trial is judged while the next one talks, and no more are judged at a time than may talk."""
+    assert duration(trials(*seconds), parallel) == Range(end, end)
+
+
+@given(
+    st.lists(st.sampled_from(["auto", "hello", "a longer line"]), min_size=1, max_size=9),
+    st.integers(1, 5),
+    st.integers(1, 4),
+)
+def test_the_low_end_is_never_above_the_high_end(users, loops, parallel):
+    """Of anything; and more trials take more."""
+    trial = trial_of(*users)
+    for spending in (trial.user, trial.judge):
+        for amount in (spending.calls, spending.input, spending.output):
+            assert 0 <= amount.low <= amount.high
+        assert spending.times(loops).input.high == pytest.approx(loops * spending.input.high)
+    once, often = duration([trial], parallel), duration([trial] * loops, parallel)
+    assert once.low <= once.high
+    assert once.low <= often.low <= often.high
+    assert once.high <= often.high <= once.high * loops + forecast.JUDGE_SECONDS.high
+
+
+def test_counts_of_a_plan():
+    """Trials multiply everything; turns are filled up."""
+    plan = planned({"name": "a", "evaluations": JUDGED}, {"name": "b", "loops": 3}, loops=2, maxTurns=3)
+    work = of_plan(plan)
+    assert (work.tests, work.trials, work.turns, work.auto_turns) == (2, 5, 15, 10)
+    assert (work.agent_calls, work.user_calls, work.judge_calls, work.needs_llm) == (20, 10, 7, True)
