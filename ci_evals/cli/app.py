@@ -8,7 +8,14 @@ from typing import Annotated, NoReturn
 import typer
 
 from ci_evals import __version__
-from ci_evals.cli.settings import EstimateSettings, RunSettings, SuiteSettings, takes
+from ci_evals.cli.settings import (
+    CompareSettings,
+    EstimateSettings,
+    OddsSettings,
+    RunSettings,
+    SuiteSettings,
+    takes,
+)
 
 app = typer.Typer(
     name="ci-evals",
@@ -111,6 +118,35 @@ def report(settings: ReportSettings) -> None:
     from ci_evals.cli.look import report as work
 
     work(settings.results)
+
+
+@app.command()
+@takes(CompareSettings)
+def compare(settings: CompareSettings) -> None:
+    """Compare two runs test by test, and tell whether a change is more than noise.
+
+    Exit code 1 where the score dropped as --max-drop and --regression forbid; 0 otherwise, also where the two
+    runs cannot be compared, which it then says.
+
+    \b
+    ci-evals compare results/ baseline/_results.json --regression=significant
+    """
+    from ci_evals.cli.compare import compare as work
+
+    work(settings)
+
+
+@app.command()
+@takes(OddsSettings)
+def odds(settings: OddsSettings) -> None:
+    """Tell how often an unchanged agent would fail this gate, from the noise of a recorded run.
+
+    The gate is the run's own; options put other numbers in its place. Proposes the highest --min-score that
+    an unchanged agent misses in fewer than 5 % of runs.
+    """
+    from ci_evals.cli.compare import odds as work
+
+    work(settings)
 
 
 @dataclass(frozen=True)

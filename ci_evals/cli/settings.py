@@ -130,7 +130,28 @@ class EstimateSettings(PlanSettings):
 
 
 @dataclass(frozen=True)
-class GateSettings:
+class ChangeSettings:
+    """What the gate asks of a run against its baseline."""
+
+    max_drop: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POINTS,SELECTOR=POINTS,...",
+            help="Most points that the score may fall below the baseline's; also for parts, as in "
+            "suite:NAME=3 or category:NAME=0, one per line or comma.",
+        ),
+    ] = None
+    regression: Annotated[
+        Regression,
+        typer.Option(
+            help="What fails against the baseline: any test that passed there and fails now, or a "
+            "significant drop of the score."
+        ),
+    ] = Regression.OFF
+
+
+@dataclass(frozen=True)
+class GateSettings(ChangeSettings):
     """What the gate asks."""
 
     min_score: Annotated[
@@ -151,21 +172,6 @@ class GateSettings:
             help="Most unsound trials (agent error, failed, interrupted, or with an undecided verdict).",
         ),
     ] = 0
-    max_drop: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POINTS,SELECTOR=POINTS,...",
-            help="Most points that the score may fall below the baseline's; also for parts, as in "
-            "suite:NAME=3 or category:NAME=0, one per line or comma.",
-        ),
-    ] = None
-    regression: Annotated[
-        Regression,
-        typer.Option(
-            help="What fails against the baseline: any test that passed there and fails now, or a "
-            "significant drop of the score."
-        ),
-    ] = Regression.OFF
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="Most US dollars that the run may cost.", show_default=False)
     ] = None
@@ -232,6 +238,42 @@ class RunSettings(GateSettings, EstimateSettings):
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Name every failed criterion on the console.")
     ] = False
+
+
+class Form(StrEnum):
+    """How a comparison is told."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareSettings(ChangeSettings):
+    """What `compare` depends on."""
+
+    head: Annotated[Path, typer.Argument(help="The run to look at: its _results.json, or the folder of it.")]
+    base: Annotated[Path, typer.Argument(help="The earlier run that it is held against.")]
+    format: Annotated[Form, typer.Option(help="What to print.")] = Form.TEXT
+
+
+@dataclass(frozen=True)
+class OddsSettings:
+    """What `odds` depends on."""
+
+    results: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of it.")]
+    min_score: Annotated[
+        float | None, typer.Option(min=0, max=100, help="Another least run score.", show_default=False)
+    ] = None
+    thresholds: Annotated[
+        str | None, typer.Option(metavar="SELECTOR=SCORE,...", help="Other floors, as `run` has them.")
+    ] = None
+    max_drop: Annotated[
+        str | None, typer.Option(metavar="POINTS,...", help="Another most drop, as `run` has it.")
+    ] = None
+    regression: Annotated[
+        Regression | None, typer.Option(help="Another rule of regression.", show_default=False)
+    ] = None
 
 
 S = TypeVar("S")

@@ -66,7 +66,9 @@ class TestChange(TestName):
         None, description="Of the failing side: this run where it fails now, the baseline where it is fixed."
     )
     p: float | None = Field(
-        None, description="Chance of such a drop among all paired tests, adjusted for their number."
+        None,
+        description="Of a suspect: the chance of such a drop, adjusted for how many tests are looked at; "
+        "null where so few trials cannot prove it.",
     )
     confirmed: bool = Field(
         default=False, description="Whether the drop of this one test is proven (p at most 0.05)."

@@ -152,7 +152,9 @@ class Pairing:
             return ()
         proven = statistics.proven_drops(floats, self.seed)
         return tuple(
-            self._told(pair, pair.head).model_copy(update={"p": p, "confirmed": p <= statistics.ALPHA})
+            self._told(pair, pair.head).model_copy(
+                update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA}
+            )
             for (pair, _, _), scores, p in zip(scored, floats, proven, strict=True)
             if scores.delta <= -SUSPECT
         )

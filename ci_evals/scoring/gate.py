@@ -73,7 +73,7 @@ class Case:
 
 def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
-    checks = tuple(_Checks(case))
+    checks = checks_of(case)
     reasons = tuple(_distrust(case.card, case.policy, ending)) or tuple(_lost_decides(case))
     holds = all(check.holds for check in checks) and not reasons and not ending.interrupted
     if ending.bug:
@@ -85,6 +85,16 @@ def decide(case: Case, ending: Ending) -> Decision:
     else:
         code = Exit.HOLDS if holds or not case.policy.enforced else Exit.FAILED
     return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
+
+
+def checks_of(case: Case) -> tuple[GateCheck, ...]:
+    """Every check of the gate."""
+    return tuple(_Checks(case))
+
+
+def changes_of(case: Case) -> tuple[GateCheck, ...]:
+    """The checks that hold a run against its baseline."""
+    return tuple(_Checks(case).of_baseline())
 
 
 def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
@@ -126,15 +136,19 @@ class _Checks:
         for threshold in self.policy.thresholds:
             yield self._threshold(threshold)
         yield from self._of_suites()
+        yield from self.of_baseline()
+        yield from self._budgets()
+        errors, allowed = self.card.counts.errors, self.policy.max_errors
+        yield GateCheck(name="max-errors", required=allowed, seen=errors, holds=errors <= allowed)
+
+    def of_baseline(self) -> Iterator[GateCheck]:
+        """What must hold against the baseline."""
         if self.policy.max_drop is not None:
             yield self._drop("max-drop", self.policy.max_drop, None)
         for drop in self.policy.max_drops:
             yield self._drop(f"max-drop {drop}", drop.required, drop.selector)
         if self.policy.regression is not Regression.OFF:
             yield self._regression(self.policy.regression)
-        yield from self._budgets()
-        errors, allowed = self.card.counts.errors, self.policy.max_errors
-        yield GateCheck(name="max-errors", required=allowed, seen=errors, holds=errors <= allowed)
 
     def _floor(
         self,
@@ -303,6 +317,6 @@ def _close(check: GateCheck) -> str | None:
         by_chance = check.seen is not None and check.seen <= CLOSE
         return f"regression: chance alone shows such a drop with p = {check.seen:.2g}" if by_chance else None
     bounds = check.interval
-    if bounds and check.required is not None and bounds.low <= check.required <= bounds.high:
+    if bounds and check.required is not None and bounds.low < check.required <= bounds.high:
         return f"{check.name}: {check.required:g} lies within {bounds.low:.1f} to {bounds.high:.1f}"
     return None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import fmean, stdev
 
 from ci_evals.domain.base import Interval
@@ -12,6 +12,7 @@ from ci_evals.domain.results import (
     Counts,
     Group,
     Latency,
+    Results,
     Statistics,
     SuiteResult,
     TestOutcome,
@@ -50,6 +51,11 @@ class Scorecard:
     usage: Usage
     latency: Latency
     suites: tuple[SuiteResult, ...]
+
+    @classmethod
+    def of(cls, results: Results) -> "Scorecard":
+        """What was counted when the results were made."""
+        return cls(**{item.name: getattr(results, item.name) for item in fields(cls)})
 
     @property
     def tests(self) -> tuple[TestResult, ...]:

@@ -2,13 +2,13 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import Judged, Strict
-from ci_evals.domain.results import TestResult
+from ci_evals.domain.results import SuiteResult, TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import Finding
 from ci_evals.scoring import share
@@ -55,8 +55,7 @@ class Selector:
 
     def takes(self, suite: str, test: TestResult) -> bool:
         """Whether a test, of the suite of that name, has to do with the part."""
-        findings = (finding for trial in test.trials for finding in trial.findings)
-        return self.name in _names(suite, test, findings)[self.kind]
+        return self.name in _names(suite, test)[self.kind]
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def _threshold(option: str, noun: str, line: str) -> Threshold:
     return Threshold(Selector(Kind(match[1]), match[2].strip()), float(match[3]))
 
 
-def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[Suite]) -> None:
+def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[Suite | SuiteResult]) -> None:
     """Refuses a threshold on a name that none of the suites has: it would guard nothing.
 
     Raises:
@@ -125,7 +124,7 @@ def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[S
     known: dict[Kind, set[str]] = {kind: set() for kind in Kind}
     for suite in suites:
         for test in suite.tests:
-            for kind, names in _names(suite.name, test, test.evaluations).items():
+            for kind, names in _names(suite.name, test).items():
                 known[kind] |= names
     for selector in (threshold.selector for threshold in thresholds):
         there = sorted(known[selector.kind])
@@ -135,13 +134,11 @@ def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[S
             raise UsageError(f"{option}: there is no {selector.kind} {selector.name!r}; {hint}")
 
 
-def _names(
-    suite: str, test: Test | TestResult, criteria: Iterable[Judged | Strict | Finding]
-) -> dict[Kind, set[str]]:
+def _names(suite: str, test: Test | TestResult) -> dict[Kind, set[str]]:
     """The names, by kind, that select a test or criteria of it."""
     categories: set[str] = set()
     logic: set[str] = set()
-    for criterion in criteria:
+    for criterion in _criteria(test):
         categories |= set() if criterion.category is None else {criterion.category}
         logic.update(criterion.aui_logic)
     return {
@@ -152,3 +149,11 @@ def _names(
         Kind.LOGIC: logic,
         Kind.DIFFICULTY: set() if test.difficulty is None else {test.difficulty},
     }
+
+
+def _criteria(test: Test | TestResult) -> Iterator[Judged | Strict | Finding]:
+    if isinstance(test, Test):
+        yield from test.evaluations
+    else:
+        for trial in test.trials:
+            yield from trial.findings

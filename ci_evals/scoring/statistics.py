@@ -140,12 +140,12 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
     return Chance((1 + below) / (1 + draws), "drawn", max(smallest, 1 / (1 + draws)))
 
 
-def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float, ...]:
+def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float | None, ...]:
     """For each pair the p of a drop of that one test, adjusted for all of them being looked at.
 
     Each is a permutation test within its test. Tests whose trials could not have shown anything are left out
     (Tarone), the others are adjusted by Holm's method: the chance of calling any unchanged test worse is 5 %
-    at most, whichever of them one looks at afterwards.
+    at most, whichever of them one looks at afterwards. None where so few trials cannot prove anything.
     """
     rng = random.Random(seed)  # noqa: S311  # a simulation, not a secret
     raw, least = [], []
@@ -156,7 +156,8 @@ def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float, ...]:
         least.append(_share_below(changes, floor))
     count = next(k for k in range(1, len(pairs) + 2) if sum(p <= ALPHA / k for p in least) <= k)
     testable = [place for place, p in enumerate(least) if p <= ALPHA / count]
-    adjusted, highest = [1.0] * len(pairs), 0.0
+    adjusted: list[float | None] = [None] * len(pairs)
+    highest = 0.0
     for rank, place in enumerate(sorted(testable, key=lambda place: raw[place])):
         highest = max(highest, min(1.0, raw[place] * (len(testable) - rank)))
         adjusted[place] = highest

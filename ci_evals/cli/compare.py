@@ -1,0 +1,95 @@
+"""The commands that hold recorded runs against each other, and against a gate: compare, odds."""
+
+import json
+import os
+import sys
+from typing import Any
+
+from ci_evals.cli.console import colored, environment_keys, remember, show
+from ci_evals.cli.settings import CompareSettings, Form, OddsSettings
+from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.results import Decision, Results
+from ci_evals.library import load_results
+from ci_evals.redaction import Redactor
+from ci_evals.reports import console, markdown
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.gate import Case, Policy, Regression, changes_of, checks_of
+from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.selectors import check_names, read_drops, read_thresholds
+
+
+def compare(settings: CompareSettings) -> None:
+    """Prints the comparison and exits as the options say.
+
+    Raises:
+        UsageError: a file is not there or is none of ours, or an option cannot be read.
+    """
+    remember(Redactor(environment_keys(os.environ)))
+    drop, drops = read_drops(settings.max_drop)
+    head, base = load_results(settings.head), load_results(settings.base)
+    check_names("--max-drop", drops, head.suites)
+    policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
+    here = Side.of(head)
+    pairing = Pairing(here, Side.of(base))
+    checks = changes_of(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
+    passed = all(check.holds for check in checks)
+    decision = Decision(passed=passed, exit_code=Exit.HOLDS if passed else Exit.FAILED, checks=checks)
+    show(
+        _told(head.model_copy(update={"comparison": pairing.comparison(), "gate": decision}), settings.format)
+    )
+    sys.exit(decision.exit_code)
+
+
+def _told(results: Results, form: Form) -> str:
+    match form:
+        case Form.TEXT:
+            return console.comparison(results, color=colored(sys.stdout, os.environ))
+        case Form.MARKDOWN:
+            return markdown.comparison(results)
+        case Form.JSON:
+            told = results.model_dump(mode="json", by_alias=True, include={"comparison", "gate"})
+            return json.dumps(told, indent=2)
+
+
+def odds(settings: OddsSettings) -> None:
+    """Prints how often an unchanged agent would fail the gate.
+
+    Raises:
+        UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
+    """
+    remember(Redactor(environment_keys(os.environ)))
+    results = load_results(settings.results)
+    policy = _policy(settings, results.run.config)
+    # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
+    check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
+    check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)
+    offline = Side.of(results).offline
+    checks = checks_of(Case(Scorecard.of(results), policy, offline=offline))
+    found = odds_of(results.suites, checks, offline=offline, seed=results.run.id)
+    if found is None:
+        raise UsageError(f"{settings.results}: nothing was scored, so there is no noise to tell from")
+    show(console.odds(found, checks))
+
+
+def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:
+    """The gate of the recorded run, with what the options say in its place."""
+
+    def asked(name: str, key: str) -> Any:
+        given = getattr(settings, name)
+        return config.get(key) if given is None else given
+
+    least, regression = asked("min_score", "minScore"), asked("regression", "regression")
+    drop, drops = read_drops(_text(asked("max_drop", "maxDrop")))
+    return Policy(
+        min_score=float(least) if isinstance(least, int | float) else Policy.min_score,
+        thresholds=read_thresholds(_text(asked("thresholds", "thresholds"))),
+        max_drop=drop,
+        max_drops=drops,
+        regression=Regression(regression) if regression in list(Regression) else Regression.OFF,
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,402 @@
+"""A run against its baseline. `score=50` of a trial: half of its weight passed."""
+
+import builders as build
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import A, B, card, gate, planned, trial
+
+from ci_evals.domain.comparison import Comparison
+from ci_evals.domain.results import Git, Results
+from ci_evals.scoring import share
+from ci_evals.scoring.compare import Pairing, Selection
+from ci_evals.scoring.gate import Case, Ending, Policy, Regression, close_calls, decide
+from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.selectors import Kind, Selector, Threshold
+
+
+def points(*scores: float | str, **fields) -> tuple:
+    """Trials with these scores; a text is an outcome, or how a trial without findings ended."""
+    made = []
+    for index, score in enumerate(scores, start=1):
+        if isinstance(score, str) and score in {"failed", "agent_error", "interrupted"}:
+            made.append(trial(status=score, index=index))
+        elif isinstance(score, str):
+            made.append(trial("passed", score, index=index))
+        else:
+            parts = [f"passed*{score}"] * (score > 0) + [f"failed*{100 - score}"] * (score < 100)
+            made.append(trial(*parts, index=index, **fields))
+    return tuple(made)
+
+
+def run(run_id: str, tests: dict[str, tuple], *, suite: str = "S", info=None, **fields) -> Results:
+    """Results of one suite: trials by the name of their test."""
+    made = [build.test_result(name, trials=trials) for name, trials in tests.items()]
+    told = build.run_info(id=run_id, **(info or {}))
+    return build.results(build.suite_result(suite, *made, **fields), run=told)
+
+
+def pairing(head: Results, base: Results) -> Pairing:
+    return Pairing(Side.of(head), Side.of(base))
+
+
+def compared(head: dict, base: dict, **fields) -> Comparison:
+    return pairing(run("head", head, **fields), run("base", base)).comparison()
+
+
+def names(listed) -> list[str]:
+    return [item.name for item in listed]
+
+
+def test_tests_are_paired_by_name_where_their_digests_agree():
+    """New, removed and changed tests stand apart and are in no number."""
+    head = run("head", {"a": points(50), "b": points(100), "c": points(100)})
+    (suite,) = head.suites
+    changed = suite.tests[1].model_copy(update={"digest": "u" * 64})
+    suite = suite.model_copy(update={"tests": (suite.tests[0], changed, suite.tests[2])})
+    base = run("base", {"a": points(75), "b": points(0), "d": points(0)})
+    told = pairing(head.model_copy(update={"suites": (suite,)}), base).comparison()
+    assert (told.comparable, told.tests, told.base, told.head, told.delta) == (True, 1, 75, 50, -25)
+    assert (names(told.new), names(told.removed), names(told.changed)) == (["c"], ["d"], ["b"])
+
+
+def test_the_change_is_a_mean_over_tests():
+    """Whatever their numbers of trials: (100 - 50 + 0) / 2 against (100 + 0) / 2."""
+    told = compared({"a": points(100, 100, 100), "b": points(50)}, {"a": points(100), "b": points(0, 0)})
+    assert (told.delta, told.head, told.base) == (25, 75, 50)
+
+
+def test_the_permutation_is_enumerated_where_it_is_small():
+    """Two tests that lost everything in all of three trials: 1 of 20 arrangements each, 1 of 400 in all."""
+    lost, held = points(0, 0, 0), points(100, 100, 100)
+    told = compared({"a": lost, "b": lost}, {"a": held, "b": held})
+    assert (told.delta, told.p, told.method) == (-100, 1 / 400, "enumerated")
+    assert told.smallest_p == 1 / 400
+
+
+def test_one_trial_each_cannot_prove_anything():
+    """Four tests of one trial: sixteen arrangements, so p is 1/16 at best, and how many would do is told."""
+    tests = [f"t{i}" for i in range(4)]
+    told = compared(dict.fromkeys(tests, points(0)), dict.fromkeys(tests, points(100)))
+    assert (told.p, told.smallest_p) == (1 / 16, 1 / 16)
+    assert told.trials_needed >= 1
+
+
+def test_the_same_files_give_the_same_numbers():
+    """Also where arrangements are drawn."""
+    head = run("head", {f"t{i}": points(*[(i * 7 + k * 13) % 100 for k in range(3)]) for i in range(9)})
+    base = run("base", {f"t{i}": points(*[(i * 11 + k * 5) % 100 for k in range(3)]) for i in range(9)})
+    first, second = pairing(head, base).comparison(), pairing(head, base).comparison()
+    assert first.method == "drawn"
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("info", "fields", "reason"),
+    [
+        ({"digests": {"judge_prompt": "x"}}, {}, "the judge's prompt changed"),
+        ({"digests": {"user_prompt": "x"}}, {}, "the simulated user's prompt changed"),
+        ({"digests": {"scoring": "0"}}, {}, "the rules by which scores are computed changed"),
+        ({"digests": {"models": "x"}}, {}, "the models of judge or simulated user changed"),
+        ({"config": {"provider": "offline"}}, {}, "the provider of judge and simulated user is offline"),
+        ({}, {"judge_model": "gpt-2"}, "the judge is gpt-2"),
+        ({}, {"user_model": "gpt-2"}, "the simulated user is gpt-2"),
+    ],
+)
+def test_no_number_where_the_yardstick_changed(info, fields, reason):
+    """But the reason, and the gate's checks say that they were not applied."""
+    if "digests" in info:
+        digests = build.run_info().digests
+        info = {"digests": digests.model_copy(update=info["digests"])}
+    head = run("head", {"a": points(0, 0)}, info=info, **fields)
+    pairs = pairing(head, run("base", {"a": points(100, 100)}))
+    told = pairs.comparison()
+    assert (told.comparable, told.delta, told.p, told.interval, told.regressed) == (
+        False,
+        None,
+        None,
+        None,
+        (),
+    )
+    assert any(reason in said for said in told.reasons)
+    assert not told.suites[0].comparable
+    policy = Policy(min_score=0, max_drop=0, regression=Regression.SIGNIFICANT)
+    decision = decide(Case(Scorecard.of(head), policy, pairing=pairs), Ending())
+    drop, regression = (c for c in decision.checks if c.name in {"max-drop", "regression"})
+    assert drop.holds
+    assert regression.holds
+    assert "not applied" in drop.note
+    assert reason in regression.note
+
+
+def test_other_loops_agents_and_commits_can_be_compared():
+    """They are what one wants to compare."""
+    digests = build.run_info().digests.model_copy(update={"agents": "x", "loops": "y", "suites": "z"})
+    info = {"digests": digests, "git": Git(commit="abc")}
+    head = run("head", {"a": points(50)}, info=info, agent_id="agent-2")
+    assert pairing(head, run("base", {"a": points(100)})).comparison().delta == -50
+
+
+def test_only_the_suite_with_another_judge_is_left_out():
+    """The others can be compared, and the reason is told."""
+    here = [
+        build.suite_result("S", build.test_result("a", trials=points(0))),
+        build.suite_result("T", build.test_result("b", trials=points(50)), judge_model="new"),
+    ]
+    there = [
+        build.suite_result("S", build.test_result("a", trials=points(100))),
+        build.suite_result("T", build.test_result("b", trials=points(100)), judge_model="old"),
+    ]
+    told = pairing(build.results(*here), build.results(*there)).comparison()
+    assert (told.comparable, told.tests, told.delta) == (True, 1, -100)
+    assert told.reasons == ("T: the judge is new, in the baseline it was old",)
+    assert [suite.comparable for suite in told.suites] == [True, False]
+
+
+def test_nothing_paired_is_said():
+    """A run of other tests altogether."""
+    told = compared({"a": points(0)}, {"b": points(100)})
+    assert (told.comparable, told.delta) == (False, None)
+    assert told.reasons == ("no test is defined alike, and scored, in both runs",)
+    assert (names(told.new), names(told.removed)) == (["a"], ["b"])
+
+
+def test_suites_of_one_name_are_paired_in_their_order():
+    """They are two files."""
+    here = [build.suite_result("S", build.test_result("a", trials=points(score))) for score in (100, 0)]
+    there = [build.suite_result("S", build.test_result("a", trials=points(score))) for score in (100, 50)]
+    told = pairing(build.results(*here), build.results(*there)).comparison()
+    assert [suite.delta for suite in told.suites] == [0, -50]
+
+
+def test_newly_failing_and_fixed_tests_show_why():
+    """With the criterion, its reason, and the exchange that shows it: of the side on which it fails."""
+    told = compared(
+        {"a": points(100, 40), "b": points(100, 100)}, {"a": points(100, 100), "b": points(0, 100)}
+    )
+    (regressed,), (fixed,) = told.regressed, told.fixed
+    assert (regressed.name, regressed.base, regressed.head) == ("a", 100, 70)
+    assert (regressed.evidence.trial, regressed.evidence.exchange) == (2, 1)
+    assert (regressed.evidence.reason, regressed.evidence.agent) == ("because", "I have started the refund.")
+    assert (fixed.name, fixed.evidence.trial) == ("b", 1)
+
+
+def test_an_undecided_verdict_is_no_pass_for_newly_failing_tests():
+    """Else a broken judge would hide what broke; a trial that was cut off says nothing."""
+    told = compared(
+        {"a": points("judge_error"), "b": points("failed"), "c": points("no_judge")},
+        dict.fromkeys("abc", points(100)),
+    )
+    assert names(told.regressed) == ["a", "c"]
+    assert told.regressed[0].evidence.reason.startswith("undecided: ")
+
+
+def test_suspects_fell_by_fifteen_points():
+    """With three trials a side 1 of 20 is no proof where three other tests could have shown as much."""
+    others = {f"t{i}": points(0, 100, 100) for i in range(3)}, {f"t{i}": points(0, 0, 100) for i in range(3)}
+    told = compared({"a": points(0, 0, 0), **others[0]}, {"a": points(100, 100, 100), **others[1]})
+    (suspect,) = told.suspects
+    assert (suspect.name, suspect.delta, suspect.p, suspect.confirmed) == ("a", -100, None, False)
+
+
+def test_more_trials_confirm_a_suspect():
+    """Seven of seven against five: 1 of 792."""
+    steady = {f"t{i}": points(100, 60, 80) for i in range(3)}
+    told = compared({"a": points(*[0] * 7), **steady}, {"a": points(*[100] * 5), **steady})
+    (suspect,) = told.suspects
+    assert suspect.confirmed
+    assert suspect.p <= 0.05
+
+
+def decided(head: dict, base: dict, **policy):
+    made = run("head", head)
+    case = Case(
+        Scorecard.of(made),
+        Policy(**({"min_score": 0} | policy)),
+        pairing=pairing(made, run("base", base)) if base else None,
+    )
+    return decide(case, Ending())
+
+
+def check(decision, name):
+    (found,) = (item for item in decision.checks if item.name == name)
+    return found
+
+
+@pytest.mark.parametrize(("allowed", "holds"), [(24.9, False), (25, True), (30, True)])
+def test_the_score_may_fall_by_max_drop_at_most(allowed, holds):
+    """Exactly so much is allowed."""
+    decision = decided({"a": points(75)}, {"a": points(100)}, max_drop=allowed)
+    found = check(decision, "max-drop")
+    assert (found.required, found.seen, found.seen_if_undecided_failed, found.holds) == (
+        allowed,
+        25,
+        25,
+        holds,
+    )
+    assert decision.exit_code == (0 if holds else 1)
+
+
+def test_a_drop_of_a_tenth_is_a_tenth():
+    """Binary numbers have no say: 99.9 against 100 is a drop of 0.1."""
+    assert decided({"a": points(99.9)}, {"a": points(100)}, max_drop=0.1).passed
+
+
+def test_undecided_counts_as_failed_against_the_score_that_the_baseline_showed():
+    """The head's undecided verdict costs, the baseline's does not."""
+    found = check(
+        decided({"a": points("judge_error")}, {"a": points("judge_error")}, max_drop=10, max_errors=5),
+        "max-drop",
+    )
+    assert (found.seen, found.seen_if_undecided_failed, found.holds) == (0, 50, False)
+
+
+def test_drops_of_parts():
+    """Tests by suite, test, tag and difficulty; findings by category and logic."""
+    drops = (
+        Threshold(Selector(Kind.CATEGORY, "tone"), 10),
+        Threshold(Selector(Kind.TEST, "b"), 0),
+        Threshold(Selector(Kind.SUITE, "S"), 5),
+    )
+    head = {"a": points(100, category="facts"), "b": (trial("failed", category="tone"),)}
+    base = {"a": points(100, category="facts"), "b": (trial("passed", category="tone"),)}
+    decision = decided(head, base, max_drops=drops)
+    assert {c.name: (c.seen, c.holds) for c in decision.checks if c.name.startswith("max-drop")} == {
+        "max-drop category:tone": (100, False),
+        "max-drop test:b": (100, False),
+        "max-drop suite:S": (50, False),
+    }
+
+
+def test_any_regression_fails_the_gate():
+    """One test that passed and now does not, whatever the score."""
+    head, base = {"a": points(99), "b": points(100)}, {"a": points(100), "b": points(0)}
+    decision = decided(head, base, regression=Regression.ANY)
+    found = check(decision, "regression")
+    assert (found.required, found.seen, found.holds, decision.exit_code) == (0, 1, False, 1)
+    assert "a" in found.note
+    assert decided(base, base, regression=Regression.ANY).passed
+
+
+def test_a_significant_drop_fails_the_gate():
+    """And one that may be noise does not."""
+    held, lost = points(100, 100, 100), points(0, 0, 0)
+    proven = decided({"a": lost, "b": lost}, {"a": held, "b": held}, regression=Regression.SIGNIFICANT)
+    found = check(proven, "regression")
+    assert (found.required, found.seen, found.holds, proven.exit_code) == (0.05, 0.0025, False, 1)
+    noise = decided({"a": points(0, 100, 100)}, {"a": held}, regression=Regression.SIGNIFICANT)
+    assert check(noise, "regression").seen == 0.5
+    assert noise.passed
+    better = decided({"a": held}, {"a": lost}, regression=Regression.SIGNIFICANT)
+    assert better.passed
+
+
+def test_without_a_baseline_nothing_is_held_against_it():
+    """And the checks say so."""
+    decision = decided({"a": points(0)}, {}, max_drop=0, regression=Regression.ANY)
+    notes = [check(decision, name).note for name in ("max-drop", "regression")]
+    assert (decision.passed, notes) == (True, ["not applied: there is no baseline"] * 2)
+
+
+def test_lost_trials_that_would_decide_make_the_run_invalid():
+    """Between all of them failed and all passed, 50 and 100, lies a floor of 80, and none of 40."""
+    lost = {"max_errors": 1}
+    assert decided({"a": points(100, "failed")}, {}, min_score=80, **lost).exit_code == 3
+    assert decided({"a": points(100, "failed")}, {}, min_score=40, **lost).exit_code == 0
+    assert decided({"a": points(0, "failed")}, {}, min_score=80, **lost).exit_code == 1
+    invalid = decided({"a": points(100, "failed")}, {"a": points(100, 100)}, max_drop=10, **lost)
+    assert invalid.exit_code == 3
+    assert "decide the gate" in invalid.reasons[0]
+
+
+def test_a_lost_trial_of_a_critical_test_decides_too():
+    """It neither passed nor failed."""
+    plan = planned(A | {"critical": True}, B)
+    decision = gate(plan, trial(status="failed"), trial("passed"), max_errors=1, min_score=0)
+    assert decision.exit_code == 3
+
+
+def test_an_error_that_the_test_asks_for_is_not_lost():
+    """It ended as it should."""
+    error = trial("passed", status="agent_error").model_copy(
+        update={"findings": (build.finding(strict="escalated_due_to_error"),)}
+    )
+    assert gate(planned(A, B), error, trial("passed"), min_score=80).exit_code == 0
+
+
+def test_budgets():
+    """Dollars and seconds."""
+    slow = trial("passed").model_copy(update={"exchanges": (build.exchange(latency_seconds=9),)})
+    assert gate(planned(A), slow, max_p95_latency=9).passed
+    found = check(gate(planned(A), slow, max_p95_latency=8.9), "max-p95-latency")
+    assert (found.required, found.seen, found.holds) == (8.9, 9, False)
+    assert gate(planned(A), trial("passed"), max_cost=0).passed
+
+
+def close(*args, **policy):
+    return close_calls(decided(*args, **policy))
+
+
+def test_a_floor_inside_the_interval_is_close():
+    """One far below it is not."""
+    mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
+    (said,) = close(mixed, {}, min_score=80)
+    assert said.startswith("min-score: 80 lies within ")
+    assert close(mixed, {}, min_score=20) == ()
+
+
+def test_a_suspicious_drop_is_close_however_small_its_p():
+    """No change fails on a first look; a p above 0.25 is no suspicion."""
+    held, lost = points(100, 100, 100), points(0, 0, 0)
+    (said,) = close({"a": lost, "b": lost}, {"a": held, "b": held}, regression=Regression.SIGNIFICANT)
+    assert "p = 0.0025" in said
+    assert close({"a": points(0, 100, 100)}, {"a": held}, regression=Regression.SIGNIFICANT) == ()
+
+
+def test_what_fails_clearly_needs_no_second_look():
+    """More trials could not open the gate, nor could they make a run sound."""
+    mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
+    floor = Threshold(Selector(Kind.TEST, "t0"), 90)
+    assert close(mixed, {}, min_score=80, thresholds=(floor,)) == ()
+    assert close({"a": points("failed"), **mixed}, {}, min_score=80) == ()
+
+
+scores = st.sampled_from([0, 25, 60, 100])
+tests = st.lists(st.lists(scores, min_size=1, max_size=3), min_size=1, max_size=4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tests, tests, st.sampled_from(Regression), st.integers(0, 100), st.data())
+def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, base, rule, drop, data):
+    """The law, for what is held against a baseline."""
+    here = {f"t{i}": points(*trials) for i, trials in enumerate(head)}
+    there = {f"t{i}": points(*trials) for i, trials in enumerate(base)}
+    name = data.draw(st.sampled_from(sorted(here)))
+    place = data.draw(st.integers(0, len(here[name]) - 1))
+    old = here[name][place]
+    which = data.draw(st.integers(0, len(old.findings) - 1))
+    found = list(old.findings)
+    found[which] = found[which].model_copy(update={"outcome": "undecided", "cause": "judge_error"})
+    spoilt = list(here[name])
+    spoilt[place] = old.model_copy(update={"findings": tuple(found)})
+    policy = {"regression": rule, "max_drop": drop, "max_errors": 9}
+    before = decided(here, there, **policy)
+    after = decided(here | {name: tuple(spoilt)}, there, **policy)
+    assert before.passed or not after.passed
+
+
+def test_the_change_of_nothing():
+    """No pair, no number."""
+    pairs = pairing(run("head", {"a": points(0)}), run("base", {"b": points(0)}))
+    assert pairs.change(Selection(pairs.pairs, share.every)).tests == 0
+
+
+def test_a_scorecard_can_be_had_of_results():
+    """The gate of recorded results decides as it did."""
+    plan = planned(A | {"critical": True, "minScore": 70}, B, minScore=60)
+    counted = card(plan, trial("passed", "failed"), trial("passed"))
+    made = build.results(*counted.suites, counts=counted.counts, score=counted.score)
+    policy = Policy(min_score=75)
+    again = decide(Case(Scorecard.of(made), policy), Ending())
+    assert again.checks == decide(Case(counted, policy), Ending()).checks
