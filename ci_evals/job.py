@@ -128,7 +128,9 @@ class _Look:
             counts=card.counts,
             gate=gate,
             comparison=pairing.comparison() if pairing else None,
-            odds=odds_of(card.suites, gate.checks, offline=self._offline, seed=info.id),
+            odds=None
+            if gate.reasons or stop.requested
+            else odds_of(card.suites, gate.checks, offline=self._offline, seed=info.id),
             usage=card.usage,
             latency=card.latency,
             suites=(),

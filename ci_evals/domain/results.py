@@ -354,7 +354,9 @@ class Results(Record):
     counts: Counts
     gate: Decision
     comparison: Comparison | None = Field(None, description="With the baseline; null where there is none.")
-    odds: Odds | None = Field(None, description="Of an unchanged agent failing this gate.")
+    odds: Odds | None = Field(
+        None, description="Of an unchanged agent failing this gate; null where the run cannot be trusted."
+    )
     usage: Usage
     latency: Latency = Latency()
     suites: tuple[SuiteResult, ...]

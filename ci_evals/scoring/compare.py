@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 
 from ci_evals.domain.comparison import (
@@ -50,15 +51,16 @@ class Pairing:
         self.reasons = tuple(differences(head, base))
         """Why nothing of the two runs can be compared."""
         self.suites = pair(head, base)
+        self._wholes: dict[tuple[bool, int | None], Change] = {}
 
-    @property
+    @cached_property
     def pairs(self) -> tuple[TestPair, ...]:
         """All tests that may be compared."""
         allowed = () if self.reasons else (suite for suite in self.suites if not suite.reasons)
         return tuple(pair for suite in allowed for pair in suite.pairs)
 
-    def change(self, selection: Selection) -> Change:
-        """How the score of these tests changed, and how sure that is."""
+    def change(self, selection: Selection, *, tested: bool = True) -> Change:
+        """How the score of these tests changed, and how sure that is; p, which takes time, only if `tested`."""
         scored = [(pair, *self._scores(pair, selection)) for pair in selection.pairs]
         scored = [(pair, head, base) for pair, head, base in scored if head and base]
         if not scored:
@@ -69,7 +71,7 @@ class Pairing:
         pairs = [_floats(head, base) for _, head, base in scored]
         trials = chain.from_iterable((*pair.head.trials, *pair.base.trials) for pair, _, _ in scored)
         spread = statistics.spread_of(pairs, criteria_of(trials, selection.choice))
-        chance = statistics.chance_of_drop(pairs, self.seed)
+        chance = statistics.chance_of_drop(pairs, self.seed) if tested else None
         delta = float(head - base)
         open_drop = chance is not None and delta < 0 and chance.p > statistics.ALPHA
         return Change(
@@ -83,6 +85,25 @@ class Pairing:
             smallest_p=chance.smallest if chance else None,
             detectable=spread.detectable if spread else None,
             trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
+        )
+
+    def whole(self, *, undecided_fails: bool = False, lost: int | None = None) -> Change:
+        """The change of all tests that may be compared."""
+        open_verdicts = undecided_fails and self._undecided
+        if (open_verdicts, lost) not in self._wholes:
+            selection = Selection(self.pairs, undecided_fails=open_verdicts, lost=lost)
+            self._wholes[open_verdicts, lost] = self.change(selection)
+        return self._wholes[open_verdicts, lost]
+
+    @cached_property
+    def _undecided(self) -> bool:
+        """Whether this run holds a verdict that was wanted and not reached: else it counts in no way."""
+        counting = Counting(offline=self.head.offline)
+        return any(
+            undecided(finding, counting)
+            for pair in self.pairs
+            for trial in pair.head.trials
+            for finding in trial.findings
         )
 
     @property
@@ -102,7 +123,7 @@ class Pairing:
 
     def comparison(self) -> Comparison:
         """The comparison as it stands in the results."""
-        whole = self.change(Selection(self.pairs))
+        whole = self.whole()
         reasons = [*self.reasons]
         if not self.reasons:
             reasons += [f"{suite.name}: {reason}" for suite in self.suites for reason in suite.reasons]

@@ -224,8 +224,9 @@ class _Checks:
             taken = {(suite.name, test.name) for suite, test in self._selected(selector)}
             pairs = tuple(pair for pair in pairs if (pair.suite, pair.head.name) in taken)
             choice = selector.choice
-        shown = pairing.change(Selection(pairs, choice))
-        change = pairing.change(Selection(pairs, choice, undecided_fails=True, lost=self.lost))
+        shown = pairing.change(Selection(pairs, choice), tested=False)
+        strict = Selection(pairs, choice, undecided_fails=True, lost=self.lost)
+        change = pairing.change(strict, tested=False)
         if change.delta is None:
             note = "not applied: nothing of it can be compared with the baseline"
             return GateCheck(name=name, required=required, seen=None, holds=True, note=note)
@@ -250,7 +251,7 @@ class _Checks:
             more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
             note = f"passed in the baseline, not now: {names}{more}" if failing else None
             return GateCheck(name="regression", required=0, seen=len(failing), holds=not failing, note=note)
-        change = pairing.change(Selection(pairing.pairs, undecided_fails=True, lost=self.lost))
+        change = pairing.whole(undecided_fails=True, lost=self.lost)
         if change.delta is None or change.p is None:
             return self._not_applied("regression", ALPHA)
         fell = change.delta < -_TIE
