@@ -6,15 +6,24 @@
 | percent | of a share between 0 and 1, whole, never rounded up | 2/3 → `66 %` |
 | plain | as written by a person, without a needless fraction | 80.0 → `80` |
 | least | a limit's other side: one decimal, never rounded down | 5.04 → `5.1` |
+| signed | a change in points: its sign, one decimal, never rounded up | -3.62 → `-3.7` |
+| change_interval | both ends like `signed` | -7.9 to 0.5 → `-7.9 to +0.5` |
+| spread | a standard deviation in points, one decimal, rounded | 57.735 → `57.7` |
+| chance | a p value: two decimals, rounded, three below 0.01 and around 0.05 | 0.062 → `0.06` |
+| odds | of a share between 0 and 1, whole, never rounded down; below a hundredth in words | 0.112 → `12 %` |
 | duration | two largest units, below ten seconds one decimal | 123 s → `2 m 3 s` |
 | about | of an estimate: its largest unit, minutes below an hour | 123 s → `2 m` |
+| age | its largest unit, in words, cut | 50 h → `2 days` |
 | latency | seconds with two decimals, milliseconds below a tenth | 1.234 → `1.23 s` |
 | money | US dollars with cents, four decimals below ten cents | 0.0312 → `$0.0312` |
+| budget | US dollars that a gate limits: two to four decimals, never rounded down | 0.5 → `$0.50` |
 | tokens | thousands or millions, below ten one decimal | 184,321 → `184 k` |
 | extent | both ends, or one where they read the same | 1 to 2 → `1 to 2` |
 | count | thousands apart, the noun in number | 1200, test → `1,200 tests` |
 
-Scores and shares are cut and limits raised, so that no shown number looks better than the gate found it.
+Scores, shares and changes are cut and limits raised, so that no shown number looks better than the gate found
+it, and no drop smaller than it is. A p around 0.05 is shown on its side of it: 0.0504 → `0.051`.
+Limits and changes are taken to the billionth: a drop of 5 may stand in binary as a little more.
 """
 
 from collections.abc import Callable
@@ -52,7 +61,57 @@ def plain(number: float | None) -> str:
 
 def least(number: float | None) -> str:
     """What was seen where the gate sets an upper limit."""
-    return NONE if number is None else plain(float(_rounded(number, _TENTH, ROUND_CEILING)))
+    return NONE if number is None else plain(_near(float(_rounded(_near(number), _TENTH, ROUND_CEILING))))
+
+
+def signed(points: float | None) -> str:
+    """A change of a score in points."""
+    if points is None:
+        return NONE
+    text = _rounded(_near(points), _TENTH, ROUND_FLOOR)
+    return f"+{text}" if _near(points) > 0 else text
+
+
+def change_interval(bounds: Interval | None) -> str:
+    """The 95 % interval of a change."""
+    return NONE if bounds is None else f"{signed(bounds.low)} to {signed(bounds.high)}"
+
+
+def spread(points: float | None) -> str:
+    """A standard deviation."""
+    return NONE if points is None else _rounded(points, _TENTH, ROUND_HALF_EVEN)
+
+
+def chance(p: float | None) -> str:
+    """How often chance alone would show such a thing."""
+    if p is None:
+        return NONE
+    if p < 0.001:
+        return "below 0.001"
+    if p > 0.99:
+        return "above 0.99"
+    if 0.045 <= p <= 0.055:
+        rounding = ROUND_CEILING if p > 0.05 else ROUND_FLOOR
+        return plain(float(_rounded(p, Decimal("0.001"), rounding)))
+    step = Decimal("0.001") if p < 0.01 else Decimal("0.01")
+    return plain(float(_rounded(p, step, ROUND_HALF_EVEN)))
+
+
+def p_value(p: float | None) -> str:
+    """The same where it is not said what it is: `p = 0.06`."""
+    shown = chance(p)
+    return f"p {shown}" if shown.startswith(("below", "above")) else f"p = {shown}"
+
+
+def odds(share: float | None) -> str:
+    """How often something would happen, of what was drawn at random."""
+    if share is None:
+        return NONE
+    if share < 0.01:
+        return "below 1 %"
+    if share > 0.99:
+        return "above 99 %"
+    return _rounded(_near(share), Decimal("0.01"), ROUND_CEILING, 100) + " %"
 
 
 def duration(seconds: float | None) -> str:
@@ -76,6 +135,14 @@ def about(seconds: float) -> str:
     return f"{minutes} m" if minutes < 60 else f"{minutes // 60} h {minutes % 60} m"
 
 
+def age(seconds: float) -> str:
+    """How long ago something was."""
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return count(int(seconds // size), unit)
+    return "less than a minute"
+
+
 def latency(seconds: float | None) -> str:
     """How long the agent took to answer."""
     if seconds is None:
@@ -91,6 +158,14 @@ def money(dollars: float | None) -> str:
         return NONE
     step = Decimal("0.0001") if 0 < dollars < 0.1 else Decimal("0.01")
     return f"${_rounded(dollars, step, ROUND_HALF_EVEN)}"
+
+
+def budget(dollars: float | None) -> str:
+    """US dollars, where the gate limits them."""
+    if dollars is None:
+        return NONE
+    whole, _, cents = _rounded(_near(dollars), Decimal("0.0001"), ROUND_CEILING).partition(".")
+    return f"${whole}.{cents[:2]}{cents[2:].rstrip('0')}"
 
 
 def tokens(number: float) -> str:
@@ -111,6 +186,11 @@ def extent(low: float, high: float, show: Callable[[float], str]) -> str:
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things: `1 test`, `2 tests`, `3 criteria`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _near(number: float) -> float:
+    """The number that was meant, where binary arithmetic missed it by a little; never a negative zero."""
+    return round(number, 9) + 0.0
 
 
 def _rounded(number: float, step: Decimal, rounding: str, times: int = 1) -> str:

@@ -33,6 +33,41 @@ from ci_evals.reports import numbers
         (numbers.least(5.04), "5.1"),
         (numbers.least(5), "5"),
         (numbers.least(None), "n/a"),
+        (numbers.least(5.000000000000001), "5"),
+        (numbers.least(-2.15), "-2.1"),
+        (numbers.least(-0.04), "0"),
+        (numbers.signed(-3.62), "-3.7"),
+        (numbers.signed(-3.7), "-3.7"),
+        (numbers.signed(-0.01), "-0.1"),
+        (numbers.signed(0.58), "+0.5"),
+        (numbers.signed(0.04), "+0.0"),
+        (numbers.signed(0), "0.0"),
+        (numbers.signed(-1e-14), "0.0"),
+        (numbers.signed(None), "n/a"),
+        (numbers.change_interval(Interval(low=-7.85, high=0.5)), "-7.9 to +0.5"),
+        (numbers.change_interval(None), "n/a"),
+        (numbers.spread(57.735), "57.7"),
+        (numbers.spread(None), "n/a"),
+        (numbers.chance(0.062), "0.06"),
+        (numbers.chance(0.05), "0.05"),
+        (numbers.chance(0.0504), "0.051"),
+        (numbers.chance(0.0499), "0.049"),
+        (numbers.chance(0.046), "0.046"),
+        (numbers.chance(0.0096), "0.01"),
+        (numbers.chance(0.0024), "0.002"),
+        (numbers.chance(0.0009), "below 0.001"),
+        (numbers.chance(0.996), "above 0.99"),
+        (numbers.chance(1), "above 0.99"),
+        (numbers.chance(None), "n/a"),
+        (numbers.p_value(0.062), "p = 0.06"),
+        (numbers.p_value(0.0001), "p below 0.001"),
+        (numbers.p_value(None), "p = n/a"),
+        (numbers.odds(0.112), "12 %"),
+        (numbers.odds(0.11), "11 %"),
+        (numbers.odds(0.05001), "6 %"),
+        (numbers.odds(0), "below 1 %"),
+        (numbers.odds(0.999), "above 99 %"),
+        (numbers.odds(None), "n/a"),
         (numbers.duration(0), "0.0 s"),
         (numbers.duration(3.25), "3.2 s"),
         (numbers.duration(9.96), "10 s"),
@@ -47,6 +82,10 @@ from ci_evals.reports import numbers
         (numbers.about(3569), "59 m"),
         (numbers.about(3571), "1 h 0 m"),
         (numbers.about(7325), "2 h 2 m"),
+        (numbers.age(59), "less than a minute"),
+        (numbers.age(60), "1 minute"),
+        (numbers.age(7199), "1 hour"),
+        (numbers.age(180_000), "2 days"),
         (numbers.latency(1.234), "1.23 s"),
         (numbers.latency(0.0042), "4 ms"),
         (numbers.latency(0.1), "0.10 s"),
@@ -55,6 +94,12 @@ from ci_evals.reports import numbers
         (numbers.money(0.0312), "$0.0312"),
         (numbers.money(12.345), "$12.34"),
         (numbers.money(None), "n/a"),
+        (numbers.budget(0.5), "$0.50"),
+        (numbers.budget(0.0312), "$0.0312"),
+        (numbers.budget(0.50001), "$0.5001"),
+        (numbers.budget(0.505), "$0.505"),
+        (numbers.budget(12), "$12.00"),
+        (numbers.budget(None), "n/a"),
         (numbers.tokens(0), "0"),
         (numbers.tokens(999.4), "999"),
         (numbers.tokens(1000), "1.0 k"),
@@ -85,3 +130,25 @@ def test_a_score_never_looks_better_than_it_is(points, tenths):
     threshold = tenths / 10
     if points < threshold:
         assert float(numbers.score(points)) < threshold
+
+
+@given(st.floats(-100, 100))
+def test_a_drop_never_looks_smaller_than_it_is(change):
+    """Nor a rise larger; the sign stays."""
+    shown = float(numbers.signed(change))
+    assert change - 0.1 - 1e-8 < shown <= change + 1e-8
+    assert (shown < 0) == (round(change, 9) < 0)
+
+
+@given(st.floats(0.001, 0.99))
+def test_a_p_is_shown_on_its_side_of_what_is_asked(p):
+    """Above 0.05 a drop is not proven, and does not look as if it were."""
+    assert (float(numbers.chance(p)) > 0.05) == (p > 0.05)
+
+
+@given(st.floats(0, 1000), st.integers(0, 10_000_000))
+def test_a_cost_beyond_its_budget_is_shown_beyond_it(dollars, limit):
+    """And one that lies within, within, as far as four decimals go."""
+    budget = limit / 10_000
+    shown = float(numbers.budget(dollars).removeprefix("$"))
+    assert (shown > budget) == (round(dollars, 9) > budget)
