@@ -60,7 +60,7 @@ class Pairing:
         return tuple(pair for suite in allowed for pair in suite.pairs)
 
     def change(self, selection: Selection, *, tested: bool = True) -> Change:
-        """How the score of these tests changed, and how sure that is; p, which takes time, only if `tested`."""
+        """How the score of these tests changed, how sure that is and, if `tested` (it takes time), p."""
         scored = [(pair, *self._scores(pair, selection)) for pair in selection.pairs]
         scored = [(pair, head, base) for pair, head, base in scored if head and base]
         if not scored:
