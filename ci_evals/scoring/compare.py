@@ -32,7 +32,7 @@ SUSPECT = 15
 
 
 @dataclass(frozen=True)
-class Selection:
+class Part:
     """Which part of the paired tests a change is asked of, and how it is counted."""
 
     pairs: tuple[TestPair, ...]
@@ -59,9 +59,9 @@ class Pairing:
         allowed = () if self.reasons else (suite for suite in self.suites if not suite.reasons)
         return tuple(pair for suite in allowed for pair in suite.pairs)
 
-    def change(self, selection: Selection, *, tested: bool = True) -> Change:
+    def change(self, part: Part, *, tested: bool = True) -> Change:
         """How the score of these tests changed, how sure that is and, if `tested` (it takes time), p."""
-        scored = [(pair, *self._scores(pair, selection)) for pair in selection.pairs]
+        scored = [(pair, *self._scores(pair, part)) for pair in part.pairs]
         scored = [(pair, head, base) for pair, head, base in scored if head and base]
         if not scored:
             return Change()
@@ -70,7 +70,7 @@ class Pairing:
         assert head is not None and base is not None  # noqa: S101, PT018  # none of the means is of nothing
         pairs = [_floats(head, base) for _, head, base in scored]
         trials = chain.from_iterable((*pair.head.trials, *pair.base.trials) for pair, _, _ in scored)
-        spread = statistics.spread_of(pairs, criteria_of(trials, selection.choice))
+        spread = statistics.spread_of(pairs, criteria_of(trials, part.choice))
         chance = statistics.chance_of_drop(pairs, self.seed) if tested else None
         delta = float(head - base)
         open_drop = chance is not None and delta < 0 and chance.p > statistics.ALPHA
@@ -91,8 +91,8 @@ class Pairing:
         """The change of all tests that may be compared."""
         open_verdicts = undecided_fails and self._undecided
         if (open_verdicts, lost) not in self._wholes:
-            selection = Selection(self.pairs, undecided_fails=open_verdicts, lost=lost)
-            self._wholes[open_verdicts, lost] = self.change(selection)
+            part = Part(self.pairs, undecided_fails=open_verdicts, lost=lost)
+            self._wholes[open_verdicts, lost] = self.change(part)
         return self._wholes[open_verdicts, lost]
 
     @cached_property
@@ -157,7 +157,7 @@ class Pairing:
 
     def _of_suite(self, suite: SuitePair) -> SuiteComparison:
         reasons = self.reasons or suite.reasons
-        change = Change() if reasons else self.change(Selection(suite.pairs))
+        change = Change() if reasons else self.change(Part(suite.pairs))
         if not reasons and not change.tests:
             reasons = ("no test is defined alike, and scored, in both runs",)
         return SuiteComparison(
@@ -165,8 +165,8 @@ class Pairing:
         )
 
     def _suspects(self) -> tuple[TestChange, ...]:
-        selection = Selection(self.pairs)
-        scored = [(pair, *self._scores(pair, selection)) for pair in self.pairs]
+        part = Part(self.pairs)
+        scored = [(pair, *self._scores(pair, part)) for pair in self.pairs]
         scored = [(pair, head, base) for pair, head, base in scored if head and base]
         floats = [_floats(head, base) for _, head, base in scored]
         if not any(pair.delta <= -SUSPECT for pair in floats):
@@ -191,14 +191,12 @@ class Pairing:
             evidence=_evidence(shown, Counting(offline=self.head.offline)),
         )
 
-    def _scores(
-        self, pair: TestPair, selection: Selection
-    ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        here = Counting(offline=self.head.offline, undecided_fails=selection.undecided_fails)
+    def _scores(self, pair: TestPair, part: Part) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        here = Counting(offline=self.head.offline, undecided_fails=part.undecided_fails)
         there = Counting(offline=self.base.offline)
         return (
-            scores_of_trials(pair.head, here, selection.choice, selection.lost),
-            scores_of_trials(pair.base, there, selection.choice),
+            scores_of_trials(pair.head, here, part.choice, part.lost),
+            scores_of_trials(pair.base, there, part.choice),
         )
 
 

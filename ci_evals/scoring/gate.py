@@ -9,7 +9,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Decision, GateCheck, SuiteResult, TestResult, points
 from ci_evals.scoring import share
-from ci_evals.scoring.compare import Pairing, Selection
+from ci_evals.scoring.compare import Pairing, Part
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import Selector, Threshold
 from ci_evals.scoring.share import Choice, Counting
@@ -224,8 +224,8 @@ class _Checks:
             taken = {(suite.name, test.name) for suite, test in self._selected(selector)}
             pairs = tuple(pair for pair in pairs if (pair.suite, pair.head.name) in taken)
             choice = selector.choice
-        shown = pairing.change(Selection(pairs, choice), tested=False)
-        strict = Selection(pairs, choice, undecided_fails=True, lost=self.lost)
+        shown = pairing.change(Part(pairs, choice), tested=False)
+        strict = Part(pairs, choice, undecided_fails=True, lost=self.lost)
         change = pairing.change(strict, tested=False)
         if change.delta is None:
             note = "not applied: nothing of it can be compared with the baseline"

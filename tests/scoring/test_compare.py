@@ -9,7 +9,7 @@ from plans import A, B, card, gate, planned, trial
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.results import Git, Results
 from ci_evals.scoring import share
-from ci_evals.scoring.compare import Pairing, Selection
+from ci_evals.scoring.compare import Pairing, Part
 from ci_evals.scoring.gate import Case, Ending, Policy, Regression, close_calls, decide
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
@@ -389,7 +389,7 @@ def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, 
 def test_the_change_of_nothing():
     """No pair, no number."""
     pairs = pairing(run("head", {"a": points(0)}), run("base", {"b": points(0)}))
-    assert pairs.change(Selection(pairs.pairs, share.every)).tests == 0
+    assert pairs.change(Part(pairs.pairs, share.every)).tests == 0
 
 
 def test_a_scorecard_can_be_had_of_results():
