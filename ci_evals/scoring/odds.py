@@ -1,14 +1,19 @@
 """How often an unchanged agent would fail the gate, told from the noise of recorded trials.
 
-Runs like the recorded one are drawn at random. Each test's score is drawn around the recorded one, as far as
-its trials differ: once for what the recorded trials leave open, and once for the noise of the new ones.
-Whether all trials of a test pass is drawn likewise from the share that passed. docs/statistics.md has more.
+Runs like the recorded one are drawn at random. Each test's score moves around the recorded one as far as its
+trials differ: once for what the recorded trials leave open, and once for the noise of the new ones. Whether
+all trials of a test pass is drawn from what the recorded trials of all tests tell of such tests.
+docs/statistics.md has more.
 """
 
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
 from statistics import fmean
 
 from ci_evals.domain.results import CheckOdds, GateCheck, Odds, SuiteResult, TestResult
@@ -16,24 +21,20 @@ from ci_evals.scoring import share
 from ci_evals.scoring.selectors import Selector
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, criteria_of, scores_of_trials
-from ci_evals.scoring.statistics import noise_of
+from ci_evals.scoring.statistics import noise_of, wilson
 
 WORTH_TELLING = 0.05
 """Odds above which a run speaks of them; a floor is proposed that keeps them below."""
 _DRAWS = 2_000
 _TIE = 1e-9
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A run that was drawn: for each test how far it moved, in standard errors, and whether it passed."""
-
-    moves: Sequence[float]
-    passes: Sequence[bool]
-
-
-_Measure = Callable[[_Run], float]
-_Fails = Callable[[_Run], bool]
+_RATES = [math.sin(math.pi * (2 * step + 1) / 96) ** 2 for step in range(24)]
+"""How often trials may pass: closer together towards never and always, where it matters."""
+_BELIEFS = [
+    (rate * weight, (1 - rate) * weight)
+    for rate, weight in product(_RATES, (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64))
+]
+"""How the pass rates of an agent's tests may be distributed, as beta distributions: from all of them at never
+or always to all at one rate."""
 
 
 def odds_of(
@@ -53,105 +54,140 @@ def odds_of(
     Returns:
         None where nothing was scored.
     """
-    noise = _Noise(suites, offline=offline)
-    whole = noise.score([place for place, _ in enumerate(noise.tests)])
+    noise = _Noise(suites, offline=offline, seed=seed)
+    whole = noise.scores(range(len(noise.tests)))
     if whole is None:
         return None
-    rng = random.Random(seed)  # noqa: S311  # a simulation, not a secret
-    runs = [noise.draw(rng) for _ in range(_DRAWS)]
-    failures = [(check.name, fails) for check in checks for fails in _failing(check, noise)]
-    failed = [(name, [fails(run) for run in runs]) for name, fails in failures]
-    together = [any(one) for one in zip(*(found for _, found in failed), strict=True)]
-    scores = sorted(map(whole, runs))
-    lowest = scores[math.ceil(WORTH_TELLING * _DRAWS) - 1]
+    found = [(check.name, fails) for check in checks if (fails := _failing(check, noise)) is not None]
+    together = [any(run) for run in zip(*(fails for _, fails in found), strict=True)]
+    lowest = sorted(whole.drawn)[math.ceil(WORTH_TELLING * _DRAWS) - 1]
     return Odds(
         share=fmean(together) if together else 0.0,
-        checks=tuple(CheckOdds(name=name, share=fmean(found)) for name, found in failed),
-        floor=math.floor(10 * min(100.0, max(0.0, lowest))) / 10,
+        checks=tuple(CheckOdds(name=name, share=fmean(fails)) for name, fails in found),
+        floor=math.floor(10 * lowest) / 10,
         loops=max(noise.planned),
     )
 
 
-class _Noise:
-    """What the trials of a run tell of its tests."""
+_Count = tuple[int, int]
 
-    def __init__(self, suites: Sequence[SuiteResult], *, offline: bool) -> None:
+
+@dataclass(frozen=True)
+class _Scores:
+    """The score of some tests in runs that were drawn, and how far it is from the recorded one."""
+
+    drawn: Sequence[float]
+    changes: Sequence[float]
+
+
+class _Noise:
+    """What the trials of a run tell of its tests, and runs drawn from that: a list has a value for each."""
+
+    def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str) -> None:
         self.tests = [(suite.name, test) for suite in suites for test in suite.tests]
         self.planned = [len(test.trials) + test.not_run for _, test in self.tests]
-        self._strict = Counting(offline=offline, undecided_fails=True)
-        shown = Counting(offline=offline)
-        passed = [
-            [all_passed(trial, shown) for trial in test.trials if trial.scored] for _, test in self.tests
-        ]
-        counts = [(sum(found), len(found) - sum(found)) for found in passed]
-        # A test's own trials are few: they count with two more of a test that is mostly like it.
-        held, mended = _steady(counts), _steady([(no, yes) for yes, no in counts])
-        self._beliefs = [
-            (yes + 2 * rate, no + 2 * (1 - rate))
-            for yes, no in counts
-            for rate in [held if yes >= no else 1 - mended]
-        ]
-
-    def draw(self, rng: random.Random) -> _Run:
-        """A run of the same agent."""
-        return _Run(
-            moves=[rng.gauss() for _ in self.tests],
-            passes=[
-                rng.random() < (rng.betavariate(*belief) if all(belief) else float(belief[0] > 0)) ** trials
-                for belief, trials in zip(self._beliefs, self.planned, strict=True)
-            ],
-        )
+        self._seed = seed
+        self._strict, self._shown = Counting(offline=offline, undecided_fails=True), Counting(offline=offline)
+        self._moves = cache(self._drawn_moves)
 
     def where(self, holds: Callable[[str, TestResult], bool]) -> list[int]:
         """The places of some tests."""
         return [place for place, (suite, test) in enumerate(self.tests) if holds(suite, test)]
 
-    def score(
-        self, places: Sequence[int], choice: Choice = share.every, *, change: bool = False
-    ) -> _Measure | None:
-        """The score of some tests, or its change, in a run that was drawn; None where there is none."""
+    def scores(self, places: Sequence[int], choice: Choice = share.every) -> _Scores | None:
+        """The scores of some tests; None where there are none."""
         trials = [scores_of_trials(self.tests[place][1], self._strict, choice) for place in places]
         found = [(place, tuple(map(float, own))) for place, own in zip(places, trials, strict=True) if own]
         if not found:
             return None
         criteria = criteria_of((t for place, _ in found for t in self.tests[place][1].trials), choice)
-        variances = noise_of([own for _, own in found], criteria)
-        # Twice: for what the recorded trials leave open of the test's true score, and for the new trials.
-        errors = [
-            (place, math.sqrt(variance * (1 / len(own) + 1 / self.planned[place])) / len(found))
-            for (place, own), variance in zip(found, variances, strict=True)
+        noise = noise_of([own for _, own in found], criteria)
+        moves, squares = [0.0] * _DRAWS, 0.0
+        for (place, own), variance in zip(found, noise, strict=True):
+            # Twice: for what the recorded trials leave open of the test's true score, and for the new trials.
+            square = variance * (1 / len(own) + 1 / self.planned[place]) / (100 * len(found)) ** 2
+            error = math.sqrt(square)
+            moves = [move + error * own for move, own in zip(moves, self._moves(place), strict=True)]
+            squares += square
+        recorded, count = fmean(fmean(own) for _, own in found) / 100, sum(len(own) for _, own in found)
+        # As if of two more trials one had failed: a perfect record leaves some doubt.
+        doubted = (recorded * count + 1) / (count + 2)
+        n_eff = doubted * (1 - doubted) / squares
+        # The noise itself is told from few trials, so that far moves come more often: Student's t.
+        freedom = count - len(found) or len(found) - 1 or 1
+        rng = self._rng(f"noise {freedom}")
+        far = [move / math.sqrt(squares * rng.gammavariate(freedom / 2, 2 / freedom)) for move in moves]
+        return _Scores([100 * wilson(recorded, n_eff, z) for z in far], [100 * move for move in moves])
+
+    def misses(self, places: Iterable[int]) -> list[bool]:
+        """Whether some trial of these tests does not pass."""
+        missed = [False] * _DRAWS
+        for place in places:
+            chances = _chances_to_pass(self._counts[place], self.planned[place])
+            rng = self._rng(f"passes {place}")
+            missed = [
+                one or rng.random() >= chances[belief]
+                for one, belief in zip(missed, self._beliefs, strict=True)
+            ]
+        return missed
+
+    @cached_property
+    def _counts(self) -> list[_Count]:
+        """For each test, how many of its scored trials passed and how many did not."""
+        passed = [
+            [all_passed(trial, self._shown) for trial in test.trials if trial.scored]
+            for _, test in self.tests
         ]
-        middle = 0.0 if change else fmean(fmean(own) for _, own in found)
-        return lambda run: middle + sum(error * run.moves[place] for place, error in errors)
+        return [(sum(found), len(found) - sum(found)) for found in passed]
+
+    @cached_property
+    def _beliefs(self) -> list[int]:
+        """The places of beliefs, each drawn as often as the recorded trials make it likely."""
+        counts = Counter(self._counts)
+        logs = [
+            sum(times * (_log_beta(yes + a, no + b) - _log_beta(a, b)) for (yes, no), times in counts.items())
+            for a, b in _BELIEFS
+        ]
+        weights = [math.exp(log - max(logs)) for log in logs]
+        return self._rng("beliefs").choices(range(len(weights)), weights, k=_DRAWS)
+
+    def _drawn_moves(self, place: int) -> Sequence[float]:
+        """How far a test's score moves, in standard errors."""
+        rng = self._rng(f"moves {place}")
+        return array("d", (rng.gauss() for _ in range(_DRAWS)))
+
+    def _rng(self, purpose: str) -> random.Random:
+        """For each purpose its own, so that no draw depends on what else is looked at."""
+        return random.Random(f"{self._seed} {purpose}")  # noqa: S311  # a simulation, not a secret
 
 
-def _steady(counts: Sequence[tuple[int, int]]) -> float:
-    """How likely a trial comes out one way where another trial of its test did: (that way, the other way).
-
-    Of single trials nothing is known but how often they came out so: then it is that.
-    """
-    others = sum(this * (this + that - 1) for this, that in counts)
-    if others:
-        return sum(this * (this - 1) for this, _ in counts) / others
-    trials = sum(map(sum, counts))
-    return sum(this for this, _ in counts) / trials if trials else 0.0
+@cache
+def _chances_to_pass(count: _Count, trials: int) -> list[float]:
+    """For each belief, how likely all trials of a test pass of which so many were recorded."""
+    yes, no = count
+    return [math.exp(_log_beta(yes + a + trials, no + b) - _log_beta(yes + a, no + b)) for a, b in _BELIEFS]
 
 
-def _failing(check: GateCheck, noise: _Noise) -> Iterator[_Fails]:
-    """How to tell whether a run fails a check, for the checks that noise can fail."""
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+def _failing(check: GateCheck, noise: _Noise) -> list[bool] | None:
+    """Which of the runs fail a check; None for those that noise does not fail."""
     kind, _, name = (
         check.name.partition(" ") if check.name.startswith("max-drop") else check.name.partition(":")
     )
+    if kind == "regression" and check.required == 0:
+        return noise.misses(noise.where(lambda _, test: test.passed))
+    if kind == "critical":
+        return noise.misses(noise.where(lambda _, test: test.critical and test.name == name))
     selector = Selector.read(name if kind == "max-drop" else check.name)
+    if not selector and kind not in {"min-score", "max-drop"}:
+        return None
     places = noise.where(lambda suite, test: selector is None or selector.takes(suite, test))
-    choice, required = selector.choice if selector else share.every, check.required or 0.0
-    if kind == "max-drop" and (change := noise.score(places, choice, change=True)):
-        yield lambda run: -change(run) > required + _TIE
-    elif kind == "regression" and required == 0:
-        passing = noise.where(lambda _, test: test.passed)
-        yield lambda run: not all(run.passes[place] for place in passing)
-    elif kind == "critical":
-        critical = noise.where(lambda _, test: test.critical and test.name == name)
-        yield lambda run: not all(run.passes[place] for place in critical)
-    elif (kind == "min-score" or selector) and (score := noise.score(places, choice)):
-        yield lambda run: score(run) < required - _TIE
+    scores = noise.scores(places, selector.choice if selector else share.every)
+    if scores is None or check.required is None:
+        return None
+    if kind == "max-drop":
+        return [-change > check.required + _TIE for change in scores.changes]
+    return [score < check.required - _TIE for score in scores.drawn]

@@ -73,7 +73,7 @@ class Spread:
 
     def trials_needed(self, drop: float, tests: int) -> int:
         """Trials of each test, on each side, with which a drop of this size is seen with a chance of 80 %."""
-        return max(1, math.ceil(2 * self.trial_variance * _Z_SEEN**2 / (tests * drop**2)))
+        return max(1, math.ceil(2 * self.trial_variance * _Z_SEEN**2 / (tests * max(drop, _TIE) ** 2)))
 
 
 def pass_at_k(trials: int, passed: int, k: int) -> float:
@@ -101,11 +101,18 @@ def mean_interval(means: Sequence[float]) -> Interval | None:
         n_eff = share * (1 - share) / squared_error * (_Z / t_quantile(n - 1)) ** 2
     else:
         n_eff = float(n)
-    ratio = _Z**2 / n_eff
-    centre = (share + ratio / 2) / (1 + ratio)
-    half = math.sqrt(ratio * share * (1 - share) + ratio**2 / 4) / (1 + ratio)
-    low, high = min(centre - half, share), max(centre + half, share)
-    return Interval(low=100 * max(0.0, low), high=100 * min(1.0, high))
+    low, high = wilson(share, n_eff, -_Z), wilson(share, n_eff, _Z)
+    return Interval(low=100 * min(low, share), high=100 * max(high, share))
+
+
+def wilson(share: float, n: float, z: float) -> float:
+    """Wilson's bound: the true share, 0 to 1, of which what was seen in n lies z standard errors off.
+
+    It knows that near 0 and 1 there is little room on one side, unlike a share to which errors are added.
+    """
+    ratio = z**2 / n
+    half = math.sqrt(ratio * share * (1 - share) + ratio**2 / 4)
+    return min(1.0, max(0.0, (share + ratio / 2 + math.copysign(half, z)) / (1 + ratio)))
 
 
 def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chance | None:
@@ -114,7 +121,8 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
     If nothing changed, the trials of a test might as well have been played on the other side. So within each
     test it is shuffled which trials are called head, their number kept, and counted how often the mean change
     is then as low as the one seen. All arrangements are looked at where they are few; else they are drawn, by
-    `seed` alone, so that the same results give the same p.
+    `seed` and the places of trials alone: the same results give the same p, and no lower score of the head
+    gives a higher one.
 
     Returns:
         None where there is no pair.
@@ -122,22 +130,20 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
     if not pairs:
         return None
     seen = math.fsum(pair.delta for pair in pairs)
+    arrangements = math.prod(map(_arrangements, pairs))
     # Where all trials of a test have one score, shuffling changes nothing.
-    varied = [pair for pair in pairs if len({*pair.head, *pair.base}) > 1]
-    arrangements = math.prod(_arrangements(pair) for pair in varied)
-    smallest = 1 / math.prod(_arrangements(pair) for pair in pairs)
+    varied = [(place, pair) for place, pair in enumerate(pairs) if len({*pair.head, *pair.base}) > 1]
     if arrangements <= MOST_ENUMERATED:
         sums = [0.0]
-        for pair in varied:
+        for _, pair in varied:
             changes = _changes(pair)
             sums = [total + change for total in sums for change in changes]
-        return Chance(_share_below(sums, seen), "enumerated", smallest)
-    rng = random.Random(seed)  # noqa: S311  # a simulation, not a secret
+        return Chance(_count_below(sums, seen) / len(sums), "enumerated", 1 / arrangements)
     sums = [0.0] * draws
-    for pair in varied:
-        sums = list(map(add, sums, _drawn(pair, rng, draws)))
-    below = _count_below(sums, seen)
-    return Chance((1 + below) / (1 + draws), "drawn", max(smallest, 1 / (1 + draws)))
+    for place, pair in varied:
+        sums = list(map(add, sums, _drawn(pair, _rng(seed, place), draws)))
+    p = (1 + _count_below(sums, seen)) / (1 + draws)
+    return Chance(p, "drawn", max(1 / arrangements, 1 / (1 + draws)))
 
 
 def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float | None, ...]:
@@ -147,13 +153,12 @@ def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float | None, ...]:
     (Tarone), the others are adjusted by Holm's method: the chance of calling any unchanged test worse is 5 %
     at most, whichever of them one looks at afterwards. None where so few trials cannot prove anything.
     """
-    rng = random.Random(seed)  # noqa: S311  # a simulation, not a secret
     raw, least = [], []
-    for pair in pairs:
-        changes = _changes(pair) if _arrangements(pair) <= _LISTED else _drawn(pair, rng, DRAWS)
-        floor = min(changes)
-        raw.append(_share_below(changes, pair.delta))
-        least.append(_share_below(changes, floor))
+    for place, pair in enumerate(pairs):
+        listed = _arrangements(pair) <= _LISTED
+        changes = _changes(pair) if listed else [pair.delta, *_drawn(pair, _rng(seed, place), DRAWS)]
+        raw.append(_count_below(changes, pair.delta) / len(changes))
+        least.append(_count_below(changes, min(changes)) / len(changes))
     count = next(k for k in range(1, len(pairs) + 2) if sum(p <= ALPHA / k for p in least) <= k)
     testable = [place for place, p in enumerate(least) if p <= ALPHA / count]
     adjusted: list[float | None] = [None] * len(pairs)
@@ -257,6 +262,11 @@ def _shrunk(scores: Sequence[float], pool: float) -> float:
     return ((len(scores) - 1) * own + 2 * pool) / (len(scores) + 1)
 
 
+def _rng(seed: str, place: int) -> random.Random:
+    """For each test its own, so that no other test's scores move its draws."""
+    return random.Random(f"{seed} {place}")  # noqa: S311  # a simulation, not a secret
+
+
 def _arrangements(pair: Pair) -> int:
     return math.comb(len(pair.head) + len(pair.base), len(pair.head))
 
@@ -283,7 +293,3 @@ def _drawn(pair: Pair, rng: random.Random, draws: int) -> list[float]:
 def _count_below(values: Sequence[float], seen: float) -> int:
     limit = seen + _TIE
     return sum(value <= limit for value in values)
-
-
-def _share_below(values: Sequence[float], seen: float) -> float:
-    return _count_below(values, seen) / len(values)

@@ -1,0 +1,451 @@
+"""The arithmetic of noise, against sums done by hand, published tables, and brute force."""
+
+import math
+from fractions import Fraction
+from itertools import combinations, product
+from statistics import NormalDist, fmean, variance
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ci_evals.scoring import statistics
+from ci_evals.scoring.statistics import (
+    ALPHA,
+    Pair,
+    chance_of_drop,
+    mean_interval,
+    noise_of,
+    pass_at_k,
+    pass_hat_k,
+    proven_drops,
+    spread_of,
+    t_quantile,
+    wilson,
+)
+
+Z = NormalDist().inv_cdf(0.975)
+SCORES = st.integers(0, 4).map(lambda quarter: 25.0 * quarter)
+POINTS = st.floats(0, 100)
+
+
+def pairs_of(trials, *, most):
+    side = st.lists(SCORES, min_size=1, max_size=trials).map(tuple)
+    return st.lists(st.builds(Pair, side, side), min_size=1, max_size=most)
+
+
+def arranged(pairs):
+    """The permutation test by its definition: every arrangement of the whole run, in exact fractions."""
+
+    def changes(pair):
+        pool = [Fraction(score) for score in (*pair.head, *pair.base)]
+        for chosen in combinations(range(len(pool)), len(pair.head)):
+            head = [pool[place] for place in chosen]
+            base = [pool[place] for place in range(len(pool)) if place not in chosen]
+            yield sum(head) / len(head) - sum(base) / len(base)
+
+    runs = [sum(one) for one in product(*(list(changes(pair)) for pair in pairs))]
+    seen = sum(Fraction(pair.delta).limit_denominator(1000) for pair in pairs)
+    return Fraction(sum(run <= seen for run in runs), len(runs))
+
+
+def p(*pairs, **options):
+    return chance_of_drop([Pair(*pair) for pair in pairs], "seed", **options).p
+
+
+def test_one_test_that_lost_everything():
+    """Of the 20 ways to call three of six trials head, one is as bad as what was seen."""
+    assert p(((0, 0, 0), (100, 100, 100))) == 1 / 20
+
+
+def test_two_tests_that_lost_everything():
+    """1 of 20 in each: 1 of 400 together."""
+    assert p(((0, 0, 0), (100, 100, 100)), ((0, 0, 0), (100, 100, 100))) == 0.0025
+
+
+def test_sides_of_different_size():
+    """Two trials of five are called head: of ten ways, three take two of the three 50s."""
+    assert p(((50, 50), (100, 100, 50))) == 3 / 10
+
+
+def test_ties_count():
+    """0 and 50 against 50 and 100: of six ways, two call 0 and a 50 head, and none is lower."""
+    assert p(((0, 50), (50, 100))) == 2 / 6
+
+
+def test_with_one_trial_it_is_the_sign_flip_test():
+    """Five changes, all down: of 32 ways to give them signs, one."""
+    assert p(*[((50 - drop,), (50,)) for drop in (1, 5, 10, 20, 3)]) == 1 / 32
+
+
+def test_a_rise_among_drops():
+    """-10, -20, +5 are -25 together; of eight ways to give signs, only these and -35 are as low."""
+    assert p(((40,), (50,)), ((30,), (50,)), ((55,), (50,))) == 2 / 8
+
+
+def test_sums_that_binary_numbers_miss_are_ties():
+    """-0.3 + 0.2 + 0.1 ties with 0.3 - 0.2 - 0.1, and of the eight ways three are lower."""
+    assert p(((0,), (0.3,)), ((0.2,), (0,)), ((0.1,), (0,))) == 5 / 8
+
+
+def test_where_nothing_varies_nothing_is_told():
+    """Every arrangement is what was seen."""
+    assert p(((100, 100), (100, 100)), ((50,), (50,))) == 1
+
+
+def test_a_rise_is_no_drop():
+    """The test is one-sided."""
+    assert p(((100, 100, 100), (0, 0, 0))) == 1
+
+
+def test_nothing_paired():
+    """Is no number, rather than some."""
+    assert chance_of_drop([], "seed") is None
+    assert spread_of([], 5) is None
+    assert proven_drops([], "seed") == ()
+    assert mean_interval([]) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs_of(3, most=3))
+def test_it_is_what_its_definition_says(pairs):
+    """However many trials each side has."""
+    chance = chance_of_drop(pairs, "seed")
+    assert chance.method == "enumerated"
+    assert chance.p == pytest.approx(float(arranged(pairs)), abs=1e-12)
+    assert chance.p >= chance.smallest
+
+
+def test_drawn_arrangements_agree_with_all():
+    """Eighteen tests of one trial have 262,144: too many to look at, not too many to look at here."""
+    changes = [(7 * place) % 23 - 13 for place in range(18)]
+    chance = chance_of_drop([Pair((50 + change,), (50,)) for change in changes], "seed")
+    sums = [0]
+    for change in changes:
+        sums = [total + one for total in sums for one in (change, -change)]
+    exact = sum(total <= sum(changes) for total in sums) / len(sums)
+    assert chance.method == "drawn"
+    assert chance.smallest == 1 / 10_000
+    assert abs(chance.p - exact) <= 4 * math.sqrt(exact * (1 - exact) / 9_999)
+    assert p(*[((50 + change,), (50,)) for change in changes[:17]]) != chance.p
+
+
+@pytest.mark.parametrize("tests", [17, 18])
+def test_what_is_told_does_not_jump_where_drawing_begins(tests):
+    """At 2 to the 18th; where all changes are alike p is a sum of binomials."""
+    down = tests - 5
+    chance = chance_of_drop([Pair((40,), (50,))] * down + [Pair((60,), (50,))] * 5, "seed")
+    exact = sum(math.comb(tests, ups) for ups in range(6)) / 2**tests
+    assert chance.method == ("enumerated" if tests == 17 else "drawn")
+    assert abs(chance.p - exact) <= (1e-12 if tests == 17 else 4 * math.sqrt(exact / 9_999))
+
+
+def test_a_drawn_p_is_never_zero():
+    """What was seen is one of the arrangements: (1 + none) / (1 + draws)."""
+    lost = [Pair((0,) * 5, (100,) * 5)] * 5
+    assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
+    assert chance_of_drop(lost, "seed", draws=99).p == 1 / 100
+
+
+DOZEN = [Pair((30.0 + 5 * place, 80.0, 90.0), (60.0, 85.0, 95.0 - place)) for place in range(12)]
+
+
+def test_the_seed_decides_what_is_drawn():
+    """The same one gives the same p, another one differs by no more than drawing does."""
+    first, other = chance_of_drop(DOZEN, "one").p, chance_of_drop(DOZEN, "two").p
+    assert chance_of_drop(DOZEN, "one").p == first
+    assert 0 < abs(first - other) < 6 * math.sqrt(first * (1 - first) / 9_999)
+
+
+def test_the_order_of_tests_matters_no_more_than_the_seed():
+    """Where arrangements are drawn, they are by the tests' places; where all are looked at, not at all."""
+    first, turned = chance_of_drop(DOZEN, "seed").p, chance_of_drop(DOZEN[::-1], "seed").p
+    assert abs(first - turned) < 6 * math.sqrt(first * (1 - first) / 9_999)
+    few = DOZEN[:4]
+    assert chance_of_drop(few, "seed") == chance_of_drop(few[::-1], "other")
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs_of(3, most=9), st.data())
+def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
+    """The law behind the gate's: nothing that counts as failed opens it. Drawn or not, to the last digit."""
+    place = data.draw(st.integers(0, len(pairs) - 1))
+    pair = pairs[place]
+    trial = data.draw(st.integers(0, len(pair.head) - 1))
+    head = list(pair.head)
+    head[trial] = data.draw(st.floats(0, head[trial]))
+    lower = [*pairs[:place], Pair(tuple(head), pair.base), *pairs[place + 1 :]]
+    before, after = (chance_of_drop(run, "seed", draws=300) for run in (pairs, lower))
+    assert after.p <= before.p
+    assert after.method == before.method
+
+
+def test_a_test_that_begins_to_vary_moves_no_others_draws():
+    """Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise."""
+    held, lowered = Pair((100.0,) * 3, (100.0,) * 3), Pair((99.999, 100.0, 100.0), (100.0,) * 3)
+    for seed in "abcdefghij":
+        before, after = chance_of_drop([held, *DOZEN], seed), chance_of_drop([lowered, *DOZEN], seed)
+        assert before.method == "drawn"
+        assert after.p <= before.p
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs_of(4, most=6))
+def test_chances_are_chances(pairs):
+    """Above 0, at most 1, and no smaller than so many trials can give."""
+    chance = chance_of_drop(pairs, "seed", draws=200)
+    assert 0 < chance.smallest <= chance.p <= 1
+
+
+def test_a_test_that_fell_far_is_proven():
+    """Seven trials of 0 against five of 100: 1 of 792. Tests that could never be proven cost it nothing."""
+    fell = Pair((0,) * 7, (100,) * 5)
+    held = Pair((100,) * 6 + (0,), (100,) * 4 + (0,))
+    told = proven_drops([held, fell, held, held], "seed")
+    assert told[1] == pytest.approx(1 / 792)
+    # Two lost trials of twelve are both the head's in 21 of 66 ways, at worst.
+    assert (told[0], told[2], told[3]) == (None, None, None)
+
+
+def test_holm_lets_the_second_follow_the_first():
+    """Of two tests that could show something the smaller p is doubled; the other only stays no smaller."""
+    fell, further = Pair((0,) * 4, (100,) * 4), Pair((0,) * 5, (100,) * 5)
+    assert proven_drops([fell, fell], "seed") == pytest.approx((2 / 70, 2 / 70))
+    assert proven_drops([fell, further], "seed") == pytest.approx((1 / 70, 2 / 252))
+    # Three lost trials of eight are all the head's in 5 of 70 ways: 1/14, so that test can never be proven.
+    part = Pair((0, 0, 0, 100), (100,) * 4)
+    assert proven_drops([fell, part], "seed") == (pytest.approx(1 / 70), None)
+
+
+def test_three_trials_a_side_prove_one_test_at_most():
+    """1 of 20 is just enough where no other test could have shown anything, and not where one could."""
+    fell = Pair((0, 0, 0), (100, 100, 100))
+    held = Pair((100, 100, 100), (100, 100, 100))
+    assert proven_drops([fell, held, held], "seed") == (1 / 20, None, None)
+    assert proven_drops([fell, fell], "seed") == (None, None)
+
+
+def test_a_single_tests_p_is_never_zero_where_it_is_drawn():
+    """40 trials against 40 have 1e23 arrangements, of which 9,999 are looked at beside what was seen."""
+    fell = Pair((0,) * 40, (100,) * 40)
+    assert proven_drops([fell], "seed") == (1 / 10_000,)
+    assert proven_drops([fell] * 3, "seed") == pytest.approx((3 / 10_000,) * 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs_of(4, most=4))
+def test_claims_of_single_tests_are_never_bolder_than_their_own_test(pairs):
+    """Adjusting for the number of tests only raises p."""
+    for pair, told in zip(pairs, proven_drops(pairs, "seed"), strict=True):
+        assert told is None or 1 >= told >= chance_of_drop([pair], "seed").p - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("passed", "of", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilsons_interval_against_published_values(passed, of, low, high):
+    """Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3."""
+    found = [wilson(passed / of, of, z) for z in (-Z, Z)]
+    assert found == pytest.approx([low, high], abs=0.00005)
+
+
+@given(st.floats(0, 1), st.floats(1, 1000))
+def test_wilsons_bounds_are_where_the_score_test_just_holds(share, n):
+    """The definition: from a bound, what was seen lies z standard errors of that bound away."""
+    for z in (-Z, Z):
+        bound = wilson(share, n, z)
+        if 0 < bound < 1:
+            assert (share - bound) ** 2 * n == pytest.approx(Z**2 * bound * (1 - bound), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("means", "low", "high"),
+    [
+        # All alike: Wilson's on n, by hand: z²/n = 0.38415, and 0 of 10 gives 0 to 0.38415 / 1.38415.
+        ([0] * 10, 0, 27.75),
+        ([100] * 10, 72.25, 100),
+        # z² = 3.8415: 100 / 4.8415.
+        ([100], 20.65, 100),
+        ([50], 5.46, 94.54),
+    ],
+)
+def test_the_interval_of_a_score_where_nothing_is_known_of_its_spread(means, low, high):
+    """Each test is then a yes or no, the most that it can vary."""
+    found = mean_interval(means)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.005)
+
+
+def test_the_interval_of_a_score_by_its_formula():
+    """Means 60, 80, 100, 100: worked out step by step."""
+    means, n = [60, 80, 100, 100], 4
+    share = 0.85
+    squared_error = (0.25**2 + 0.05**2 + 0.15**2 + 0.15**2) / 3 / 4  # 0.009166...
+    n_eff = share * (1 - share) / squared_error * (1.959964 / 3.182446) ** 2  # 5.275
+    centre = (share + 1.959964**2 / (2 * n_eff)) / (1 + 1.959964**2 / n_eff)
+    half = (
+        1.959964
+        * math.sqrt(share * (1 - share) / n_eff + 1.959964**2 / (4 * n_eff**2))
+        / (1 + 1.959964**2 / n_eff)
+    )
+    found = mean_interval(means)
+    assert n == len(means)
+    assert (found.low, found.high) == pytest.approx((100 * (centre - half), 100 * (centre + half)), abs=1e-4)
+
+
+@given(st.lists(POINTS, min_size=1, max_size=30))
+@example([100.0, 99.99999999999999])
+@example([0.0, 5e-324])
+@example([100.0] * 29 + [0.0])
+@example([0.0, 100.0])
+def test_the_interval_of_a_score_holds_it(means):
+    """Inside 0 to 100, with room, and whatever the order of tests."""
+    found = mean_interval(means)
+    assert 0 <= found.low <= fmean(means) + 1e-9
+    assert fmean(means) - 1e-9 <= found.high <= 100
+    assert found.low < found.high
+    turned = mean_interval(means[::-1])
+    assert (turned.low, turned.high) == pytest.approx((found.low, found.high), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"),
+    [
+        (1, 12.706),
+        (2, 4.303),
+        (3, 3.182),
+        (4, 2.776),
+        (5, 2.571),
+        (7, 2.365),
+        (10, 2.228),
+        (16, 2.120),
+        (19, 2.093),
+        (30, 2.042),
+        (39, 2.023),
+        (60, 2.000),
+        (99, 1.984),
+        (100, 1.984),
+        (120, 1.980),
+        (1000, 1.962),
+        (100_000, 1.960),
+    ],
+)
+def test_quantiles_of_students_t(freedom, quantile):
+    """Against the table that every textbook prints, 0.975 one-sided."""
+    assert t_quantile(freedom) == pytest.approx(quantile, abs=0.0005)
+
+
+def test_quantiles_of_students_t_where_the_formula_changes():
+    """No step between 99 and 100."""
+    assert t_quantile(98) > t_quantile(99) > t_quantile(100) > t_quantile(101)
+    assert t_quantile(99) - t_quantile(100) == pytest.approx(t_quantile(100) - t_quantile(101), rel=0.05)
+
+
+ALL_COUNTS = [
+    (trials, passed, k)
+    for trials in range(1, 7)
+    for passed in range(trials + 1)
+    for k in range(1, trials + 1)
+]
+
+
+@pytest.mark.parametrize(("trials", "passed", "k"), ALL_COUNTS)
+def test_passing_some_and_all_of_k_by_brute_force(trials, passed, k):
+    """Over all ways to take k of the trials; pass@k also by the product of the Codex paper."""
+    outcomes = [place < passed for place in range(trials)]
+    taken = list(combinations(outcomes, k))
+    assert pass_at_k(trials, passed, k) == pytest.approx(fmean(map(any, taken)))
+    assert pass_hat_k(trials, passed, k) == pytest.approx(fmean(map(all, taken)))
+    missed = (
+        math.prod(1 - k / i for i in range(trials - passed + 1, trials + 1)) if trials - passed >= k else 0
+    )
+    assert pass_at_k(trials, passed, k) == pytest.approx(1 - missed)
+
+
+def test_the_spread_of_a_change_by_hand():
+    """Two tests of two trials: variances 200, 0, 50, 50, their mean 75, each drawn towards it."""
+    pairs = [Pair((60, 80), (100, 100)), Pair((50, 60), (70, 80))]
+    # (1 * own + 2 * 75) / 3, two trials each, over two tests squared.
+    shrunk = [(own + 150) / 3 for own in (200, 0, 50, 50)]
+    expected = sum(one / 2 for one in shrunk) / 4
+    spread = spread_of(pairs, criteria=5)
+    assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((expected, 4, 75))
+    bounds = spread.interval(-22.5)
+    half = 2.776445 * math.sqrt(expected)
+    assert (bounds.low, bounds.high) == pytest.approx((-22.5 - half, -22.5 + half), abs=1e-4)
+    assert spread.detectable == pytest.approx((1.644854 + 0.841621) * math.sqrt(expected), abs=1e-4)
+
+
+def test_the_spread_of_single_trials_by_hand():
+    """The paired t of the textbook: changes -10, -20, 0 have variance 100, over three tests."""
+    spread = spread_of([Pair((40,), (50,)), Pair((30,), (50,)), Pair((50,), (50,))], criteria=5)
+    assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((100 / 3, 2, 50))
+
+
+@pytest.mark.parametrize("score", [0, 100])
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_record_without_a_flaw_leaves_some_doubt(score, trials):
+    """Where nothing was seen to vary: as if of two more trials one had lost one criterion."""
+    pairs = [Pair((score,) * trials, (score,) * trials)] * 5
+    spread = spread_of(pairs, criteria=5)
+    share = 1 / (5 * 2 * trials + 2)
+    assert spread.trial_variance == pytest.approx(10_000 * share * (1 - share) / 5)
+    assert spread.detectable > 0
+    assert noise_of([(score,) * trials] * 5, 5)[0] > 0
+
+
+def test_one_pair_of_single_trials_tells_no_spread():
+    """There is nothing to tell it from; with more trials there is."""
+    assert spread_of([Pair((50,), (100,))], 5) is None
+    assert spread_of([Pair((50, 50, 50), (100,))], 5) is None
+    assert spread_of([Pair((50, 60), (100, 100))], 5).freedom == 2
+
+
+def test_the_trials_that_would_be_needed():
+    """2 * 400 * 2.4865² / (8 * 5²), rounded up."""
+    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400)
+    assert spread.trials_needed(drop=5, tests=8) == 25
+    assert spread.trials_needed(drop=100, tests=8) == 1
+    # With so many the smallest drop that is seen is that drop.
+    assert 2.4865 * math.sqrt(2 * 400 / 25 / 8) <= 5 < 2.4865 * math.sqrt(2 * 400 / 24 / 8)
+
+
+def test_a_drop_of_next_to_nothing_needs_next_to_endless_trials():
+    """A weight may be as small as one likes."""
+    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400)
+    assert spread.trials_needed(drop=1e-200, tests=8) > 1e9
+
+
+def test_noise_of_tests_by_hand():
+    """Variances 200 and 0, their mean 100: (200 + 2 * 100) / 3 and 2 * 100 / 3; of single trials, theirs."""
+    assert noise_of([(60, 80), (100, 100)], 5) == pytest.approx((400 / 3, 200 / 3))
+    assert noise_of([(60,), (80,)], 5) == pytest.approx((200, 200))
+    assert noise_of([(50,)], 5)[0] > 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.builds(Pair, *[st.lists(POINTS, min_size=1, max_size=4).map(tuple)] * 2), min_size=2, max_size=8
+    )
+)
+def test_the_interval_of_a_change_holds_it(pairs):
+    """Whatever the numbers of trials; and it has room."""
+    spread = spread_of(pairs, criteria=4)
+    delta = fmean(pair.delta for pair in pairs)
+    bounds = spread.interval(delta)
+    assert -100 <= bounds.low <= delta <= bounds.high <= 100
+    assert bounds.high - bounds.low > 0
+    assert 0 < spread.detectable <= 100
+
+
+def test_fifteen_hundred_tests():
+    """As many as any suite will have: all numbers come, and a drop of two points is seen."""
+    base = [tuple(float((13 * place + 41 * trial) % 6 * 20) for trial in range(3)) for place in range(1_500)]
+    head = [tuple(max(0.0, score - 2) for score in scores) for scores in base]
+    pairs = [Pair(one, other) for one, other in zip(head, base, strict=True)]
+    assert variance(pair.delta for pair in pairs) > 0
+    assert chance_of_drop(pairs, "seed").p < ALPHA
+    assert set(proven_drops(pairs, "seed")) == {None}
+    assert spread_of(pairs, 5).detectable < 3
+    assert mean_interval([fmean(scores) for scores in head]).low > 40
