@@ -1,0 +1,208 @@
+"""How often an unchanged agent would fail the gate; tests/scoring/test_simulation.py holds it to what happens."""
+
+from random import Random
+
+import builders as build
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import trial
+
+from ci_evals.domain.results import GateCheck, Odds, SuiteResult
+from ci_evals.scoring.odds import odds_of
+
+
+def suite(*tests: list, **fields) -> SuiteResult:
+    """A suite of tests with these trials, each so many criteria passed of five, or outcomes in words."""
+    made = []
+    for place, trials in enumerate(tests):
+        outcomes = [
+            one if isinstance(one, tuple) else ("passed",) * one + ("failed",) * (5 - one) for one in trials
+        ]
+        played = tuple(trial(*found, index=index) for index, found in enumerate(outcomes, start=1))
+        made.append(build.test_result(f"t{place}", trials=played, **fields))
+    return build.suite_result("S", *made)
+
+
+def check(name: str, required: float | None = None) -> GateCheck:
+    return GateCheck(name=name, required=required, seen=None, holds=True)
+
+
+def told(whole: SuiteResult, *checks: GateCheck, seed: str = "seed", offline: bool = False) -> Odds:
+    return odds_of([whole], checks, offline=offline, seed=seed)
+
+
+def odds(whole: SuiteResult, name: str, required: float | None = None) -> float:
+    (found,) = told(whole, check(name, required)).checks
+    return found.share
+
+
+MIXED = suite([5, 4, 5], [3, 5, 5], [5, 5, 5], [4, 2, 5], [5, 5, 4], [5, 5, 5])
+"""Its score is 91.1."""
+STEADY = suite(*[[5, 5, 5]] * 6)
+
+
+def test_where_nothing_was_scored_there_are_no_odds():
+    """Nothing is known of such an agent."""
+    broken = build.test_result("t", trials=(trial("passed", status="failed"),))
+    assert (
+        odds_of([build.suite_result("S", broken)], [check("min-score", 80)], offline=False, seed="s") is None
+    )
+
+
+def test_a_floor_at_the_recorded_score_is_a_coin_toss():
+    """And the farther below it lies, the less often it is missed."""
+    assert odds(MIXED, "min-score", MIXED.score) == pytest.approx(0.5, abs=0.05)
+    falling = [odds(MIXED, "min-score", floor) for floor in (95, 91, 88, 85, 80, 70)]
+    assert falling == sorted(falling, reverse=True)
+    assert falling[-1] < 0.05 < 0.5 < falling[0]
+
+
+@pytest.mark.parametrize(("floor", "missed"), [(0, 0), (100.5, 1)])
+def test_floors_that_none_or_all_would_miss(floor, missed):
+    """No score lies outside 0 to 100."""
+    assert odds(MIXED, "min-score", floor) == missed
+
+
+def test_the_proposed_floor_is_missed_in_less_than_one_run_of_twenty():
+    """It is the highest such, to a tenth of a point."""
+    proposed = told(MIXED).floor
+    assert odds(MIXED, "min-score", proposed) < 0.05 <= odds(MIXED, "min-score", proposed + 0.2)
+    assert proposed < MIXED.score
+
+
+def test_a_perfect_record_leaves_some_doubt():
+    """The proposed floor is below 100, yet nearer to it the more was played."""
+    floors = [told(suite(*[[5] * trials] * 6)).floor for trials in (1, 3, 10)]
+    assert floors == sorted(floors)
+    assert 60 < floors[0] < floors[-1] < 100
+    assert 0.05 < odds(STEADY, "regression", 0) < 0.5
+
+
+def test_more_trials_make_a_gate_steadier():
+    """What was recorded says more, and the next run has less noise."""
+    few, many = suite([4], [5], [3], [5], [4], [5]), suite(*[[4, 5, 3, 5, 4, 5]] * 6)
+    assert odds(many, "min-score", 80) < odds(few, "min-score", 80)
+    assert (told(few).loops, told(many).loops) == (1, 6)
+
+
+def test_a_drop_is_counted_from_the_recorded_run():
+    """As if it were the baseline: no drop at all is allowed in half of all runs, a deep one in hardly any."""
+    falls = [odds(MIXED, "max-drop", drop) for drop in (0, 3, 15)]
+    assert falls[0] == pytest.approx(0.5, abs=0.05)
+    assert falls[0] > falls[1] > falls[2]
+    assert odds(MIXED, "max-drop suite:S", 3) == falls[1]
+
+
+@pytest.mark.parametrize(
+    "name", ["suite:S", "test:t3", "tag:billing", "difficulty:hard", "category:tone", "logic:R1"]
+)
+def test_floors_of_parts(name):
+    """Told from the noise of that part alone."""
+    tests = [
+        build.test_result(
+            f"t{place}",
+            tags=("billing",),
+            difficulty="hard",
+            trials=tuple(
+                trial("passed", "passed", outcome, index=index, category="tone", aui_logic=("R1",))
+                for index, outcome in enumerate(("passed", "failed", "passed"), start=1)
+            ),
+        )
+        for place in range(5)
+    ]
+    whole = build.suite_result("S", *tests)
+    assert odds(whole, name, whole.score) == pytest.approx(0.5, abs=0.05)
+    assert odds(whole, name, 20) < 0.05
+    assert told(whole, check("tag:other", 99)).checks == ()
+
+
+def test_newly_failing_tests_are_those_that_passed():
+    """What failed before cannot newly fail; a test that passed in one of one trial may well not."""
+    failing = suite([4, 4, 4], [3, 3, 3])
+    assert odds(failing, "regression", 0) == 0
+    alone, among = suite([5], [4], [3], [2]), suite([5, 5, 5], *[[5, 4, 5]] * 5)
+    assert odds(alone, "regression", 0) > 0.3
+    assert odds(among, "regression", 0) > odds(STEADY, "regression", 0)
+
+
+def test_a_critical_test_that_passed_once_may_not_pass_again():
+    """Its own trials tell, and those of the others."""
+    whole = suite([5, 5, 5], [5, 4, 4], critical=True)
+    steady, shaky = odds(whole, "critical:t0"), odds(whole, "critical:t1")
+    assert steady < 0.5 < shaky
+    assert odds(suite([5, 5, 5], *[[5, 5, 5]] * 9, critical=True), "critical:t0") < steady
+
+
+def test_what_noise_does_not_fail_is_left_out():
+    """A significant drop is one that noise makes in one run of twenty at most, by what it means."""
+    checks = [
+        check("regression", 0.05),
+        check("max-errors", 0),
+        check("max-cost", 1),
+        check("max-p95-latency", 3),
+    ]
+    found = told(MIXED, *checks)
+    assert (found.checks, found.share) == ((), 0)
+
+
+def test_the_odds_of_the_gate_are_those_of_any_check():
+    """No less than those of each, no more than their sum."""
+    found = told(
+        MIXED, check("min-score", 88), check("max-drop", 4), check("regression", 0), check("test:t3", 60)
+    )
+    shares = [one.share for one in found.checks]
+    assert [one.name for one in found.checks] == ["min-score", "max-drop", "regression", "test:t3"]
+    assert max(shares) <= found.share <= sum(shares)
+
+
+def test_undecided_verdicts_count_as_the_gate_counts_them():
+    """As failed; without a judge on purpose they are left out."""
+    whole = suite(*[[("passed", "passed", "judge_error")] * 3] * 6)
+    assert odds(whole, "min-score", 80) > 0.9
+    offline = suite(*[[("passed", "passed", "no_judge")] * 3] * 6)
+    (found,) = told(offline, check("min-score", 80), offline=True).checks
+    assert found.share < 0.05
+
+
+def test_the_seed_decides():
+    """The same gives the same odds; another one differs by no more than drawing does."""
+    first = told(MIXED, check("min-score", 88))
+    assert told(MIXED, check("min-score", 88)) == first
+    assert told(MIXED, check("min-score", 88), seed="other").share == pytest.approx(first.share, abs=0.06)
+
+
+def test_a_check_has_its_odds_whatever_stands_beside_it():
+    """Checks are told apart: leaving one out changes no other."""
+    alone = odds(MIXED, "regression", 0)
+    beside = told(MIXED, check("critical:t0"), check("min-score", 88), check("regression", 0))
+    assert beside.checks[-1].share == alone
+
+
+SIZES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=1, max_size=4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(SIZES, st.floats(0, 100), st.integers(0, 10_000))
+def test_odds_are_shares(sizes, floor, seed):
+    """Whatever was recorded."""
+    found = told(
+        suite(*sizes), check("min-score", floor), check("max-drop", 5), check("regression", 0), seed=str(seed)
+    )
+    assert all(0 <= one.share <= 1 for one in found.checks)
+    assert 0 <= found.floor <= 100
+
+
+def test_a_test_without_a_scored_trial_is_left_out_of_the_score():
+    """And of what passed nothing is known."""
+    broken = build.test_result("broken", trials=(trial("passed", status="failed"),))
+    whole = MIXED.model_copy(update={"tests": (*MIXED.tests, broken)})
+    assert odds(whole, "min-score", 88) == pytest.approx(odds(MIXED, "min-score", 88), abs=0.06)
+
+
+def test_large_suites():
+    """Three hundred tests: the score hardly moves, and some test newly fails."""
+    rng = Random(1)
+    whole = suite(*[[rng.choice((3, 4, 5, 5, 5)) for _ in range(2)] for _ in range(300)])
+    assert odds(whole, "min-score", whole.score - 4) < 0.05
+    assert odds(whole, "regression", 0) == 1
