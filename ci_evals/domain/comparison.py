@@ -14,7 +14,7 @@ class Baseline(Record):
     commit: str | None = None
     at: Instant = Field(description="When it began.")
     run_id: CleanText
-    trials: int = Field(description="Trials that it scored.")
+    trials: int = Field(description="Trials that it played.")
 
 
 class Change(Record):
@@ -99,7 +99,7 @@ class Comparison(Change):
     reasons: tuple[str, ...] = Field((), description="Why not, or why not all of it.")
     baseline: Baseline
     regressed: tuple[TestChange, ...] = Field(
-        (), description="Newly failing: passed in the baseline, and do not pass now."
+        (), description="Newly failing: passed in the baseline, and do not pass now. Worst first."
     )
     fixed: tuple[TestChange, ...] = Field((), description="Did not pass in the baseline, and pass now.")
     suspects: tuple[TestChange, ...] = Field(

@@ -140,7 +140,7 @@ class Pairing:
                 run_id=self.base.run.id,
                 trials=self.base.trials,
             ),
-            regressed=tuple(self._told(pair, pair.head) for pair in self.newly_failing()),
+            regressed=_worst_first(self._told(pair, pair.head) for pair in self.newly_failing()),
             fixed=tuple(
                 self._told(pair, pair.base)
                 for pair in self.pairs
@@ -172,7 +172,7 @@ class Pairing:
         if not any(pair.delta <= -SUSPECT for pair in floats):
             return ()
         proven = statistics.proven_drops(floats, self.seed)
-        return tuple(
+        return _worst_first(
             self._told(pair, pair.head).model_copy(
                 update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA}
             )
@@ -198,6 +198,10 @@ class Pairing:
             scores_of_trials(pair.head, here, part.choice, part.lost),
             scores_of_trials(pair.base, there, part.choice),
         )
+
+
+def _worst_first(changes: Iterable[TestChange]) -> tuple[TestChange, ...]:
+    return tuple(sorted(changes, key=lambda change: 0.0 if change.delta is None else change.delta))
 
 
 def _whole(test: TestResult) -> list[TrialResult]:
