@@ -1,6 +1,6 @@
 """A run against its baseline: which tests can be compared, and what their change is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
