@@ -6,6 +6,7 @@ Use it as a module (`import builders as build`): pytest would take an imported `
 import re
 from datetime import UTC, datetime
 from fractions import Fraction
+from statistics import fmean, stdev
 
 from ci_evals.domain.results import (
     Counts,
@@ -14,6 +15,7 @@ from ci_evals.domain.results import (
     GateCheck,
     Results,
     RunInfo,
+    Statistics,
     SuiteResult,
     TestResult,
     Tool,
@@ -23,6 +25,7 @@ from ci_evals.domain.results import (
 from ci_evals.domain.suite import AUTO, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
 from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
 
 STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 MARKS = re.compile(r"\[([A-Z_0-9]+)\]")
@@ -111,6 +114,7 @@ def test_result(name: str = "Refund for a cancelled order", **fields) -> TestRes
         "passed": outcome == "passed",
         "outcome": outcome,
         "flaky": len(set(passes)) > 1,
+        "statistics": _statistics([trial.score for trial in sound], passes),
     } | fields
     return TestResult(name=name, **fields)
 
@@ -126,6 +130,7 @@ def suite_result(name: str = "Refunds", *tests: TestResult, **fields) -> SuiteRe
         "folder": f"{name}/2026-11-21T09-30-00Z",
         "score": _mean([Fraction(repr(test.score)) for test in tests if test.score is not None]),
         "counts": _counts(tests),
+        **_chances(tests),
     } | fields
     return SuiteResult(name=name, tests=tests, **fields)
 
@@ -142,6 +147,7 @@ def results(*suites: SuiteResult, **fields) -> Results:
         "counts": _counts(tests),
         "gate": decision(GateCheck(name="min-score", required=80, seen=score, holds=True)),
         "usage": Usage(),
+        **_chances(tests),
     } | fields
     return Results(suites=suites, **fields)
 
@@ -168,6 +174,29 @@ def decision(*checks: GateCheck, **fields) -> Decision:
 
 def _mean(scores: list[Fraction]) -> float | None:
     return float(sum(scores, Fraction()) / len(scores)) if scores else None
+
+
+def _statistics(scores: list[float], passes: list[bool]) -> Statistics | None:
+    if not scores:
+        return None
+    tried, passed = len(scores), sum(passes)
+    return Statistics(
+        mean=fmean(scores),
+        standard_deviation=stdev(scores) if tried > 1 else None,
+        min=min(scores),
+        max=max(scores),
+        pass_at_k={k: pass_at_k(tried, passed, k) for k in range(1, tried + 1)},
+        pass_hat_k={k: pass_hat_k(tried, passed, k) for k in range(1, tried + 1)},
+    )
+
+
+def _chances(tests) -> dict[str, dict[int, float]]:
+    found = [test.statistics for test in tests if test.statistics]
+    most = min((len(one.pass_hat_k) for one in found), default=0)
+    return {
+        name: {k: fmean(getattr(one, name)[k] for one in found) for k in range(1, most + 1)}
+        for name in ("pass_at_k", "pass_hat_k")
+    }
 
 
 def _counts(tests) -> Counts:

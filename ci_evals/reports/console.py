@@ -1,11 +1,13 @@
 """Results for a terminal or a log: the table, what failed, and the verdict last, where the eye is."""
 
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from ci_evals.domain.results import Results, TestResult
-from ci_evals.reports import highlights, numbers, sanitize
+from ci_evals.domain.comparison import Comparison, TestChange
+from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult
+from ci_evals.reports import change, highlights, numbers, sanitize
 from ci_evals.reports.highlights import OUTCOMES, Tone
 
 _NAME_LIMIT = 60
@@ -14,6 +16,11 @@ _GREEN, _RED, _YELLOW, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b
 _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _TEST_HEADERS = ("test", "result", "score", "pass rate", "trials scored", "time")
 _CHECK_HEADERS = ("check", "required", "seen", "decision", "note")
+_CHANGE_HEADERS = ("suite", "score", "baseline", "change", "95 %", "p")
+_NAMED = 3
+"""Tests of a kind that a line names."""
+_SHOWN = 20
+"""Tests of a kind that are shown with their evidence."""
 
 
 def render(results: Results, *, color: bool = False, verbose: bool = False) -> str:
@@ -22,9 +29,57 @@ def render(results: Results, *, color: bool = False, verbose: bool = False) -> s
         *_suites(results, color=color),
         _failed(results, color=color, verbose=verbose),
         _troubles(results, color=color),
+        _against(results, color=color),
         _gate(results, color=color),
         _verdict(results, color=color),
     ]
+    return _text(blocks)
+
+
+def comparison(results: Results, *, color: bool = False) -> str:
+    """The comparison with the baseline as a text of its own, with the gate's checks of it."""
+    found = results.comparison
+    look = highlights.standing(results).value
+    said = f"{_painted(_capital(look.words), _COLORS[look.tone] + _BOLD, color=color)}\n  "
+    sentence = sanitize.log_line(change.sentence(results), 2 * _REASON_LIMIT)
+    blocks = [
+        _evidence("Newly failing", "✗", found.regressed, _RED, color=color) if found else "",
+        _evidence("Fixed", "✓", found.fixed, _GREEN, color=color) if found else "",
+        _against(results, color=color),
+        _gate(results, color=color),
+        (said if results.gate.checks else "") + sentence,
+    ]
+    return _text(blocks)
+
+
+def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
+    """How often an unchanged agent would fail each of these checks and the gate, and what that means."""
+    found: dict[str, deque[float]] = defaultdict(deque)
+    for check in odds.checks:
+        found[check.name].append(check.share)
+    rows = [
+        [
+            sanitize.log_line(check.name, _NAME_LIMIT),
+            highlights.required(check),
+            numbers.odds(found[check.name].popleft()) if found[check.name] else "not looked at",
+        ]
+        for check in checks
+    ]
+    rows.append(["the gate", "", numbers.odds(odds.share)])
+    trials = numbers.count(odds.loops, "trial")
+    floor = numbers.NONE if odds.floor is None else numbers.plain(odds.floor)
+    lines = [
+        sanitize.log_line(highlights.unchanged(odds)),
+        f"The highest min-score that fewer than 5 % of such runs would miss: {floor}.",
+        f"Runs are drawn from the noise of the recorded ones, with up to {trials} of each test."
+        if odds.loops > 1
+        else "Each test was played once, so how much one varies by itself is not known: how the tests differ "
+        "stands for it, which is more rather than less. Several trials of each test tell better (--loops).",
+    ]
+    return _text([_table(("check", "required", "would fail"), rows), "\n".join(lines)])
+
+
+def _text(blocks: Iterable[str]) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -43,9 +98,19 @@ def _suites(results: Results, *, color: bool) -> list[str]:
             for test in suite.tests
         ]
         interval = f" (95 % {numbers.interval(suite.interval)})" if suite.interval else ""
-        title = f"{sanitize.log_line(suite.name, 2 * _NAME_LIMIT)}: {numbers.score(suite.score)}{interval}"
+        name = sanitize.log_line(suite.name, 2 * _NAME_LIMIT)
+        title = f"{name}: {numbers.score(suite.score)}{interval}{_repeated(suite)}"
         blocks.append(_painted(title, _BOLD, color=color) + "\n" + _table(_TEST_HEADERS, rows))
     return blocks
+
+
+def _repeated(suite: SuiteResult) -> str:
+    """How likely one and all trials of a test pass, where tests have several."""
+    most = max(suite.pass_hat_k, default=1)
+    if most < 2:
+        return ""
+    one, every = (numbers.percent(suite.pass_hat_k.get(k)) for k in (1, most))
+    return f", a trial passes: {one}, all of {most}: {every}"
 
 
 def _trials(test: TestResult) -> str:
@@ -86,6 +151,86 @@ def _troubles(results: Results, *, color: bool) -> str:
     return "\n".join(["Errors and undecided", *lines]) if lines else ""
 
 
+def _against(results: Results, *, color: bool) -> str:
+    """What became of the suites and tests of the baseline, a line each."""
+    found = results.comparison
+    if found is None:
+        return ""
+    commit = sanitize.one_line(found.baseline.commit or "")[: change.COMMIT]
+    which = f"commit {commit}" if commit else f"run {sanitize.one_line(found.baseline.run_id, _NAME_LIMIT)}"
+    title = (
+        f"Against the baseline: {which} of {change.moment(found.baseline.at)}, {change.age(results, found)}"
+    )
+    lists = (
+        ("newly failing", _RED, found.regressed),
+        ("fixed", _GREEN, found.fixed),
+        ("suspects", _YELLOW, change.by_drop(found.suspects)),
+    )
+    lines = [
+        _painted(f"{name} ({len(tests)})", paint, color=color) + f": {_named(tests, found)}"
+        for name, paint, tests in lists
+        if tests
+    ]
+    if found.suspects:
+        lines.append(change.on_suspects(found.suspects))
+    for difference in change.differences(found):
+        names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
+        lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
+    lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(found)]
+    lines += [line for line in (change.pace(found), change.settling(found, results)) if line]
+    told = [f"  {line}" for line in lines]
+    return "\n".join([sanitize.log_line(title), *_changes(results), *told])
+
+
+def _changes(results: Results) -> list[str]:
+    """A table of the suites, where there are several."""
+    rows = [
+        [
+            sanitize.log_line(found.name, _NAME_LIMIT),
+            numbers.score(found.head),
+            numbers.score(found.base),
+            numbers.signed(found.delta),
+            numbers.change_interval(found.interval),
+            numbers.chance(found.p) if change.tells_p(found) else "",
+        ]
+        for found in change.of_suites(results)
+        if found and found.delta is not None
+    ]
+    return [_table(_CHANGE_HEADERS, rows)] if len(rows) > 1 else []
+
+
+def _named(tests: Sequence[TestChange], comparison: Comparison) -> str:
+    many = len(comparison.suites) > 1
+    return _listed(
+        [
+            sanitize.log_line(f"{test.suite} › {test.name}" if many else test.name, _NAME_LIMIT)
+            + f" {numbers.score(test.base)} → {numbers.score(test.head)}"
+            + (" (confirmed)" if test.confirmed else "")
+            for test in tests
+        ]
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return "; ".join([*names[:_NAMED], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _evidence(title: str, sign: str, tests: Sequence[TestChange], paint: str, *, color: bool) -> str:
+    """The tests with the verdict that shows them to fail, in this run or in the baseline."""
+    lines = []
+    for test in tests[:_SHOWN]:
+        scores = f"{numbers.score(test.base)} → {numbers.score(test.head)}"
+        name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
+        lines.append(f"{_painted(sign, paint, color=color)} {name}: {scores}")
+        if test.evidence:
+            lines.append(f"    {sanitize.log_line(test.evidence.criterion, _REASON_LIMIT)}")
+            lines.append(f"      {sanitize.log_line(test.evidence.reason, _REASON_LIMIT)}".rstrip())
+    if len(tests) > _SHOWN:
+        lines.append(f"and {numbers.count(len(tests) - _SHOWN, 'more test')}")
+    return "\n".join([title, *lines]) if lines else ""
+
+
 def _gate(results: Results, *, color: bool) -> str:
     rows = [
         [
@@ -115,12 +260,36 @@ def _verdict(results: Results, *, color: bool) -> str:
         numbers.duration(results.run.duration_seconds),
         *([numbers.money(results.usage.cost_usd)] if results.usage.cost_usd is not None else []),
     ]
-    score = numbers.score(results.score)
+    score = f": score {numbers.score(results.score)}"
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
-    said = look.words[0].upper() + look.words[1:]
-    lines = [f"  {sanitize.log_line(note, 2 * _REASON_LIMIT)}" for note in highlights.notes(results)]
-    head = _painted(f"{said}: score {score}{interval}", _COLORS[look.tone] + _BOLD, color=color)
-    return "\n".join([head, f"  {', '.join(facts)}", *lines])
+    told = [change.sentence(results)] if results.comparison else []
+    lines = [*told, ", ".join(facts), *_took(results), *highlights.notes(results)]
+    said = _capital(look.words) + ("" if told else score + interval)
+    head = _painted(said, _COLORS[look.tone] + _BOLD, color=color)
+    return "\n".join([head, *(f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines)])
+
+
+def _took(results: Results) -> list[str]:
+    """Cost by role and model, and the agent's latency, where they are known."""
+    usage, latency = results.usage, results.latency
+    costs = [
+        f"{role.role} {role.model or ''}".rstrip() + f" {numbers.money(role.cost_usd)}"
+        for role in usage.by_role
+        if role.cost_usd is not None
+    ]
+    if costs and usage.prices_as_of:
+        costs.append(f"prices of {usage.prices_as_of.isoformat()}")
+    if usage.unpriced:
+        costs.append(f"no price for {', '.join(usage.unpriced)}")
+    lines = [f"cost: {', '.join(costs)}"] if costs else []
+    if latency.median is not None:
+        slow = numbers.latency(latency.p95)
+        lines.append(f"replies: median {numbers.latency(latency.median)}, 95 % within {slow}")
+    return lines
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

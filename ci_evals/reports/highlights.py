@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import GateCheck, Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.reports import numbers
+from ci_evals.scoring.odds import WORTH_TELLING
 from ci_evals.scoring.soundness import CUT_OFF, ended_well
 
 CAUSES = {
@@ -115,10 +116,46 @@ def notes(results: Results) -> tuple[str, ...]:
     out = list(results.gate.reasons)
     if not results.gate.passed and results.gate.exit_code == Exit.HOLDS:
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
+    out += [note for note in (_looked_twice(results), _counted_otherwise(results)) if note]
+    if results.odds and results.odds.share > WORTH_TELLING:
+        out.append(unchanged(results.odds))
     if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
         out.append(f"No judge was configured: {criteria} undecided.")
     return (*out, *results.run.warnings)
+
+
+def _looked_twice(results: Results) -> str | None:
+    if not (confirmation := results.run.confirmation):
+        return None
+    trials = numbers.count(confirmation.trials, "more trial")
+    return (
+        f"The first look was close ({'; '.join(confirmation.because)}), so {trials} of each test "
+        f"{'was' if confirmation.trials == 1 else 'were'} played; the decision is on all."
+    )
+
+
+def _counted_otherwise(results: Results) -> str | None:
+    """Where the gate's p is not that of the comparison."""
+    p = results.comparison.p if results.comparison else None
+    of_gate = [check.seen for check in results.gate.checks if is_chance(check)]
+    if p is None or all(seen is None or seen == p for seen in of_gate):
+        return None
+    return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
+
+
+def unchanged(odds: Odds) -> str:
+    """How often an agent that did not change would fail the gate, and which floor it would hold."""
+    failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
+    if not failing or odds.share < 0.01:
+        return "An unchanged agent would fail this gate in fewer than 1 % of runs."
+    first = failing[0]
+    which = first.name if len(failing) == 1 else f"mostly {first.name}"
+    said = f"An unchanged agent would fail this gate in about {numbers.odds(odds.share)} of runs ({which})"
+    if first.name != "min-score" or first.share <= WORTH_TELLING or not odds.floor:
+        return f"{said}."
+    what = "that" if len(failing) == 1 else first.name
+    return f"{said}; a floor of {numbers.plain(odds.floor)} would keep {what} below 5 %."
 
 
 def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
@@ -147,6 +184,17 @@ def result(test: TestResult) -> str:
         # As under --provider=offline, where a missing judge is no fault of the test.
         marks.append(f"{numbers.count(undecided, 'verdict')} undecided")
     return ", ".join([OUTCOMES[test.outcome].words, *marks])
+
+
+def passes(test: TestResult) -> str:
+    """How many of a test's scored trials passed every evaluation: `2 of 3`."""
+    scored = sum(trial.scored for trial in test.trials)
+    return f"{round((test.pass_rate or 0) * scored)} of {scored}"
+
+
+def pass_hat_k(test: TestResult) -> dict[int, float]:
+    """By k how likely all of k trials pass."""
+    return test.statistics.pass_hat_k if test.statistics else {}
 
 
 def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
@@ -204,24 +252,42 @@ def required(check: GateCheck) -> str:
     """What a gate check asks, in words and its own unit."""
     if check.required is None:
         return ""
-    return f"{'at most' if _is_limit(check) else 'at least'} {_in_unit(check, numbers.plain(check.required))}"
+    if is_chance(check):
+        return f"p above {numbers.plain(check.required)}"
+    match check.name:
+        case "max-cost":
+            limit = numbers.budget(check.required)
+        case "max-p95-latency":
+            limit = f"{numbers.plain(check.required)} s"
+        case _:
+            limit = numbers.plain(check.required)
+    return f"{'at most' if _is_limit(check) else 'at least'} {limit}"
 
 
 def seen(check: GateCheck) -> str:
-    """What a gate check found; both numbers where undecided verdicts make a difference."""
+    """What a gate check found; of a floor with its interval, and with both scores where they differ."""
     if check.seen is None:
         return numbers.NONE if check.required is not None else ""
-    if _is_limit(check):
-        value = (
-            f"{check.seen:.4f}".rstrip("0").rstrip(".")
-            if check.name == "max-cost"
-            else numbers.least(check.seen)
-        )
-        return _in_unit(check, value)
-    shown = numbers.score(check.seen)
-    if check.seen_if_undecided_failed is None or check.seen_if_undecided_failed == check.seen:
-        return shown
-    return f"{shown} ({numbers.score(check.seen_if_undecided_failed)} if undecided counts as failed)"
+    if is_chance(check):
+        return numbers.p_value(check.seen)
+    match check.name:
+        case "max-cost":
+            return numbers.budget(check.seen)
+        case "max-p95-latency":
+            return f"{numbers.least(check.seen)} s"
+    show = numbers.least if _is_limit(check) else numbers.score
+    decisive = check.seen_if_undecided_failed
+    interval = [numbers.interval(check.interval)] if check.interval and not _is_limit(check) else []
+    if decisive is not None and decisive != check.seen:
+        remarks = [", ".join([show(decisive), *interval]) + " if undecided counts as failed"]
+    else:
+        remarks = interval or ["rose"] * (_is_drop(check) and check.seen < 0)
+    return " ".join([show(check.seen), *(f"({remark})" for remark in remarks)])
+
+
+def is_chance(check: GateCheck) -> bool:
+    """Whether the check holds a p against its limit: `regression`, unless it counts newly failing tests."""
+    return check.name == "regression" and bool(check.required)
 
 
 def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:
@@ -250,14 +316,8 @@ def _trouble(names: list[str], noun: str, became: str, why: str) -> Trouble:
 
 
 def _is_limit(check: GateCheck) -> bool:
-    return check.name.startswith("max-")
+    return check.name == "regression" or check.name.startswith("max-")
 
 
-def _in_unit(check: GateCheck, number: str) -> str:
-    match check.name:
-        case "max-cost":
-            return f"${number}"
-        case "max-p95-latency":
-            return f"{number} s"
-        case _:
-            return number
+def _is_drop(check: GateCheck) -> bool:
+    return check.name == "max-drop" or check.name.startswith("max-drop ")

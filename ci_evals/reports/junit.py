@@ -13,9 +13,10 @@ from xml.etree import ElementTree as ET
 from junit_xml import TestCase, TestSuite
 from tabulate import tabulate
 
+from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import highlights, numbers, sanitize
+from ci_evals.reports import change, highlights, numbers, sanitize
 
 _MESSAGE_LIMIT = 500
 """Characters: readers show the message in a list, on one line."""
@@ -30,8 +31,13 @@ def render(results: Results) -> str:
     `skipped`.
     """
     root = ET.Element("testsuites", name="ci-evals")
-    for suite, class_name in zip(results.suites, _class_names(results.suites), strict=True):
-        root.append(_suite(results, suite, class_name))
+    changes, passed_before = change.of_suites(results), _passed_before(results)
+    for suite, found, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
+        cases = [_case(suite, test, name, passed_before.get((suite.name, test.name))) for test in suite.tests]
+        whole = TestSuite(
+            name, cases, timestamp=_started(results), properties=_properties(results, suite, found)
+        )
+        root.append(_timed(whole.build_xml_doc(encoding="utf-8"), suite))
     for total in ("tests", "failures", "errors", "skipped"):
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
     root.set("time", _time(suite.tests for suite in results.suites))
@@ -39,19 +45,17 @@ def render(results: Results) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _suite(results: Results, suite: SuiteResult, class_name: str) -> ET.Element:
-    cases = [_case(suite, test, class_name) for test in suite.tests]
-    started = results.run.started_at.astimezone(UTC).replace(tzinfo=None)
-    # Old readers take no time zone.
-    timestamp = started.isoformat(timespec="seconds")
-    element: ET.Element = TestSuite(
-        class_name, cases, timestamp=timestamp, properties=_properties(suite)
-    ).build_xml_doc(encoding="utf-8")
+def _timed(element: ET.Element, suite: SuiteResult) -> ET.Element:
+    """The suite's element with all times: the library leaves those of zero out, which some take for NaN."""
     element.set("time", _time([suite.tests]))
     for test, case in zip(suite.tests, element.findall("testcase"), strict=True):
-        # The library leaves a time of zero out, which some readers take for NaN.
         case.set("time", _time([[test]]))
     return element
+
+
+def _started(results: Results) -> str:
+    # Old readers take no time zone.
+    return results.run.started_at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def _class_names(suites: Iterable[SuiteResult]) -> list[str]:
@@ -71,9 +75,14 @@ def _class_names(suites: Iterable[SuiteResult]) -> list[str]:
     return [sanitize.xml(name) for name in out]
 
 
-def _properties(suite: SuiteResult) -> dict[str, str]:
+def _properties(results: Results, suite: SuiteResult, found: SuiteComparison | None) -> dict[str, str]:
+    most = max(suite.pass_hat_k, default=1)
     facts = {
         "score": numbers.score(suite.score),
+        "interval-low": numbers.score(suite.interval.low) if suite.interval else None,
+        "interval-high": numbers.score(suite.interval.high) if suite.interval else None,
+        f"pass-hat-{most}": numbers.percent(suite.pass_hat_k[most]) if most > 1 else None,
+        **(_change(results, found) if found else {}),
         "agent": suite.agent_id,
         "adapter": suite.adapter,
         "judge-model": suite.judge_model,
@@ -82,7 +91,31 @@ def _properties(suite: SuiteResult) -> dict[str, str]:
     return {name: sanitize.xml(sanitize.one_line(value)) for name, value in facts.items() if value}
 
 
-def _case(suite: SuiteResult, test: TestResult, class_name: str) -> Any:
+def _change(results: Results, found: SuiteComparison) -> dict[str, str | None]:
+    """The suite against the baseline; its scores are those of the compared tests."""
+    if found.delta is None:
+        return {}
+    commit = results.comparison.baseline.commit if results.comparison else None
+    return {
+        "baseline-score": numbers.score(found.base),
+        "delta": numbers.signed(found.delta),
+        "delta-low": numbers.signed(found.interval.low) if found.interval else None,
+        "delta-high": numbers.signed(found.interval.high) if found.interval else None,
+        "p": numbers.chance(found.p) if change.tells_p(found) else None,
+        "baseline-commit": commit,
+    }
+
+
+def _passed_before(results: Results) -> dict[tuple[str, str], str]:
+    """What is to be said of the tests that fail newly, by suite and name."""
+    if results.comparison is None:
+        return {}
+    commit = results.comparison.baseline.commit
+    said = f"It passed in the baseline{f' (commit {commit})' if commit else ''}."
+    return {(test.suite, test.name): said for test in results.comparison.regressed}
+
+
+def _case(suite: SuiteResult, test: TestResult, class_name: str, before: str | None) -> Any:
     case = TestCase(
         sanitize.xml(sanitize.one_line(test.name)),
         classname=class_name,
@@ -90,7 +123,8 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str) -> Any:
         line=str(test.line),
         stdout=sanitize.xml(_trials(test)),
     )
-    text = sanitize.xml("\n\n".join(_told(trial, test) for trial in test.trials))
+    told = [before, *(_told(trial, test) for trial in test.trials)]
+    text = sanitize.xml("\n\n".join(text for text in told if text))
     match test.outcome:
         case "passed":
             pass

@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results, SuiteResult
 from ci_evals.domain.text import whole
-from ci_evals.reports import junit, markdown, sanitize
+from ci_evals.reports import change, junit, markdown, sanitize
 
 RESULTS = "_results.json"
 SUMMARY = "summary.md"
@@ -28,8 +28,9 @@ _FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
 def files(results: Results) -> dict[str, str]:
     """Every file of a run: path relative to the output folder, with `/`, and the text to write."""
     out = {RESULTS: dump(results), SUMMARY: markdown.summary(results), JUNIT: junit.render(results)}
-    for suite in results.suites:
-        out |= {f"{suite.folder}/{name}": text for name, text in _suite_files(results, suite).items()}
+    for suite, found in zip(results.suites, change.of_suites(results), strict=True):
+        own = change.narrowed(results, suite, found)
+        out |= {f"{suite.folder}/{name}": text for name, text in _suite_files(own, suite).items()}
     return out
 
 
@@ -96,17 +97,10 @@ def load(text: str | bytes, source: str) -> Results:
     return results
 
 
-def _suite_files(results: Results, suite: SuiteResult) -> dict[str, str]:
+def _suite_files(own: Results, suite: SuiteResult) -> dict[str, str]:
+    """The files of a suite's folder, out of the results that are its own."""
     stems = _stems(suite)
-    own = results.model_copy(
-        update={
-            "suites": (suite,),
-            "score": suite.score,
-            "interval": suite.interval,
-            "counts": suite.counts,
-        }
-    )
-    out = {RESULTS: dump(own), SUITE_SUMMARY: markdown.suite_summary(results, suite, stems)}
+    out = {RESULTS: dump(own), SUITE_SUMMARY: markdown.suite_summary(own, suite, stems)}
     for stem, test in zip(stems, suite.tests, strict=True):
         out[f"{stem}.md"] = markdown.test_report(suite, test)
     return out

@@ -1,11 +1,30 @@
 """The runs whose reports stand, whole, under golden/."""
 
+from datetime import date, timedelta
+
 import builders as build
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results import Attempt, GateCheck, Group, Results, RoleUsage, Tokens, Usage
+from ci_evals.domain.comparison import Comparison, TestChange
+from ci_evals.domain.results import (
+    Attempt,
+    CheckOdds,
+    Confirmation,
+    GateCheck,
+    Git,
+    Group,
+    Latency,
+    Odds,
+    Results,
+    RoleUsage,
+    TestResult,
+    Tokens,
+    Usage,
+)
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.pairing import Side
 
 GROUPS = {
     "categories": (
@@ -196,4 +215,275 @@ def invalid() -> Results:
     )
 
 
-CASES = {"good": good, "bad": bad, "undecided": undecided, "invalid": invalid}
+BASE_COMMIT = "3aceb90018667fc15c6a5de9e5af1227deadbeef"
+PRICED = Usage(
+    calls=117,
+    tokens=Tokens(input=52_000, output=6_100),
+    cost_usd=0.3123,
+    by_role=(
+        RoleUsage(role="user", model="gpt-5-mini", calls=81, input_tokens=20_000, output_tokens=1_100),
+        RoleUsage(role="judge", model="gpt-5", calls=36, input_tokens=32_000, output_tokens=5_000),
+    ),
+    prices_as_of=date(2026, 11, 1),
+)
+COSTLY = PRICED.model_copy(
+    update={
+        "by_role": tuple(
+            role.model_copy(update={"cost_usd": cost})
+            for role, cost in zip(PRICED.by_role, (0.0451, 0.2672), strict=True)
+        )
+    }
+)
+UNKIND = KIND.model_copy(
+    update={
+        "outcome": Outcome.FAILED,
+        "reason": "In its second reply the agent blames the customer for the size.",
+        "evidence": (2,),
+    }
+)
+IDLE = build.finding("failed", reason="REFUND_REQUEST was never executed", evidence=(1,))
+UNHEARD = KIND.model_copy(
+    update={"outcome": Outcome.UNDECIDED, "cause": Cause.JUDGE_ERROR, "reason": "the judge timed out"}
+)
+FINDINGS = {
+    "p": (build.finding(), KIND),
+    "h": (build.finding(), UNKIND),
+    "f": (IDLE, UNKIND),
+    "u": (build.finding(), UNHEARD),
+}
+
+
+def played(name: str, drawing: str, **fields) -> TestResult:
+    """A test by its trials, a letter each: passed, half passed, failed, undecided."""
+    trials = [
+        build.trial_result(index, exchanges=TALK, findings=FINDINGS[letter])
+        for index, letter in enumerate(drawing, start=1)
+    ]
+    return build.test_result(name, trials=tuple(trials), **fields)
+
+
+def base_run(*suites, **fields) -> Results:
+    """An earlier run, by 26 hours, of a commit."""
+    info = {
+        "id": "run-0",
+        "started_at": build.STARTED_AT - timedelta(hours=26),
+        "git": Git(commit=BASE_COMMIT),
+    } | fields
+    return build.results(
+        *suites,
+        run=build.run_info(**info),
+        usage=COSTLY.model_copy(update={"cost_usd": 0.2988}),
+        latency=Latency(replies=72, median=1.1, p95=2.8, slowest=4),
+    )
+
+
+def against(head: Results, base: Results, **told) -> Results:
+    """The run with its comparison. What depends on how noise is reckoned is told, of run and suites alike."""
+    found = Pairing(Side.of(head), Side.of(base)).comparison()
+    suites = tuple(suite.model_copy(update=told if suite.tests else {}) for suite in found.suites)
+    return head.model_copy(update={"comparison": found.model_copy(update=told | {"suites": suites})})
+
+
+def judged_suspects(comparison: Comparison, *confirmed: str) -> tuple[TestChange, ...]:
+    """The suspects, those of these names confirmed."""
+    return tuple(
+        test.model_copy(
+            update={"confirmed": test.name in confirmed, "p": 0.012 if test.name in confirmed else 0.4}
+        )
+        for test in comparison.suspects
+    )
+
+
+SIX = ("Refund in time", "Refund too late", "Lost parcel", "Wrong size", "Gift card", "Angry customer")
+
+
+def unproven() -> Results:
+    """Six tests of three trials, a little worse than the baseline, as chance might have it."""
+    head = [
+        played(name, trials)
+        for name, trials in zip(SIX, ("ppp", "pph", "ppp", "php", "ppp", "hph"), strict=True)
+    ]
+    base = [
+        played(name, trials)
+        for name, trials in zip(SIX, ("ppp", "ppp", "ppp", "pph", "ppp", "hpp"), strict=True)
+    ]
+    bounds = Interval(low=79.04, high=95.2)
+    run = build.results(
+        build.suite_result("Refunds", *head, interval=bounds),
+        interval=bounds,
+        run=build.run_info(git=Git(commit="5c6a5de9e5af12275c6a5de9e5af12275c6a5de9")),
+        gate=build.decision(
+            GateCheck(
+                name="min-score",
+                required=90,
+                seen=88.8888,
+                seen_if_undecided_failed=88.8888,
+                interval=bounds,
+                holds=False,
+            ),
+            GateCheck(name="max-drop", required=5, seen=5.5556, seen_if_undecided_failed=5.5556, holds=False),
+            GateCheck(
+                name="regression",
+                required=0.05,
+                seen=0.0620,
+                holds=True,
+                note="the score fell; chance alone explains it",
+            ),
+            GateCheck(name="max-cost", required=0.5, seen=0.3123, holds=True),
+            GateCheck(name="max-p95-latency", required=5, seen=3.41, holds=True),
+            GateCheck(name="max-errors", required=0, seen=0, holds=True),
+        ),
+        usage=COSTLY,
+        latency=Latency(replies=72, median=1.25, p95=3.4, slowest=7.5),
+        odds=Odds(
+            share=0.112,
+            checks=(CheckOdds(name="min-score", share=0.108), CheckOdds(name="max-drop", share=0.02)),
+            floor=84.5,
+            loops=3,
+        ),
+    )
+    return against(
+        run,
+        base_run(build.suite_result("Refunds", *base)),
+        p=0.0620,
+        smallest_p=0.0001,
+        interval=Interval(low=-12.2, high=1.1),
+        detectable=8.21,
+        trials_needed=7,
+    )
+
+
+def proven() -> Results:
+    """Two suites of five trials: a flow broke, another was mended, and the suites themselves changed."""
+    head = [
+        build.suite_result(
+            "Refunds",
+            played("Refund in time", "fffff", critical=True),
+            played("Refund too late", "ppppp"),
+            played("Lost parcel", "ppuup"),
+            played("Store credit", "ppppp"),
+            interval=Interval(low=31.7, high=95.4),
+            min_score=70,
+        ),
+        build.suite_result(
+            "Exchanges",
+            played("Wrong size", "hphhp"),
+            played("Two items", "ppppp", digest="u" * 64),
+            file="evals/exchanges.yaml",
+            interval=Interval(low=38.2, high=97.3),
+        ),
+    ]
+    base = [
+        build.suite_result(
+            "Refunds",
+            played("Refund in time", "ppppp"),
+            played("Refund too late", "hhffh"),
+            played("Lost parcel", "ppppp"),
+        ),
+        build.suite_result(
+            "Exchanges",
+            played("Wrong size", "ppppp"),
+            played("Two items", "ppppp"),
+            played("Three items", "ppppp"),
+        ),
+    ]
+    run = build.results(
+        *head,
+        interval=Interval(low=47.6, high=93.9),
+        gate=build.decision(
+            GateCheck(
+                name="min-score",
+                required=80,
+                seen=78.3333,
+                seen_if_undecided_failed=75,
+                interval=Interval(low=40.2, high=91.8),
+                holds=False,
+            ),
+            GateCheck(name="max-drop suite:Exchanges", required=40, seen=-2.15, holds=True),
+            GateCheck(
+                name="regression",
+                required=0,
+                seen=3,
+                holds=False,
+                note="passed in the baseline, not now: Refund in time, Lost parcel, Wrong size",
+            ),
+            GateCheck(name="max-errors", required=2, seen=2, holds=True),
+        ),
+        usage=COSTLY.model_copy(update={"cost_usd": None, "unpriced": ("gpt-next",)}),
+    )
+    run = against(
+        run,
+        base_run(*base, git=Git()),
+        p=0.0021,
+        smallest_p=0.0001,
+        interval=Interval(low=-29.9, high=-6.1),
+        detectable=9.9,
+        trials_needed=None,
+    )
+    suspects = judged_suspects(run.comparison, "Refund in time")
+    return run.model_copy(update={"comparison": run.comparison.model_copy(update={"suspects": suspects})})
+
+
+def incomparable() -> Results:
+    """The judge's prompt is another one, and so is the model of the simulated user."""
+    digests = build.run_info().digests
+    base = base_run(
+        build.suite_result("Refunds", GOOD_TEST),
+        digests=digests.model_copy(update={"judge_prompt": "x", "models": "y"}),
+    )
+    run = build.results(
+        build.suite_result("Refunds", GOOD_TEST),
+        gate=build.decision(
+            GateCheck(name="min-score", required=80, seen=100, holds=True),
+            GateCheck(
+                name="max-drop",
+                required=5,
+                seen=None,
+                holds=True,
+                note="not applied: the models of judge or simulated user changed; the judge's prompt changed",
+            ),
+        ),
+    )
+    return against(run, base)
+
+
+def confirmed() -> Results:
+    """Three trials and, since that was close, two more; two tests are flaky; nothing is proven."""
+    head = [
+        played(name, trials)
+        for name, trials in zip(SIX[:4], ("ppppp", "pphph", "ppppp", "fpppp"), strict=True)
+    ]
+    base = [played(name, trials) for name, trials in zip(SIX[:4], ("ppp", "ppp", "hpp", "ppp"), strict=True)]
+    groups = {
+        name: tuple(
+            group.model_copy(update={"interval": Interval(low=62.5, high=98.44)}) if group.score else group
+            for group in found
+        )
+        for name, found in GROUPS.items()
+    }
+    bounds = Interval(low=66.9, high=97.1)
+    run = build.results(
+        build.suite_result("Refunds", *head, interval=bounds, **groups),
+        interval=bounds,
+        run=build.run_info(
+            confirmation=Confirmation(
+                trials=2, because=("regression: chance alone shows such a drop with p = 0.19",)
+            )
+        ),
+        usage=COSTLY,
+        latency=Latency(replies=40, median=0.95, p95=1.9, slowest=2.2),
+        odds=Odds(share=0.3, checks=(CheckOdds(name="regression", share=0.3),), floor=81.5, loops=5),
+    )
+    return against(
+        run,
+        base_run(build.suite_result("Refunds", *base)),
+        p=0.21,
+        smallest_p=0.0001,
+        interval=Interval(low=-16.2, high=2.9),
+        detectable=12.02,
+        trials_needed=14,
+    )
+
+
+COMPARED = {"unproven": unproven, "proven": proven, "incomparable": incomparable, "confirmed": confirmed}
+CASES = {"good": good, "bad": bad, "undecided": undecided, "invalid": invalid, **COMPARED}

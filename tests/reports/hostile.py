@@ -133,13 +133,13 @@ def poisoned(value, text: str, *, clean: bool = True):
                 name: poisoned(getattr(value, name), text, clean=clean)
                 for name, info in type(value).model_fields.items()
                 if get_origin(info.annotation) is not Literal
-                and name not in {"folder", "role", "kind", "outcome"}
+                and name not in {"folder", "role", "kind", "outcome", "method"}
                 and (clean or not any(isinstance(mark, Clean) for mark in info.metadata))
             }
             return value.model_copy(update=changes)
         case dict():
             return {
-                key if isinstance(key, Enum) else f"{text}{place}": poisoned(item, text, clean=clean)
+                key if isinstance(key, Enum | int) else f"{text}{place}": poisoned(item, text, clean=clean)
                 for place, (key, item) in enumerate(value.items())
             }
         case list() | tuple():

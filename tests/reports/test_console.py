@@ -4,8 +4,10 @@ import re
 
 import builders as build
 import cases
+import pytest
 
-from ci_evals.domain.results import GateCheck
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results import CheckOdds, GateCheck, Odds
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console
@@ -108,3 +110,146 @@ def test_each_exit_code_has_its_own_words():
     assert "the run cannot be trusted" in said(3)
     assert "the run cannot be trusted" in said(70)
     assert "the run was interrupted" in said(130)
+
+
+def gate_row(**fields) -> list[str]:
+    """What the table says of a check: required, seen, decision."""
+    check = GateCheck(**{"name": "min-score", "required": 80, "seen": 90, "holds": True} | fields)
+    text = console.render(build.results(gate=build.decision(check)))
+    (row,) = [line for line in text.splitlines() if line.startswith(f"  {check.name}")]
+    return re.split(r" {2,}", row.removeprefix(f"  {check.name}").strip())[:2]
+
+
+@pytest.mark.parametrize(
+    ("check", "row"),
+    [
+        ({"interval": Interval(low=79.04, high=91)}, ["at least 80", "90.0 (79.0 to 91.0)"]),
+        (
+            {"seen_if_undecided_failed": 79.96, "interval": Interval(low=70, high=85)},
+            ["at least 80", "90.0 (79.9, 70.0 to 85.0 if undecided counts as failed)"],
+        ),
+        ({"name": "max-drop", "required": 5, "seen": 3.65}, ["at most 5", "3.7"]),
+        ({"name": "max-drop", "required": 5, "seen": 5.000000000000001}, ["at most 5", "5"]),
+        ({"name": "max-drop suite:X", "required": 5, "seen": -2.15}, ["at most 5", "-2.1 (rose)"]),
+        (
+            {"name": "max-drop", "required": 5, "seen": 1, "interval": Interval(low=-3, high=5)},
+            ["at most 5", "1"],
+        ),
+        (
+            {"name": "max-drop", "required": 5, "seen": -1, "seen_if_undecided_failed": 6.01},
+            ["at most 5", "-1 (6.1 if undecided counts as failed)"],
+        ),
+        ({"name": "regression", "required": 0, "seen": 2}, ["at most 0", "2"]),
+        ({"name": "regression", "required": 0.05, "seen": 0.062}, ["p above 0.05", "p = 0.06"]),
+        ({"name": "regression", "required": 0.05, "seen": 0.0001}, ["p above 0.05", "p below 0.001"]),
+        ({"name": "regression", "required": 0.05, "seen": None}, ["p above 0.05", "n/a"]),
+        ({"name": "max-cost", "required": 0.5, "seen": 0.50001}, ["at most $0.50", "$0.5001"]),
+        ({"name": "max-p95-latency", "required": 2.5, "seen": 2.51}, ["at most 2.5 s", "2.6 s"]),
+        ({"name": "max-errors", "required": 0, "seen": 3}, ["at most 0", "3"]),
+        ({"name": "critical:x", "required": 100, "seen": 66.66}, ["at least 100", "66.6"]),
+    ],
+)
+def test_each_check_is_told_in_its_own_unit(check, row):
+    """What it asks, and what was seen, which never looks better than it was."""
+    assert gate_row(**check) == row
+
+
+def odds_of(**shares) -> Odds:
+    """Odds of these checks, with the floor 78.5."""
+    checks = tuple(CheckOdds(name=name.replace("_", "-"), share=share) for name, share in shares.items())
+    return Odds(share=min(1.0, sum(shares.values())), checks=checks, floor=78.5, loops=3)
+
+
+@pytest.mark.parametrize(
+    ("odds", "line"),
+    [
+        (odds_of(min_score=0.03), None),
+        (
+            odds_of(min_score=0.112),
+            (
+                "An unchanged agent would fail this gate in about 12 % of runs (min-score); "
+                "a floor of 78.5 would keep that below 5 %."
+            ),
+        ),
+        (
+            odds_of(max_drop=0.01, min_score=0.102),
+            (
+                "An unchanged agent would fail this gate in about 12 % of runs (mostly min-score); "
+                "a floor of 78.5 would keep min-score below 5 %."
+            ),
+        ),
+        (
+            odds_of(min_score=0.02, regression=0.1),
+            "An unchanged agent would fail this gate in about 12 % of runs (mostly regression).",
+        ),
+    ],
+)
+def test_a_gate_that_noise_fails_is_told_of(odds, line):
+    """From one run in twenty on, with the floor that would hold."""
+    text = console.render(build.results(odds=odds))
+    told = [one.strip() for one in text.splitlines() if "unchanged agent" in one]
+    assert told == ([line] if line else [])
+
+
+def test_odds_are_a_table_and_what_it_means():
+    """Check by check, those that noise does not fail named so, then the whole and the floor."""
+    checks = [
+        GateCheck(name="min-score", required=80, seen=85, holds=True),
+        GateCheck(name="critical:x", required=100, seen=100, holds=True),
+        GateCheck(name="critical:x", required=100, seen=100, holds=True),
+        GateCheck(name="max-cost", required=1, seen=None, holds=True),
+    ]
+    shares = (("min-score", 0.08), ("critical:x", 0.02), ("critical:x", 0.0))
+    found = Odds(
+        share=0.095,
+        checks=tuple(CheckOdds(name=name, share=share) for name, share in shares),
+        floor=78.5,
+        loops=3,
+    )
+    assert console.odds(found, checks) == (
+        "  check       required       would fail\n"
+        "  ----------  -------------  -------------\n"
+        "  min-score   at least 80    8 %\n"
+        "  critical:x  at least 100   2 %\n"
+        "  critical:x  at least 100   below 1 %\n"
+        "  max-cost    at most $1.00  not looked at\n"
+        "  the gate                   10 %\n"
+        "\n"
+        "An unchanged agent would fail this gate in about 10 % of runs (mostly min-score); "
+        "a floor of 78.5 would keep min-score below 5 %.\n"
+        "The highest min-score that fewer than 5 % of such runs would miss: 78.5.\n"
+        "Runs are drawn from the noise of the recorded ones, with up to 3 trials of each test.\n"
+    )
+
+
+def test_odds_told_from_single_trials_say_so():
+    """Nothing is known then of how a test varies by itself."""
+    single = Odds(share=0.0, checks=(CheckOdds(name="min-score", share=0.0),), floor=None, loops=1)
+    text = console.odds(single, [GateCheck(name="min-score", required=0, seen=85, holds=True)])
+    assert "An unchanged agent would fail this gate in fewer than 1 % of runs." in text
+    assert "Each test was played once, so how much one varies by itself is not known" in text
+    assert "would miss: n/a." in text
+
+
+def test_a_p_that_is_not_the_comparisons_is_explained():
+    """The gate takes undecided verdicts for failed."""
+    results = cases.unproven()
+    checks = [check for check in results.gate.checks if check.name == "regression"]
+    other = checks[0].model_copy(update={"seen": 0.01, "holds": False})
+    said = "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
+    assert said not in console.render(results)
+    assert said in console.render(results.model_copy(update={"gate": build.decision(other)}))
+
+
+def test_a_comparison_without_checks_ends_with_the_sentence():
+    """`compare` without options asks for nothing, so there is no verdict on the gate."""
+    text = console.comparison(cases.confirmed().model_copy(update={"gate": build.decision()}))
+    assert text.splitlines()[-1].startswith("Score 90.0 (66.9 to 97.1), baseline 95.8")
+    assert "gate" not in text
+
+
+def test_a_comparison_is_painted_like_a_run():
+    """With and without colours the words are the same."""
+    for make in cases.COMPARED.values():
+        painted = console.comparison(make(), color=True)
+        assert re.sub(r"\x1b\[\d+m", "", painted) == console.comparison(make())

@@ -3,6 +3,7 @@
 from xml.etree import ElementTree as ET
 
 import builders as build
+import cases
 import hostile
 import junitparser
 import pytest
@@ -161,3 +162,38 @@ def test_any_text_comes_back_from_the_file(name, reason):
     assert case.get("name") == sanitize.xml(sanitize.one_line(name))
     assert case.get("classname", "") == sanitize.xml(sanitize.one_line(name))
     assert sanitize.xml(reason) in case.find("failure").text
+
+
+def properties(suite) -> dict[str, str]:
+    return {one.get("name"): one.get("value") for one in suite.find("properties")}
+
+
+def test_the_baseline_stands_in_the_suites_properties():
+    """Score and change of the suite with their intervals, and which commit it is held against."""
+    refunds = ET.fromstring(junit.render(cases.unproven()))[0]
+    told = properties(refunds)
+    assert told == {
+        "score": "88.8",
+        "interval-low": "79.0",
+        "interval-high": "95.2",
+        "pass-hat-3": "50 %",
+        "baseline-score": "94.4",
+        "delta": "-5.6",
+        "delta-low": "-12.2",
+        "delta-high": "+1.1",
+        "p": "0.06",
+        "baseline-commit": cases.BASE_COMMIT,
+        "agent": "agent-1",
+        "adapter": "aui",
+    }
+    assert "delta" not in properties(ET.fromstring(junit.render(cases.incomparable()))[0])
+
+
+def test_a_newly_failing_test_says_that_it_passed():
+    """In its text, which is what every reader shows; a test that failed before does not."""
+    document = ET.fromstring(junit.render(cases.unproven()))
+    texts = {case.get("name"): case.findtext("failure") for case in document.iter("testcase")}
+    assert texts["Refund too late"].startswith(f"It passed in the baseline (commit {cases.BASE_COMMIT}).\n")
+    assert "passed in the baseline" not in texts["Wrong size"]
+    undecided = ET.fromstring(junit.render(cases.proven())).find(".//testcase[@name='Lost parcel']/error")
+    assert undecided.text.startswith("It passed in the baseline.\n")

@@ -1,12 +1,14 @@
 """What the Markdown reports say in cases that the golden files do not show."""
 
+import json
+
 import builders as build
 import cases
 import hostile
 
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports import markdown
+from ci_evals.reports import layout, markdown
 
 
 def report_of(*exchanges, **fields) -> str:
@@ -92,6 +94,7 @@ def test_every_section_of_the_summary_has_a_name():
         "the suites' scores",
         "the failed test Refund after the window",
         "the failed test Exchange for another size",
+        "the flaky tests",
         "all tests of Refunds",
         "all tests of Exchanges",
         "the run's facts",
@@ -137,3 +140,85 @@ def test_the_suites_summary_links_to_its_tests():
     page = hostile.Page(markdown.suite_summary(build.results(suite), suite, ["A-test-(1)"]))
     assert page.links == ["A-test-%281%29.md"]
     assert "A [test] (1)" in page.text
+
+
+def test_the_summary_tells_of_the_baseline_right_after_the_gate():
+    """The most important first: what fails now, before all that failed; what was not compared, far below."""
+    assert [section.name for section in markdown.summary_sections(cases.proven())] == [
+        "the verdict",
+        "the gate",
+        "the comparison with the baseline",
+        "the newly failing tests",
+        "the fixed tests",
+        "the suspects",
+        "the suites' scores",
+        "the failed test Refund in time",
+        "the failed test Wrong size",
+        "the flaky tests",
+        "errors and undecided",
+        "the tests not compared",
+        "all tests of Refunds",
+        "all tests of Exchanges",
+        "the run's facts",
+    ]
+
+
+def test_an_exchange_is_quoted_once():
+    """A newly failing test that is shown among the failed ones refers to it; alone it shows it itself."""
+    results = cases.proven()
+    names = ("the newly failing tests", "the failed test Refund in time")
+    sections = {name: text for name, text in markdown.summary_sections(results) if name in names}
+    newly, failed = (sections[name] for name in names)
+    assert "REFUND\\_REQUEST was never executed (with the exchange below)" in newly
+    assert "I want my money back for order 1042" not in newly
+    assert "I want my money back for order 1042" in failed
+    assert "I want my money back for order 1042" in markdown.comparison(results)
+
+
+def test_nobody_is_called_worse_by_chance():
+    """A suspect is one until it is confirmed, and no report speaks of a regression of its own accord."""
+    for make in cases.COMPARED.values():
+        sections = markdown.summary_sections(make())
+        assert not [name for name, text in sections[2:] if "regress" in text]
+    text = markdown.summary(cases.proven())
+    assert "(-100.0), **confirmed**, p = 0.01" in text
+    assert "(-30.0), not confirmed" in text
+
+
+def test_long_lists_end_with_how_many_more():
+    """A summary is read by people."""
+    head = [cases.played(f"Test {number}", "f") for number in range(50)]
+    base = [cases.played(f"Test {number}", "p") for number in range(50)]
+    run = build.results(build.suite_result("Refunds", *head))
+    run = cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
+    (newly,) = [text for name, text in markdown.summary_sections(run) if name == "the newly failing tests"]
+    assert "### 50 newly failing tests" in newly
+    assert newly.count("→") == 20
+    assert newly.endswith("- and 30 more tests\n")
+    assert "- and 30 more tests\n" in markdown.comparison(run)
+
+
+def test_a_comparison_without_checks_gives_no_verdict():
+    """`compare` without options asks for nothing."""
+    told = markdown.comparison(cases.confirmed().model_copy(update={"gate": build.decision()}))
+    assert told.startswith("## ci-evals: against the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
+    assert "### Gate" not in told
+
+
+def test_a_run_without_a_baseline_or_new_fields_still_has_its_reports():
+    """A results file of an earlier version lacks statistics, comparison, odds, latency."""
+    made = layout.dump(cases.confirmed())
+    older = json.loads(made)
+    for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
+        del older[name]
+    del older["run"]["confirmation"], older["usage"]["pricesAsOf"], older["usage"]["unpriced"]
+    for suite in older["suites"]:
+        for name in ("passAtK", "passHatK", "interval"):
+            del suite[name]
+        for test in suite["tests"]:
+            del test["statistics"]
+    results = layout.load(json.dumps(older), "_results.json")
+    files = layout.files(results)
+    assert "score 90.0" in files[layout.SUMMARY]
+    assert "baseline" not in files[layout.SUMMARY]
+    assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]

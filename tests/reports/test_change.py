@@ -1,0 +1,307 @@
+"""What is said of a change: the sentence, case by case, and the lists beside it."""
+
+from datetime import datetime, timedelta
+
+import builders as build
+import cases
+import pytest
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.comparison import Baseline, Comparison, Pace, TestChange, TestName
+from ci_evals.domain.results import Confirmation, Results
+from ci_evals.reports import change
+
+BOUNDS = Interval(low=79.04, high=91)
+TWELVE = [f"Test {number}" for number in range(12)]
+DROP = {
+    "tests": 12,
+    "base": 90.1,
+    "head": 86.45,
+    "delta": -3.65,
+    "interval": Interval(low=-7.9, high=0.5),
+    "p": 0.062,
+    "smallest_p": 0.0001,
+    "detectable": 5.04,
+    "trials_needed": 9,
+}
+
+
+def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields):
+    """Results of these tests and a comparison of all of them, of which the fields are told."""
+    fields = DROP | fields
+    baseline = fields.pop("baseline", {})
+    tests = [cases.played(name, trials) for name in names]
+    found = Comparison(
+        comparable=fields["delta"] is not None,
+        baseline=Baseline(
+            **{
+                "score": fields["base"],
+                "commit": cases.BASE_COMMIT,
+                "at": build.STARTED_AT - timedelta(days=3),
+                "run_id": "run-0",
+                "trials": len(names) * len(trials),
+            }
+            | baseline
+        ),
+        **fields,
+    )
+    because = ("min-score: 80 lies within 79.0 to 91.0",)
+    confirmation = Confirmation(trials=confirmed, because=because) if confirmed else None
+    return build.results(
+        build.suite_result("Refunds", *tests),
+        score=fields["head"],
+        interval=bounds,
+        comparison=found,
+        run=build.run_info(confirmation=confirmation),
+    )
+
+
+CAUGHT = "this run would have caught a drop of 5.1 or more."
+SCORE = "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to +0.5)"
+RISE = {"head": 92.0, "delta": 1.9, "p": 0.9, "interval": Interval(low=-1.2, high=5), "trials_needed": None}
+NOTHING = {
+    "tests": 0,
+    "base": None,
+    "head": None,
+    "delta": None,
+    "p": None,
+    "interval": None,
+    "smallest_p": None,
+    "detectable": None,
+    "trials_needed": None,
+}
+SINGLE = {"trials": "p", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {},
+            f"{SCORE}, p = 0.06: not a proven drop; {CAUGHT}",
+        ),
+        (
+            {"p": 0.0012, "interval": Interval(low=-5.2, high=-2.1)},
+            "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-5.2 to -2.1), p = 0.001: a proven drop.",
+        ),
+        (
+            {"p": 0.0501},
+            f"{SCORE}, p = 0.051: not a proven drop; {CAUGHT}",
+        ),
+        ({"detectable": 3.6}, f"{SCORE}, p = 0.06: not a proven drop."),
+        (
+            {"detectable": 100.0},
+            (
+                f"{SCORE}, p = 0.06: not a proven drop; "
+                "the scores vary so much that no drop would have been caught for sure."
+            ),
+        ),
+        (
+            {"confirmed": 4},
+            f"{SCORE}, p = 0.06 after 4 more trials of each test: not a proven drop; {CAUGHT}",
+        ),
+        (
+            {"confirmed": 1, "p": 0.02},
+            f"{SCORE}, p = 0.02 after 1 more trial of each test: a proven drop.",
+        ),
+        (
+            RISE,
+            f"Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (-1.2 to +5.0): no drop; {CAUGHT}",
+        ),
+        (
+            RISE | {"interval": Interval(low=0.4, high=3.4)},
+            (
+                "Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (+0.4 to +3.4): "
+                "a rise, and more than chance explains."
+            ),
+        ),
+        (
+            {"head": 90.1, "delta": 0, "p": 0.6, "interval": Interval(low=-3, high=3)},
+            f"Score 90.1 (79.0 to 91.0), baseline 90.1, change 0.0 (-3.0 to +3.0): no change; {CAUGHT}",
+        ),
+        (
+            {"head": 100, "base": 100, "delta": 0, "p": 1, "interval": Interval(low=-2, high=2)},
+            (
+                "Score 100.0 (79.0 to 91.0), baseline 100.0, change 0.0 (-2.0 to +2.0): "
+                f"no change, nothing failed in either run; {CAUGHT}"
+            ),
+        ),
+        (
+            {"names": TWELVE[:4], "tests": 4, "trials": "p", "p": 0.0625, "smallest_p": 0.0625}
+            | {"trials_needed": 1},
+            f"{SCORE}: cannot conclude with so few trials (2 trials of each test on each side would do).",
+        ),
+        (
+            {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
+            f"{SCORE}: cannot conclude with so few trials (9 trials of each test on each side would do).",
+        ),
+        (
+            {"names": TWELVE[:1], "tests": 1, "trials": "p", "p": 0.5, "smallest_p": 0.5, "interval": None}
+            | {"detectable": None, "trials_needed": None, "bounds": None},
+            (
+                "Score 86.4, baseline 90.1, change -3.7: "
+                "cannot conclude with so few trials (3 trials on each side would do)."
+            ),
+        ),
+        (
+            RISE | {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
+            (
+                "Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (-1.2 to +5.0): no drop; "
+                "so few trials could not have proven a drop (2 trials of each test on each side would do)."
+            ),
+        ),
+        (
+            {"names": TWELVE[:1], "tests": 1, "p": 0.2, "smallest_p": 0.05},
+            f"{SCORE}, p = 0.2: not a proven drop of this one test; {CAUGHT}",
+        ),
+        (
+            {"names": TWELVE[:1], "tests": 1, "p": 0.05, "smallest_p": 0.05},
+            f"{SCORE}, p = 0.05: a proven drop of this one test.",
+        ),
+        (
+            SINGLE,
+            (
+                f"{SCORE}, p = 0.12: not a proven drop; single trials do not show how a test varies "
+                "by itself, and would have caught a drop of 11.9 or more."
+            ),
+        ),
+        (
+            SINGLE | {"trials": "ppp", "baseline": {"trials": 12}},
+            (
+                f"{SCORE}, p = 0.12: not a proven drop; single trials do not show how a test varies "
+                "by itself, and would have caught a drop of 11.9 or more."
+            ),
+        ),
+        (
+            {"tests": 10, "baseline": {"score": 91.0}},
+            (
+                "Score 86.4 (79.0 to 91.0); on the 10 of 12 tests compared 86.4, baseline 90.1, "
+                f"change -3.7 (-7.9 to +0.5), p = 0.06: not a proven drop; {CAUGHT}"
+            ),
+        ),
+        (
+            {"baseline": {"score": 91.0}, "interval": None, "detectable": None},
+            (
+                "Score 86.4 (79.0 to 91.0); on the 12 tests compared 86.4, baseline 90.1, "
+                "change -3.7, p = 0.06: not a proven drop."
+            ),
+        ),
+        (
+            NOTHING
+            | {"reasons": ("the judge's prompt changed", "the judge is gpt-5, in the baseline gpt-4")},
+            (
+                "Nothing was scored (79.0 to 91.0); not compared with the baseline: "
+                "the judge's prompt changed; the judge is gpt-5, in the baseline gpt-4."
+            ),
+        ),
+        (
+            NOTHING | {"reasons": tuple("abcde"), "bounds": None},
+            "Nothing was scored; not compared with the baseline: a; b; c; and 2 more reasons.",
+        ),
+        (
+            NOTHING | {"bounds": None},
+            "Nothing was scored; not compared with the baseline: they have nothing in common.",
+        ),
+    ],
+)
+def test_a_change_is_told_in_one_sentence(fields, said):
+    """What was seen, and what it is worth; only what is proven is called so."""
+    assert change.sentence(compared(**fields)) == said
+
+
+def test_without_a_baseline_the_score_is_told():
+    """With its interval, where there is one."""
+    run = build.results(score=86.45, interval=Interval(low=79.04, high=91))
+    assert change.sentence(run) == "Score 86.4 (79.0 to 91.0)."
+    assert change.sentence(build.results(score=86.45)) == "Score 86.4."
+
+
+def test_the_trials_that_would_settle_it():
+    """Where there are more than were played, and not so many that nobody would."""
+
+    def told(**fields) -> str | None:
+        results = compared(**fields)
+        return change.settling(results.comparison, results)
+
+    assert told().startswith("9 trials of each test on each side would show a drop of this size")
+    assert told(trials_needed=3) is None
+    assert told(trials_needed=4000) is None
+    assert told(trials_needed=None) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (timedelta(days=3, hours=5), "3 days before this run"),
+        (timedelta(minutes=90), "1 hour before this run"),
+        (timedelta(seconds=5), "less than a minute before this run"),
+        (-timedelta(hours=2), "2 hours after this run"),
+    ],
+)
+def test_how_old_the_baseline_is(before, said):
+    """By the two runs alone, whenever the report is drawn."""
+    results = compared(baseline={"at": build.STARTED_AT - before})
+    assert change.age(results, results.comparison) == said
+
+
+def test_a_moment_without_a_zone_is_taken_for_utc():
+    """A results file may have been written by another program."""
+    results = compared(baseline={"at": datetime(2026, 11, 20, 9, 30)})  # noqa: DTZ001  # what is tested
+    assert change.age(results, results.comparison) == "1 day before this run"
+    assert change.moment(results.comparison.baseline.at) == "2026-11-20 09:30 UTC"
+
+
+def test_what_both_runs_took_stands_in_one_line():
+    """As far as it is known of this run."""
+    results = compared(
+        head_pace=Pace(cost_usd_per_trial=0.0174, tokens_per_trial=12_345_678, p95_latency_seconds=3.4),
+        base_pace=Pace(cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8),
+    )
+    assert change.pace(results.comparison) == (
+        "Cost a trial $0.0174 (baseline $0.0166), tokens a trial 12 M (baseline n/a), "
+        "95 % of replies within 3.40 s (baseline 2.80 s)."
+    )
+    assert change.pace(compared().comparison) is None
+
+
+def test_a_suspect_is_not_called_worse_unless_it_is_confirmed():
+    """The sentence counts the confirmed ones; they are listed first."""
+
+    def suspect(name: str, delta: float, *, confirmed: bool = False) -> TestChange:
+        return TestChange(
+            suite="S", name=name, base=100, head=100 + delta, delta=delta, confirmed=confirmed, p=0.3
+        )
+
+    found = [suspect("a", -20), suspect("b", -40), suspect("c", -30, confirmed=True)]
+    assert [test.name for test in change.by_drop(found)] == ["c", "b", "a"]
+    assert change.on_suspects(found).endswith("confirmed by the test's own trials; one is.")
+    assert change.on_suspects(found[:2]).endswith("confirmed by the test's own trials; none is.")
+
+
+def test_suites_of_one_name_go_by_their_order():
+    """As they were paired; a suite that the comparison does not know has none."""
+    results = cases.proven()
+    exchanges, refunds = results.comparison.suites[1], results.comparison.suites[0]
+    assert change.of_suites(results) == (refunds, exchanges)
+    twice = results.model_copy(
+        update={
+            "suites": (results.suites[0], results.suites[0], build.suite_result("Other")),
+            "comparison": results.comparison.model_copy(
+                update={"suites": (exchanges, refunds, refunds.model_copy(update={"delta": 1.0}))}
+            ),
+        }
+    )
+    assert [found and found.delta for found in change.of_suites(twice)] == [refunds.delta, 1.0, None]
+    assert change.of_suites(build.results()) == (None,)
+
+
+def test_a_suites_own_results_hold_its_own_comparison():
+    """The change of its tests, and of the lists its own; narrowed again they stay what they are."""
+    results: Results = cases.proven()
+    suite, found = results.suites[1], results.comparison.suites[1]
+    own = change.narrowed(results, suite, found)
+    assert (own.score, own.comparison.delta) == (suite.score, found.delta)
+    assert own.comparison.removed == (TestName(suite="Exchanges", name="Three items"),)
+    assert [test.name for test in own.comparison.regressed] == ["Wrong size"]
+    assert own.comparison.suites == (found,)
+    assert change.narrowed(own, suite, change.of_suites(own)[0]) == own
