@@ -12,7 +12,7 @@ from ci_evals.domain.results import Results
 from ci_evals.reports import layout
 
 BROKEN = "RETURN_REQUEST"
-FLOWS = ("Takes back what does not fit", "Gives Gold members their sixty days")
+FLOWS = ("Keeps to the return window under pressure", "Gives Gold members their sixty days")
 """Tests that the broken workflow cannot pass."""
 
 
