@@ -38,14 +38,12 @@ def render(results: Results, *, color: bool = False, verbose: bool = False) -> s
 
 def comparison(results: Results, *, color: bool = False) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    found = results.comparison
     look = highlights.standing(results).value
     said = f"{_painted(_capital(look.words), _COLORS[look.tone] + _BOLD, color=color)}\n  "
     sentence = sanitize.log_line(change.sentence(results), 2 * _REASON_LIMIT)
     blocks = [
-        _evidence("Newly failing", "✗", found.regressed, _RED, color=color) if found else "",
-        _evidence("Fixed", "✓", found.fixed, _GREEN, color=color) if found else "",
-        _against(results, color=color),
+        *(_otherwise(results.comparison, color=color) if results.comparison else []),
+        _against(results, color=color, named=False),
         _gate(results, color=color),
         (said if results.gate.checks else "") + sentence,
     ]
@@ -151,8 +149,8 @@ def _troubles(results: Results, *, color: bool) -> str:
     return "\n".join(["Errors and undecided", *lines]) if lines else ""
 
 
-def _against(results: Results, *, color: bool) -> str:
-    """What became of the suites and tests of the baseline, a line each."""
+def _against(results: Results, *, color: bool, named: bool = True) -> str:
+    """What became of the suites and, if `named`, of the tests of the baseline, a line each."""
     found = results.comparison
     if found is None:
         return ""
@@ -161,6 +159,18 @@ def _against(results: Results, *, color: bool) -> str:
     title = (
         f"Against the baseline: {which} of {change.moment(found.baseline.at)}, {change.age(results, found)}"
     )
+    lines = _who(found, color=color) if named else []
+    for difference in change.differences(found):
+        names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
+        lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
+    lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(found)]
+    lines += [line for line in (change.pace(found), change.settling(found, results)) if line]
+    told = [f"  {line}" for line in lines]
+    return "\n".join([sanitize.log_line(title), *_changes(results), *told])
+
+
+def _who(found: Comparison, *, color: bool) -> list[str]:
+    """The tests that came out otherwise, a line for each kind."""
     lists = (
         ("newly failing", _RED, found.regressed),
         ("fixed", _GREEN, found.fixed),
@@ -171,15 +181,7 @@ def _against(results: Results, *, color: bool) -> str:
         for name, paint, tests in lists
         if tests
     ]
-    if found.suspects:
-        lines.append(change.on_suspects(found.suspects))
-    for difference in change.differences(found):
-        names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
-        lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
-    lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(found)]
-    lines += [line for line in (change.pace(found), change.settling(found, results)) if line]
-    told = [f"  {line}" for line in lines]
-    return "\n".join([sanitize.log_line(title), *_changes(results), *told])
+    return [*lines, change.on_suspects(found.suspects)] if found.suspects else lines
 
 
 def _changes(results: Results) -> list[str]:
@@ -216,13 +218,30 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join([*names[:_NAMED], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _evidence(title: str, sign: str, tests: Sequence[TestChange], paint: str, *, color: bool) -> str:
-    """The tests with the verdict that shows them to fail, in this run or in the baseline."""
+def _otherwise(found: Comparison, *, color: bool) -> list[str]:
+    """The tests that came out otherwise, with the verdict that shows them to fail, now or in the baseline."""
+    failing = _painted("✗", _RED, color=color)
+    suspect = _painted("!", _YELLOW, color=color)
+    mended = _painted("✓", _GREEN, color=color)
+    # What newly failing tests show is not shown again of those that are suspects too.
+    told = {(test.suite, test.name) for test in found.regressed[:_SHOWN]}
+    suspects = [
+        test.model_copy(update={"evidence": None}) if (test.suite, test.name) in told else test
+        for test in change.by_drop(found.suspects)
+    ]
+    return [
+        _evidence("Newly failing", failing, found.regressed),
+        _evidence(f"Suspects\n  {change.on_suspects(found.suspects)}", suspect, suspects),
+        _evidence("Fixed", mended, found.fixed),
+    ]
+
+
+def _evidence(title: str, sign: str, tests: Sequence[TestChange]) -> str:
     lines = []
     for test in tests[:_SHOWN]:
         scores = f"{numbers.score(test.base)} → {numbers.score(test.head)}"
         name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
-        lines.append(f"{_painted(sign, paint, color=color)} {name}: {scores}")
+        lines.append(f"{sign} {name}: {scores}" + (" (confirmed)" if test.confirmed else ""))
         if test.evidence:
             lines.append(f"    {sanitize.log_line(test.evidence.criterion, _REASON_LIMIT)}")
             lines.append(f"      {sanitize.log_line(test.evidence.reason, _REASON_LIMIT)}".rstrip())

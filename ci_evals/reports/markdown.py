@@ -126,8 +126,7 @@ def _suites(suites: Sequence[SuiteResult]) -> str:
             numbers.score(suite.score),
             numbers.interval(suite.interval) if suite.interval else "",
             *([numbers.percent(suite.pass_hat_k.get(k)) for k in (1, most)] if most > 1 else []),
-            str(suite.counts.tests),
-            str(suite.counts.passed),
+            f"{suite.counts.passed} of {suite.counts.tests}",
             str(suite.counts.failed),
             str(suite.counts.undecided),
             str(suite.counts.errors),
@@ -136,7 +135,7 @@ def _suites(suites: Sequence[SuiteResult]) -> str:
         for suite in suites
     ]
     passes = ["one passes", f"all of {most} pass"] if most > 1 else []
-    counts = ["tests", "passed", "failed", "undecided", "unsound trials", "flaky"]
+    counts = ["tests passed", "failed", "undecided", "unsound trials", "flaky"]
     shown = table(["suite", "score", "95 %", *passes, *counts], rows)
     return section("suites", table=shown, most=most)
 

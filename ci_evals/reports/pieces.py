@@ -17,6 +17,8 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 """What conditions in a template leave behind. Foreign text has none: it stands in quotes and in JSON."""
 _TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "holds", "note"})
 """Columns that hold no numbers."""
+_UNBROKEN = frozenset({"95 %", "min to max"})
+"""Columns whose cells a browser must not break: an interval on three lines is hard to read."""
 _OPTIONAL = frozenset({"95 %", "p", "tests compared", "undecided", "unsound trials", "flaky", "note"})
 """Columns that are left out where there is nothing in them: tables are to be narrow."""
 
@@ -45,7 +47,16 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for place, header in enumerate(headers)
         if header not in _OPTIONAL or any(row[place] not in {"", "0"} for row in rows)
     ]
-    headers, rows = [headers[place] for place in places], [[row[place] for place in places] for row in rows]
+    headers = [headers[place] for place in places]
+    cells = [
+        [
+            row[place].replace(" ", "\xa0") if header in _UNBROKEN else row[place]
+            for place, header in zip(places, headers, strict=True)
+        ]
+        for row in rows
+    ]
     # tabulate escapes nothing and, left to itself, reads numbers anew (007 becomes 7).
     align = ["left", *["left" if header in _TEXTS else "right" for header in headers[1:]]]
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=align if rows else None)
+    return tabulate(
+        cells, headers, tablefmt="github", disable_numparse=True, colalign=align if rows else None
+    )
