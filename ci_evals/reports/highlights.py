@@ -29,6 +29,10 @@ _SPOILT = {
 }
 
 
+_MOSTLY = 2 / 3
+"""The part of all failures from which on one check is named for them."""
+
+
 class Tone(Enum):
     """Whether what is said is good news, bad news, or open."""
 
@@ -149,12 +153,18 @@ def unchanged(odds: Odds) -> str:
     failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
     if not failing or odds.share < 0.01:
         return "An unchanged agent would fail this gate in fewer than 1 % of runs."
-    first = failing[0]
-    which = first.name if len(failing) == 1 else f"mostly {first.name}"
+    first, *others = failing
+    if not others:
+        which = first.name
+    elif first.share > _MOSTLY * odds.share:
+        which = f"mostly {first.name}"
+    else:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        which = f"{first.name}, {others[0].name}{more}"
     said = f"An unchanged agent would fail this gate in about {numbers.odds(odds.share)} of runs ({which})"
     if first.name != "min-score" or first.share <= WORTH_TELLING or not odds.floor:
         return f"{said}."
-    what = "that" if len(failing) == 1 else first.name
+    what = first.name if others else "that"
     return f"{said}; a floor of {numbers.plain(odds.floor)} would keep {what} below 5 %."
 
 

@@ -163,6 +163,10 @@ def odds_of(**shares) -> Odds:
 @pytest.mark.parametrize(
     ("odds", "line"),
     [
+        (
+            odds_of(critical=0.04, max_drop=0.05, min_score=0.03),
+            "An unchanged agent would fail this gate in about 12 % of runs (max-drop, critical and 1 more).",
+        ),
         (odds_of(min_score=0.03), None),
         (
             odds_of(min_score=0.112),
