@@ -543,7 +543,9 @@ def test_one_forbidden_message_is_one_failed_trial(tmp_path):
     with world.agent(gateway) as agent:
         tests = [{"name": "a"}, {"name": "b", "turns": [{"user": "attack"}]}, {"name": "c"}]
         suite = write_suite(tmp_path, *tests)
-        ran = ci_evals("run", suite, "--retries=0", "--max-errors=1", "--min-score=60", cwd=tmp_path, env=env_of(agent))
+        ran = ci_evals(
+            "run", suite, "--retries=0", "--max-errors=1", "--min-score=60", cwd=tmp_path, env=env_of(agent)
+        )
     assert ran.returncode == 0, ran.stdout
     assert [t["outcome"] for t in results_in(tmp_path)["suites"][0]["tests"]] == ["passed", "error", "passed"]
     assert "key" not in ran.stdout
