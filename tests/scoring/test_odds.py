@@ -1,4 +1,4 @@
-"""How often an unchanged agent would fail the gate; tests/scoring/test_simulation.py holds it to what happens."""
+"""How often an unchanged agent would fail the gate. tests/scoring/test_simulation.py sees whether it does."""
 
 from random import Random
 
