@@ -27,8 +27,8 @@ WORTH_TELLING = 0.05
 """Odds above which a run speaks of them; a floor is proposed that keeps them below."""
 _DRAWS = 2_000
 _TIE = 1e-9
-_RATES = [math.sin(math.pi * (2 * step + 1) / 96) ** 2 for step in range(24)]
-"""How often trials may pass: closer together towards never and always, where it matters."""
+_RATES = [1 / (1 + 10 ** (step / 4)) for step in range(-16, 17)]
+"""How often trials may pass: one in 10,000, all but one, and each order of magnitude between as likely."""
 _BELIEFS = [
     (rate * weight, (1 - rate) * weight)
     for rate, weight in product(_RATES, (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64))

@@ -5,11 +5,17 @@ from fractions import Fraction
 from itertools import combinations, product
 from statistics import NormalDist, fmean, variance
 
+import builders as build
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from papers import ROOT, blocks, table
+from plans import trial
 
+from ci_evals.reports.change import sentence
 from ci_evals.scoring import statistics
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.statistics import (
     ALPHA,
     Pair,
@@ -449,3 +455,63 @@ def test_fifteen_hundred_tests():
     assert set(proven_drops(pairs, "seed")) == {None}
     assert spread_of(pairs, 5).detectable < 3
     assert mean_interval([fmean(scores) for scores in head]).low > 40
+
+
+DOCS = (ROOT / "docs" / "statistics.md").read_text()
+EXAMPLE = [(name, *map(str.split, sides)) for name, *sides in table("test", DOCS)]
+
+
+def example_run(day, column):
+    """The docs' example as results: ten criteria in each trial."""
+    tests = [
+        build.test_result(
+            row[0],
+            trials=tuple(
+                trial(*["passed"] * (int(score) // 10), *["failed"] * (10 - int(score) // 10), index=index)
+                for index, score in enumerate(row[column], start=1)
+            ),
+        )
+        for row in EXAMPLE
+    ]
+    suite = build.suite_result("S", *tests)
+    bounds = mean_interval([fmean(map(int, row[column])) for row in EXAMPLE])
+    return build.results(suite, run=build.run_info(id=day), interval=bounds)
+
+
+def test_the_docs_example_is_what_a_report_says():
+    """Word for word."""
+    head, base = example_run("tuesday", 2), example_run("monday", 1)
+    comparison = Pairing(Side.of(head), Side.of(base)).comparison()
+    (told,) = blocks("text", DOCS)
+    assert sentence(head.model_copy(update={"comparison": comparison})) == told.strip()
+
+
+def test_the_docs_example_step_by_step():
+    """Every number of its table, computed anew."""
+    scores = [[tuple(map(float, side)) for side in sides] for _, *sides in EXAMPLE]
+    pairs = [Pair(head, base) for base, head in scores]
+    means, deltas = [fmean(pair.head) for pair in pairs], [pair.delta for pair in pairs]
+    bounds, spread = mean_interval(means), spread_of(pairs, criteria=10)
+    squared_error, share = variance(means) / len(means), fmean(means) / 100
+    interval = spread.interval(fmean(deltas))
+    n_eff = share * (1 - share) / (squared_error / 10_000) * (Z / t_quantile(7)) ** 2
+    chance = chance_of_drop(pairs, "tuesday")
+    assert {name: shown for name, _, shown in table("number", DOCS)} == {
+        "score": f"{fmean(means):.2f}",
+        "standard error": f"{math.sqrt(squared_error):.2f}",
+        "effective tests": f"{n_eff:.1f}",
+        "its interval": f"{bounds.low:.2f} to {bounds.high:.2f}",
+        "change": f"{fmean(deltas):.2f}",
+        "noise of a trial": f"{spread.trial_variance:.2f}",
+        "error of the change": f"{math.sqrt(spread.variance):.2f}",
+        "interval of the change": f"{interval.low:.2f} to {interval.high:.2f}",
+        "p": f"{chance.p:.2f}",
+        "smallest drop seen": f"{spread.detectable:.2f}",
+        "trials needed": str(spread.trials_needed(-fmean(deltas), len(pairs))),
+    }
+    said = {name: words for name, words, _ in table("number", DOCS)}
+    assert f"{math.sqrt(variance(means)):.2f}" in said["standard error"]
+    assert f"{t_quantile(7):.3f}" in said["effective tests"]
+    assert f"{t_quantile(spread.freedom):.3f}" in said["interval of the change"]
+    assert f"{spread.freedom} degrees" in said["interval of the change"]
+    assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in said["smallest drop seen"]

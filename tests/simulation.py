@@ -1,0 +1,228 @@
+"""How often the statistics err about agents whose true scores are known: figures of docs/statistics.md."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from random import Random
+from statistics import fmean, variance
+
+import builders as build
+from population import CRITERIA, MEAN, Agent, agent, drifted, pairs, score, unchanged
+
+from ci_evals.domain.results import GateCheck, Odds, SuiteResult
+from ci_evals.scoring.gate import CLOSE
+from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.statistics import ALPHA, Pair, chance_of_drop, mean_interval, proven_drops, spread_of
+
+DRAWS = 199
+"""Fewer than a run has: the level of the test is the same, its power a little lower."""
+Damage = Callable[[Agent], Agent]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is played, and how often."""
+
+    tests: int
+    head: int = 3
+    """Trials of each test."""
+    base: int = 3
+    times: int = 1_000
+
+    def agents(self) -> Iterator[tuple[Agent, Random]]:
+        """An agent for each time, with the dice for it."""
+        for time in range(self.times):
+            rng = Random(f"{self.tests} {self.head} {self.base} {time}")
+            yield agent(self.tests, rng), rng
+
+    def pairs(self, damage: Damage) -> Iterator[tuple[list[Pair], Random]]:
+        """Each agent after some damage against what it was."""
+        for whole, rng in self.agents():
+            yield pairs(damage(whole), whole, (self.head, self.base), rng), rng
+
+
+def covers(setting: Setting) -> float:
+    """How often the interval of a score holds the mean of all tests that might have been asked."""
+    found = [
+        mean_interval([fmean(case.play(setting.head, rng)) for case in whole])
+        for whole, rng in setting.agents()
+    ]
+    return fmean(bounds.low <= MEAN <= bounds.high for bounds in found)
+
+
+def covers_if_trials_were_independent(setting: Setting) -> float:
+    """The same of the textbook's interval, which does not know that trials belong to tests."""
+    found = []
+    for whole, rng in setting.agents():
+        scores = [one for case in whole for one in case.play(setting.head, rng)]
+        half = 1.96 * sqrt(variance(scores) / len(scores))
+        found.append(abs(fmean(scores) - MEAN) <= half)
+    return fmean(found)
+
+
+def covers_change(setting: Setting, damage: Damage) -> float:
+    """How often the interval of a change holds the true change of these tests."""
+    found = []
+    for whole, rng in setting.agents():
+        worse = damage(whole)
+        played = pairs(worse, whole, (setting.head, setting.base), rng)
+        bounds = spread_of(played, CRITERIA).interval(fmean(pair.delta for pair in played))
+        found.append(bounds.low <= score(worse) - score(whole) <= bounds.high)
+    return fmean(found)
+
+
+def proven(setting: Setting, damage: Damage) -> float:
+    """How often a drop is proven."""
+    return fmean(_p(played, rng) <= ALPHA for played, rng in setting.pairs(damage))
+
+
+def fell(setting: Setting, damage: Damage, by: float = 0) -> float:
+    """How often the score is lower by more than so many points."""
+    return fmean(fmean(pair.delta for pair in played) < -by for played, _ in setting.pairs(damage))
+
+
+def proven_in_spite_of_sessions(setting: Setting, points: float) -> float:
+    """How often a drop is proven where only the day differs, which moves all chances: by this deviation."""
+    found = []
+    for whole, rng in setting.agents():
+        today = drifted(whole, rng.gauss(0, points / 100))
+        found.append(_p(pairs(today, whole, (setting.head, setting.base), rng), rng) <= ALPHA)
+    return fmean(found)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """What came of a first look and, where it was close, a second."""
+
+    looked_again: float
+    proven: float
+
+
+def confirmed(setting: Setting, damage: Damage, more: tuple[int, int]) -> Confirmed:
+    """The scheme of `--confirm`, with so many more trials for head and base."""
+    found = []
+    for whole, rng in setting.agents():
+        worse = damage(whole)
+        played = pairs(worse, whole, (setting.head, setting.base), rng)
+        again = _p(played, rng) <= CLOSE
+        if again:
+            played = [
+                Pair(pair.head + head.play(more[0], rng), pair.base + base.play(more[1], rng))
+                for pair, head, base in zip(played, worse, whole, strict=True)
+            ]
+        found.append((again, again and _p(played, rng) <= ALPHA))
+    return Confirmed(fmean(again for again, _ in found), fmean(worse for _, worse in found))
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What is said of single tests."""
+
+    any_false: float
+    """How often any test is called worse that is not."""
+    found: float
+    """How many of the tests that are worse are called so."""
+
+
+def claims(setting: Setting, damage: Damage) -> Claims:
+    """Which tests are called worse, of agents some of whose tests may be."""
+    false, found = [], []
+    for whole, rng in setting.agents():
+        worse = damage(whole)
+        played = pairs(worse, whole, (setting.head, setting.base), rng)
+        told = [p is not None and p <= ALPHA for p in proven_drops(played, str(rng.random()))]
+        truly = [head != base for head, base in zip(worse, whole, strict=True)]
+        false.append(any(said and not true for said, true in zip(told, truly, strict=True)))
+        found += [said for said, true in zip(told, truly, strict=True) if true]
+    return Claims(fmean(false), fmean(found) if found else 0.0)
+
+
+def newly_failing(setting: Setting) -> float:
+    """How often an unchanged agent does not pass a test in all trials that it passed in all before."""
+    flawless = 100 - 1e-9
+    return fmean(
+        any(min(pair.base) > flawless > min(pair.head) for pair in played)
+        for played, _ in setting.pairs(unchanged)
+    )
+
+
+def misses(setting: Setting, by: float) -> float:
+    """How often an unchanged agent misses a floor so many points below its true score."""
+    return fmean(
+        fmean(fmean(case.play(setting.head, rng)) for case in whole) < score(whole) - by
+        for whole, rng in setting.agents()
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a recorded run told of a floor, and what came of it."""
+
+    odds: float
+    missed: float
+    """How often further runs of the same agent missed it."""
+
+
+def told_of_floors(setting: Setting, floors: Sequence[float], *, further: int = 20) -> list[list[Told]]:
+    """For each agent what a recorded run tells of these floors, against further runs."""
+    found = []
+    for whole, rng in setting.agents():
+        odds = _odds(whole, setting, rng, *[_check("min-score", floor) for floor in floors])
+        scores = _further(whole, setting, further, rng)
+        found.append(
+            [
+                Told(check.share, fmean(score < floor - 1e-9 for score in scores))
+                for check, floor in zip(odds.checks, floors, strict=True)
+            ]
+        )
+    return found
+
+
+def missing_proposed_floors(setting: Setting, *, further: int = 20) -> list[float]:
+    """For each agent how often further runs miss the floor that a recorded run proposes."""
+    found = []
+    for whole, rng in setting.agents():
+        floor = _odds(whole, setting, rng).floor
+        found.append(fmean(score < floor - 1e-9 for score in _further(whole, setting, further, rng)))
+    return found
+
+
+def told_of_newly_failing(setting: Setting) -> list[float]:
+    """For each agent what a recorded run tells of tests that will newly fail."""
+    check = _check("regression", 0)
+    return [_odds(whole, setting, rng, check).share for whole, rng in setting.agents()]
+
+
+def _check(name: str, required: float) -> GateCheck:
+    return GateCheck(name=name, required=required, seen=None, holds=True)
+
+
+def _odds(whole: Agent, setting: Setting, rng: Random, *checks: GateCheck) -> Odds:
+    return odds_of([suite_of(whole, setting.head, rng)], checks, offline=False, seed=str(rng.random()))
+
+
+def _further(whole: Agent, setting: Setting, runs: int, rng: Random) -> list[float]:
+    return [fmean(fmean(case.play(setting.head, rng)) for case in whole) for _ in range(runs)]
+
+
+def suite_of(whole: Agent, trials: int, rng: Random) -> SuiteResult:
+    """A recorded run of an agent."""
+    tests = []
+    for place, case in enumerate(whole):
+        played = [
+            build.trial_result(
+                index,
+                exchanges=(),
+                findings=tuple(
+                    build.finding("passed" if passed else "failed", weight=weight)
+                    for weight, passed in zip(case.weights, case.verdicts(rng), strict=True)
+                ),
+            )
+            for index in range(1, trials + 1)
+        ]
+        tests.append(build.test_result(f"t{place}", trials=tuple(played)))
+    return build.suite_result("S", *tests)
+
+
+def _p(played: list[Pair], rng: Random) -> float:
+    return chance_of_drop(played, str(rng.random()), DRAWS).p
