@@ -75,9 +75,11 @@ def test_the_public_face_is_documented():
     """What can be imported is what README names, and each of it is there."""
     assert set(ci_evals.__all__) == {
         "__version__",
+        "compare_results",
         "create_aui_adapter",
         "demo_suites_path",
         "format_suite_result",
+        "load_results",
         "load_suite",
         "quack_suites_path",
         "run_suite",
