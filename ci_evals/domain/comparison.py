@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ci_evals.domain.base import CleanText, Instant, Interval, Percent, Record
+from ci_evals.domain.base import Instant, Interval, Percent, Record
 
 
 class Baseline(Record):
@@ -13,7 +13,8 @@ class Baseline(Record):
     score: Percent | None
     commit: str | None = None
     at: Instant = Field(description="When it began.")
-    run_id: CleanText
+    run_id: str
+    tests: int = Field(0, description="Tests of it, compared or not.")
     trials: int = Field(description="Trials that it played.")
 
 
@@ -30,6 +31,13 @@ class Change(Record):
     )
     method: Literal["enumerated", "drawn"] | None = Field(None, description="How p was found.")
     smallest_p: float | None = Field(None, description="The smallest p that this many trials can give.")
+    fewest_broken: int | None = Field(
+        None, description="How many tests must fail wholly, at least, for so many trials to prove it."
+    )
+    told_from: Literal["trials", "tests"] | None = Field(
+        None,
+        description="What noise was told from: how trials of a test differ or, with single trials, tests.",
+    )
     detectable: float | None = Field(
         None, description="The smallest drop, in points, that would have been seen with a chance of 80 %."
     )
@@ -84,7 +92,7 @@ class SuiteComparison(Change):
 
 
 class Pace(Record):
-    """What a run took, as means, so that runs of different size can be compared."""
+    """What a run took, a trial or a reply, so that runs of different size can be compared."""
 
     cost_usd_per_trial: float | None = None
     tokens_per_trial: float | None = None
@@ -101,7 +109,7 @@ class Comparison(Change):
     regressed: tuple[TestChange, ...] = Field(
         (), description="Newly failing: passed in the baseline, and do not pass now. Worst first."
     )
-    fixed: tuple[TestChange, ...] = Field((), description="Did not pass in the baseline, and pass now.")
+    fixed: tuple[TestChange, ...] = Field((), description="Failed in the baseline, and pass now.")
     suspects: tuple[TestChange, ...] = Field(
         (), description="Fell by 15 points or more; by chance alone some always do, so see `confirmed`."
     )

@@ -83,6 +83,8 @@ class Pairing:
             p=chance.p if chance else None,
             method=chance.method if chance else None,
             smallest_p=chance.smallest if chance else None,
+            fewest_broken=statistics.fewest_broken(pairs),
+            told_from=spread.told_from if spread else None,
             detectable=spread.detectable if spread else None,
             trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
         )
@@ -123,7 +125,9 @@ class Pairing:
 
     def comparison(self) -> Comparison:
         """The comparison as it stands in the results."""
-        whole = self.whole()
+        whole, suspects = self.whole(), self._suspects()
+        proven = {(test.suite, test.name): {"p": test.p, "confirmed": test.confirmed} for test in suspects}
+        failing = (self._told(pair, pair.head) for pair in self.newly_failing())
         reasons = [*self.reasons]
         if not self.reasons:
             reasons += [f"{suite.name}: {reason}" for suite in self.suites for reason in suite.reasons]
@@ -138,15 +142,18 @@ class Pairing:
                 commit=self.base.run.git.commit,
                 at=self.base.run.started_at,
                 run_id=self.base.run.id,
+                tests=sum(len(suite.tests) for suite in self.base.suites),
                 trials=self.base.trials,
             ),
-            regressed=_worst_first(self._told(pair, pair.head) for pair in self.newly_failing()),
+            regressed=_worst_first(
+                test.model_copy(update=proven.get((test.suite, test.name), {})) for test in failing
+            ),
             fixed=tuple(
                 self._told(pair, pair.base)
                 for pair in self.pairs
                 if pair.base.outcome is TestOutcome.FAILED and pair.head.passed
             ),
-            suspects=self._suspects(),
+            suspects=suspects,
             new=tuple(name for suite in self.suites for name in suite.new),
             removed=tuple(name for suite in self.suites for name in suite.removed),
             changed=tuple(name for suite in self.suites for name in suite.changed),

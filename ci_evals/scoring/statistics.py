@@ -5,9 +5,10 @@ Scores are in points, 0 to 100. The methods and the reasons for them stand in do
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from operator import add
 from statistics import NormalDist, fmean, variance
@@ -18,10 +19,13 @@ from ci_evals.domain.base import Interval
 ALPHA = 0.05
 """The chance of an error that a claim may have."""
 DRAWS = 9_999
-MOST_ENUMERATED = 200_000
-"""Arrangements up to which all are looked at."""
+_MOST_COUNTED = 1_000_000
+"""Steps up to which all arrangements are counted; 200,000 arrangements take fewer, many more often do too."""
+_GRID = 1_000_000
+"""Parts of a point: sums that differ by less are one."""
 _LISTED = 20_000
 """Arrangements of one test up to which they are listed before they are drawn from."""
+_MOST_TRIALS = 1_000
 _TIE = 1e-9
 """Points: differences below it come from binary numbers."""
 _Z = NormalDist().inv_cdf(0.975)
@@ -60,6 +64,7 @@ class Spread:
     freedom: int
     trial_variance: float
     """Of a single trial's score around its test's mean."""
+    told_from: Literal["trials", "tests"]
 
     def interval(self, delta: float) -> Interval:
         """95 % around the difference that was seen."""
@@ -71,9 +76,13 @@ class Spread:
         """The smallest drop that is seen with a chance of 80 %."""
         return min(100.0, _Z_SEEN * math.sqrt(self.variance))
 
-    def trials_needed(self, drop: float, tests: int) -> int:
-        """Trials of each test, on each side, with which a drop of this size is seen with a chance of 80 %."""
-        return max(1, math.ceil(2 * self.trial_variance * _Z_SEEN**2 / (tests * max(drop, _TIE) ** 2)))
+    def trials_needed(self, drop: float, tests: int) -> int | None:
+        """Trials of each test, on each side, with which a drop of this size is seen with a chance of 80 %.
+
+        None where it takes more than anybody plays.
+        """
+        trials = 2 * self.trial_variance * _Z_SEEN**2 / (tests * max(drop, _TIE) ** 2)
+        return max(1, math.ceil(trials)) if trials <= _MOST_TRIALS else None
 
 
 def pass_at_k(trials: int, passed: int, k: int) -> float:
@@ -120,30 +129,56 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
 
     If nothing changed, the trials of a test might as well have been played on the other side. So within each
     test it is shuffled which trials are called head, their number kept, and counted how often the mean change
-    is then as low as the one seen. All arrangements are looked at where they are few; else they are drawn, by
-    `seed` and the places of trials alone: the same results give the same p, and no lower score of the head
-    gives a higher one.
+    is then as low as the one seen. All arrangements are counted where scores take few values; else they
+    are drawn, by `seed` and the places of trials alone: the same results give the same p, and no lower score
+    of the head gives a higher one.
 
     Returns:
         None where there is no pair.
     """
     if not pairs:
         return None
-    seen = math.fsum(pair.delta for pair in pairs)
-    arrangements = math.prod(map(_arrangements, pairs))
+    smallest = 1 / math.prod(map(_arrangements, pairs))
     # Where all trials of a test have one score, shuffling changes nothing.
     varied = [(place, pair) for place, pair in enumerate(pairs) if len({*pair.head, *pair.base}) > 1]
-    if arrangements <= MOST_ENUMERATED:
-        sums = [0.0]
-        for _, pair in varied:
-            changes = _changes(pair)
-            sums = [total + change for total in sums for change in changes]
-        return Chance(_count_below(sums, seen) / len(sums), "enumerated", 1 / arrangements)
+    if counted := _counted([pair for _, pair in varied]):
+        return Chance(counted, "enumerated", smallest)
     sums = [0.0] * draws
     for place, pair in varied:
-        sums = list(map(add, sums, _drawn(pair, _rng(seed, place), draws)))
-    p = (1 + _count_below(sums, seen)) / (1 + draws)
-    return Chance(p, "drawn", max(1 / arrangements, 1 / (1 + draws)))
+        sums = list(map(add, sums, _drawn(pair, seed, place, draws)))
+    p = (1 + _count_below(sums, math.fsum(pair.delta for pair in pairs))) / (1 + draws)
+    return Chance(p, "drawn", max(smallest, 1 / (1 + draws)))
+
+
+def _counted(pairs: Sequence[Pair]) -> float | None:
+    """The share of all arrangements in which the change is as low as seen; None where they take too long."""
+    sums, steps, seen = Counter({0: 1}), 0, 0
+    for pair in sorted(pairs, key=_arrangements):
+        if _arrangements(pair) > _LISTED:
+            return None
+        changes = Counter(round(change * _GRID) for change in _changes(pair))
+        steps += len(sums) * len(changes)
+        if steps > _MOST_COUNTED:
+            return None
+        longer: Counter[int] = Counter()
+        for total, ways in sums.items():
+            for change, more in changes.items():
+                longer[total + change] += ways * more
+        sums = longer
+        seen += round(pair.delta * _GRID)
+    # What was rounded differently may be off by one part for each test.
+    below = sum(ways for total, ways in sums.items() if total <= seen + len(pairs))
+    return below / sums.total()
+
+
+def fewest_broken(pairs: Sequence[Pair]) -> int | None:
+    """How many tests must fail wholly, at least, for a drop to be proven; None where all of them do not do."""
+    arrangements = 1
+    for count, each in enumerate(sorted(map(_arrangements, pairs), reverse=True), start=1):
+        arrangements *= each
+        if arrangements * ALPHA >= 1:
+            return count
+    return None
 
 
 def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float | None, ...]:
@@ -156,7 +191,7 @@ def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float | None, ...]:
     raw, least = [], []
     for place, pair in enumerate(pairs):
         listed = _arrangements(pair) <= _LISTED
-        changes = _changes(pair) if listed else [pair.delta, *_drawn(pair, _rng(seed, place), DRAWS)]
+        changes = _changes(pair) if listed else [pair.delta, *_drawn(pair, seed, place, DRAWS)]
         raw.append(_count_below(changes, pair.delta) / len(changes))
         least.append(_count_below(changes, min(changes)) / len(changes))
     count = next(k for k in range(1, len(pairs) + 2) if sum(p <= ALPHA / k for p in least) <= k)
@@ -189,14 +224,14 @@ def spread_of(pairs: Sequence[Pair], criteria: float) -> Spread | None:
     if n and all(freedom):
         pool = _pooled(sides) or _unseen_variance(trials, criteria)
         total = math.fsum(_shrunk(side, pool) / len(side) for side in sides)
-        return Spread(total / n**2, sum(freedom), pool)
+        return Spread(total / n**2, sum(freedom), pool, "trials")
     if n < 2:
         return None
     pool = variance([pair.delta for pair in pairs]) / 2
     if pool <= _TIE**2:
         pool = _unseen_variance(trials, criteria)
-        return Spread(math.fsum(pool / len(side) for side in sides) / n**2, n - 1, pool)
-    return Spread(2 * pool / n, n - 1, pool)
+        return Spread(math.fsum(pool / len(side) for side in sides) / n**2, n - 1, pool, "tests")
+    return Spread(2 * pool / n, n - 1, pool, "tests")
 
 
 def noise_of(tests: Sequence[Sequence[float]], criteria: float) -> tuple[float, ...]:
@@ -262,11 +297,6 @@ def _shrunk(scores: Sequence[float], pool: float) -> float:
     return ((len(scores) - 1) * own + 2 * pool) / (len(scores) + 1)
 
 
-def _rng(seed: str, place: int) -> random.Random:
-    """For each test its own, so that no other test's scores move its draws."""
-    return random.Random(f"{seed} {place}")  # noqa: S311  # a simulation, not a secret
-
-
 def _arrangements(pair: Pair) -> int:
     return math.comb(len(pair.head) + len(pair.base), len(pair.head))
 
@@ -281,13 +311,23 @@ def _changes(pair: Pair) -> list[float]:
     ]
 
 
-def _drawn(pair: Pair, rng: random.Random, draws: int) -> list[float]:
+def _drawn(pair: Pair, seed: str, place: int, draws: int) -> list[float]:
+    """The change in arrangements drawn at random; the draws hang on the test's place, not on any score."""
+    rng = random.Random(f"{seed} {place}")  # noqa: S311  # a simulation, not a secret
     if _arrangements(pair) <= _LISTED:
         return rng.choices(_changes(pair), k=draws)
     pool, heads, bases = (*pair.head, *pair.base), len(pair.head), len(pair.base)
     total = math.fsum(pool)
-    sums = (math.fsum(rng.sample(pool, heads)) for _ in range(draws))
+    # Drawn once for all tests of this size, and dealt to each in an order of its own.
+    subsets = _subsets(len(pool), heads, draws, seed)
+    sums = [sum(map(pool.__getitem__, subset)) for subset in rng.sample(subsets, draws)]
     return [head / heads - (total - head) / bases for head in sums]
+
+
+@lru_cache(maxsize=4)
+def _subsets(size: int, count: int, draws: int, seed: str) -> list[list[int]]:
+    rng = random.Random(f"{seed} {size} {count}")  # noqa: S311  # a simulation, not a secret
+    return [rng.sample(range(size), count) for _ in range(draws)]
 
 
 def _count_below(values: Sequence[float], seen: float) -> int:
