@@ -35,10 +35,11 @@ def otherwise(results: Results, shown: Shown = ()) -> tuple[Section, ...]:
     sections = []
     if found.regressed:
         sections.append(Section("the newly failing tests", _newly_failing(results, found, shown, many=many)))
+    if suspects := change.suspects(found):
+        more = bool(found.regressed)
+        sections.append(Section("the suspects", section("suspects", tests=suspects, many=many, more=more)))
     if found.fixed:
         sections.append(Section("the fixed tests", section("fixed", tests=found.fixed, many=many)))
-    if suspects := change.by_drop(found.suspects):
-        sections.append(Section("the suspects", section("suspects", tests=suspects, many=many)))
     return tuple(sections)
 
 
@@ -56,7 +57,7 @@ def _newly_failing(results: Results, found: Comparison, shown: Shown, *, many: b
         for test in suite.tests
         if test.flaky and (suite.name, test.name) in wanted
     }
-    return section("newly_failing", tests=found.regressed, flaky=flaky, shown=shown, many=many)
+    return section("newly_failing", tests=change.failing(found), flaky=flaky, shown=shown, many=many)
 
 
 def _suites(results: Results) -> str | None:

@@ -1,7 +1,7 @@
 """What became of the score since the baseline, in plain words that all reports share; not yet sanitised."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import comb
@@ -107,19 +107,38 @@ def other_score(comparison: Comparison) -> bool:
     return comparison.delta is not None and numbers.score(whole) != numbers.score(part)
 
 
-def by_drop(suspects: Iterable[TestChange]) -> list[TestChange]:
-    """The confirmed ones first, then the deepest fall."""
-    return sorted(suspects, key=lambda test: (not test.confirmed, test.delta or 0))
+def failing(comparison: Comparison) -> tuple[TestChange, ...]:
+    """The newly failing tests, those first whose drop is confirmed, then the deepest fall."""
+    return _by_drop(comparison.regressed)
 
 
-def on_suspects(suspects: Iterable[TestChange]) -> str:
+def suspects(comparison: Comparison) -> tuple[TestChange, ...]:
+    """The tests that fell far and are not named as newly failing, in the same order."""
+    named = {(test.suite, test.name) for test in comparison.regressed}
+    return _by_drop(test for test in comparison.suspects if (test.suite, test.name) not in named)
+
+
+def on_failing(tests: Collection[TestChange]) -> str:
+    """What a reader must know of tests that passed in the baseline."""
+    one = len(tests) == 1
+    did = "It passed in the baseline, and does" if one else "They passed in the baseline, and do"
+    return f"{did} not pass now. {_by_chance(tests)}"
+
+
+def on_suspects(tests: Collection[TestChange]) -> str:
     """What a reader must know of tests that fell far."""
-    confirmed = sum(test.confirmed for test in suspects)
+    return f"{'It' if len(tests) == 1 else 'They'} fell by {SUSPECT} points or more. {_by_chance(tests)}"
+
+
+def _by_chance(tests: Collection[TestChange]) -> str:
+    confirmed = sum(test.confirmed for test in tests)
     which = "none is" if not confirmed else "one is" if confirmed == 1 else f"{confirmed} are"
-    return (
-        f"They fell by {SUSPECT} points or more. By chance alone some tests always do: a drop is proven only "
-        f"where it is confirmed by the test's own trials; {which}."
-    )
+    which = ("it is" if confirmed else "it is not") if len(tests) == 1 else which
+    return f"Noise alone does that to some tests: the drop of a test is proven only where confirmed; {which}."
+
+
+def _by_drop(tests: Iterable[TestChange]) -> tuple[TestChange, ...]:
+    return tuple(sorted(tests, key=lambda test: (not test.confirmed, test.delta or 0)))
 
 
 def differences(comparison: Comparison) -> tuple[Difference, ...]:

@@ -1,7 +1,7 @@
 """Results for a terminal or a log: the table, what failed, and the verdict last, where the eye is."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tabulate import tabulate
 
@@ -172,16 +172,16 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
 def _who(found: Comparison, *, color: bool) -> list[str]:
     """The tests that came out otherwise, a line for each kind."""
     lists = (
-        ("newly failing", _RED, found.regressed),
-        ("fixed", _GREEN, found.fixed),
-        ("suspects", _YELLOW, change.by_drop(found.suspects)),
+        ("newly failing", _RED, change.failing(found), change.on_failing),
+        ("suspects", _YELLOW, change.suspects(found), change.on_suspects),
+        ("fixed", _GREEN, found.fixed, None),
     )
-    lines = [
-        _painted(f"{name} ({len(tests)})", paint, color=color) + f": {_named(tests, found)}"
-        for name, paint, tests in lists
-        if tests
-    ]
-    return [*lines, change.on_suspects(found.suspects)] if found.suspects else lines
+    lines = []
+    for name, paint, tests, say in lists:
+        if tests:
+            lines.append(_painted(f"{name} ({len(tests)})", paint, color=color) + f": {_named(tests, found)}")
+            lines += [say(tests)] if say else []
+    return lines
 
 
 def _changes(results: Results) -> list[str]:
@@ -223,21 +223,20 @@ def _otherwise(found: Comparison, *, color: bool) -> list[str]:
     failing = _painted("✗", _RED, color=color)
     suspect = _painted("!", _YELLOW, color=color)
     mended = _painted("✓", _GREEN, color=color)
-    # What newly failing tests show is not shown again of those that are suspects too.
-    told = {(test.suite, test.name) for test in found.regressed[:_SHOWN]}
-    suspects = [
-        test.model_copy(update={"evidence": None}) if (test.suite, test.name) in told else test
-        for test in change.by_drop(found.suspects)
-    ]
     return [
-        _evidence("Newly failing", failing, found.regressed),
-        _evidence(f"Suspects\n  {change.on_suspects(found.suspects)}", suspect, suspects),
+        _evidence("Newly failing", failing, change.failing(found), change.on_failing),
+        _evidence("Suspects", suspect, change.suspects(found), change.on_suspects),
         _evidence("Fixed", mended, found.fixed),
     ]
 
 
-def _evidence(title: str, sign: str, tests: Sequence[TestChange]) -> str:
-    lines = []
+def _evidence(
+    title: str,
+    sign: str,
+    tests: Sequence[TestChange],
+    say: Callable[[Sequence[TestChange]], str] | None = None,
+) -> str:
+    lines = [f"  {say(tests)}"] if say and tests else []
     for test in tests[:_SHOWN]:
         scores = f"{numbers.score(test.base)} → {numbers.score(test.head)}"
         name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
@@ -277,7 +276,7 @@ def _verdict(results: Results, *, color: bool) -> str:
         *([f"{counts.undecided} undecided"] if counts.undecided else []),
         numbers.count(counts.trials, "trial"),
         numbers.duration(results.run.duration_seconds),
-        *([numbers.money(results.usage.cost_usd)] if results.usage.cost_usd is not None else []),
+        *([numbers.money(results.usage.cost_usd)] if highlights.paid(results) else []),
     ]
     score = f": score {numbers.score(results.score)}"
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""

@@ -148,6 +148,11 @@ def _counted_otherwise(results: Results) -> str | None:
     return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
 
 
+def paid(results: Results) -> bool:
+    """Whether there is a cost to tell of: it is known, and a model was asked."""
+    return results.usage.cost_usd is not None and results.usage.calls > 0
+
+
 def unchanged(odds: Odds) -> str:
     """How often an agent that did not change would fail the gate, and which floor it would hold."""
     failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
@@ -161,7 +166,9 @@ def unchanged(odds: Odds) -> str:
     else:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         which = f"{first.name}, {others[0].name}{more}"
-    said = f"An unchanged agent would fail this gate in about {numbers.odds(odds.share)} of runs ({which})"
+    how_often = numbers.odds(odds.share)
+    about = "" if how_often.startswith("above") else "about "
+    said = f"An unchanged agent would fail this gate in {about}{how_often} of runs ({which})"
     if first.name != "min-score" or first.share <= WORTH_TELLING or not odds.floor:
         return f"{said}."
     what = first.name if others else "that"

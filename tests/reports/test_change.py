@@ -265,7 +265,7 @@ def test_what_both_runs_took_stands_in_one_line():
 
 
 def test_a_suspect_is_not_called_worse_unless_it_is_confirmed():
-    """The sentence counts the confirmed ones; they are listed first."""
+    """The sentence counts the confirmed ones; they are listed first, and newly failing ones not again."""
 
     def suspect(name: str, delta: float, *, confirmed: bool = False) -> TestChange:
         return TestChange(
@@ -273,9 +273,11 @@ def test_a_suspect_is_not_called_worse_unless_it_is_confirmed():
         )
 
     found = [suspect("a", -20), suspect("b", -40), suspect("c", -30, confirmed=True)]
-    assert [test.name for test in change.by_drop(found)] == ["c", "b", "a"]
-    assert change.on_suspects(found).endswith("confirmed by the test's own trials; one is.")
-    assert change.on_suspects(found[:2]).endswith("confirmed by the test's own trials; none is.")
+    comparison = compared(suspects=found, regressed=found[1:2]).comparison
+    assert [test.name for test in change.suspects(comparison)] == ["c", "a"]
+    assert [test.name for test in change.failing(comparison)] == ["b"]
+    assert change.on_suspects(found).endswith("proven only where confirmed; one is.")
+    assert change.on_suspects(found[:2]).endswith("proven only where confirmed; none is.")
 
 
 def test_suites_of_one_name_go_by_their_order():
