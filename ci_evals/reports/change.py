@@ -8,8 +8,11 @@ from math import comb
 
 from ci_evals.domain.comparison import Change, Comparison, SuiteComparison, TestChange
 from ci_evals.domain.results import Results, SuiteResult
+from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 from ci_evals.scoring.compare import SUSPECT
+from ci_evals.scoring.share import Counting
+from ci_evals.scoring.soundness import unsound
 from ci_evals.scoring.statistics import ALPHA
 
 COMMIT = 7
@@ -44,7 +47,7 @@ def sentence(results: Results) -> str:
     return (
         f"{score}{_compared(results, comparison)}, baseline {numbers.score(comparison.base)}, "
         f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
-        f"{_worth(comparison, single=single_trials(results, comparison))}."
+        f"{_worth(comparison, flawless=_flawless(results))}."
     )
 
 
@@ -52,13 +55,6 @@ def tells_p(change: Change) -> bool:
     """Whether p says something: of a drop, and where the trials are enough for a small one."""
     fell = change.delta is not None and change.delta < 0
     return fell and change.p is not None and not _too_few(change)
-
-
-def single_trials(results: Results, comparison: Comparison) -> bool:
-    """Whether a side has one trial of each test, so that nothing is known of how a test varies by itself."""
-    tests = [test for suite in results.suites for test in suite.tests]
-    base_tests = len(tests) - len(comparison.new) + len(comparison.removed)
-    return all(len(test.trials) < 2 for test in tests) or comparison.baseline.trials <= base_tests
 
 
 def settling(comparison: Comparison, results: Results) -> str | None:
@@ -131,10 +127,13 @@ def on_suspects(tests: Collection[TestChange]) -> str:
 
 
 def _by_chance(tests: Collection[TestChange]) -> str:
+    fell = [test for test in tests if test.delta is not None and test.delta <= -SUSPECT]
+    if fell and all(test.p is None for test in fell):
+        return "Noise alone may do that: so few trials cannot confirm a single test (--confirm plays more)."
     confirmed = sum(test.confirmed for test in tests)
     which = "none is" if not confirmed else "one is" if confirmed == 1 else f"{confirmed} are"
     which = ("it is" if confirmed else "it is not") if len(tests) == 1 else which
-    return f"Noise alone does that to some tests: the drop of a test is proven only where confirmed; {which}."
+    return f"Noise alone may do that: the drop of a test is proven only where confirmed; {which}."
 
 
 def _by_drop(tests: Iterable[TestChange]) -> tuple[TestChange, ...]:
@@ -191,7 +190,6 @@ def _narrowed(comparison: Comparison, suite: SuiteComparison) -> Comparison:
             },
             "comparable": suite.comparable,
             "reasons": suite.reasons,
-            "baseline": comparison.baseline.model_copy(update={"score": suite.base}),
             "suites": (suite,),
         }
     )
@@ -206,16 +204,40 @@ def _utc(at: datetime) -> datetime:
 
 
 def _compared(results: Results, comparison: Comparison) -> str:
-    """On which tests the change is told, where they are not all of both runs."""
-    pairs = ((results.score, comparison.head), (comparison.baseline.score, comparison.base))
-    if all(numbers.score(whole) == numbers.score(part) for whole, part in pairs):
+    """On how many tests the change rests and their score, where they are not all of both runs."""
+    compared, here = comparison.tests, results.counts.tests
+    there = _baseline_tests(results, comparison)
+    if compared < here:
+        of = f"{compared} of {numbers.count(here, 'test')}"
+        of += f" (the baseline has {there:,})" if there not in {compared, here} else ""
+    elif compared < there:
+        of = f"{compared} of {numbers.count(there, 'test')} of the baseline"
+    elif numbers.score(results.score) != numbers.score(comparison.head):
+        of = numbers.count(compared, "test")
+    else:
         return ""
-    tests = numbers.count(max(results.counts.tests, comparison.tests), "test")
-    of = f"{comparison.tests} of " if results.counts.tests > comparison.tests else ""
-    return f"; on the {of}{tests} compared {numbers.score(comparison.head)}"
+    return f"; compared on {of}: {numbers.score(comparison.head)}"
 
 
-def _worth(change: Change, *, single: bool) -> str:
+def _baseline_tests(results: Results, comparison: Comparison) -> int:
+    """Tests of the baseline; on a suite's own page of that suite, which its lists tell."""
+    here = results.counts.tests - len(comparison.new) + len(comparison.removed)
+    return here if len(comparison.suites) == 1 else max(here, comparison.baseline.tests)
+
+
+def _flawless(results: Results) -> bool:
+    """Whether every trial that was planned was played to its end, and nothing failed or is wanting."""
+    counting = Counting(offline=results.run.config.get("provider") == "offline")
+    tests = [test for suite in results.suites for test in suite.tests]
+    trials = [trial for test in tests for trial in test.trials]
+    return not (
+        any(test.not_run for test in tests)
+        or any(unsound(trial, counting) for trial in trials)
+        or any(finding.outcome is Outcome.FAILED for trial in trials for finding in trial.findings)
+    )
+
+
+def _worth(change: Change, *, flawless: bool) -> str:
     """What a change is worth, in words."""
     delta, bounds = change.delta or 0, change.interval
     of_it = " of this one test" if change.tests == 1 else ""
@@ -225,23 +247,35 @@ def _worth(change: Change, *, single: bool) -> str:
         return f"cannot conclude with so few trials ({_enough(change)})"
     if delta < 0 and change.p is not None and change.p <= ALPHA:
         return f"a proven drop{of_it}"
-    perfect = change.head == change.base == 100
-    held = "no drop" if delta > 0 else "no change, nothing failed in either run" if perfect else "no change"
-    return (f"not a proven drop{of_it}" if delta < 0 else held) + _seen(change, single=single)
+    if delta < 0:
+        outside = "; p decides, not the interval" if bounds and bounds.high < 0 else ""
+        return f"not a proven drop{of_it}{outside}{_seen(change)}"
+    perfect = flawless and change.head == change.base == 100
+    held = "no drop" if delta > 0 else "no change, nothing failed in this run" if perfect else "no change"
+    return held + _seen(change)
 
 
-def _seen(change: Change, *, single: bool) -> str:
+def _seen(change: Change) -> str:
     """Which drop would not have gone unseen."""
     if _too_few(change):
         return f"; so few trials could not have proven a drop ({_enough(change)})"
+    fewest = change.fewest_broken or 1
+    broken = f"; with so few trials fewer than {fewest} broken tests prove nothing" if fewest > 1 else ""
+    return _caught(change) + broken
+
+
+def _caught(change: Change) -> str:
     if change.detectable is None or change.detectable <= -(change.delta or 0):
         return ""
     if change.detectable >= 100:
         return "; the scores vary so much that no drop would have been caught for sure"
-    caught = f"a drop of {numbers.least(change.detectable)} or more"
-    if single:
-        return f"; single trials do not show how a test varies by itself, and would have caught {caught}"
-    return f"; this run would have caught {caught}"
+    if change.base is not None and change.detectable > change.base:
+        # No score falls so far.
+        return ""
+    caught = f"would have caught a drop of {numbers.least(change.detectable)} or more in four of five cases"
+    if change.told_from == "tests":
+        return f"; single trials do not show how a test varies by itself, and {caught}"
+    return f"; this run {caught}"
 
 
 def _too_few(change: Change) -> bool:
@@ -250,10 +284,10 @@ def _too_few(change: Change) -> bool:
 
 
 def _enough(change: Change) -> str:
-    """How many trials could prove a drop."""
+    """How many trials it takes to prove a drop."""
     able = next(k for k in (1, 2, 3) if comb(2 * k, k) ** -max(1, change.tests) <= ALPHA)
     trials = numbers.count(max(able, change.trials_needed or 1), "trial")
-    return f"{trials} {'' if change.tests == 1 else 'of each test '}on each side would do"
+    return f"at least {trials} {'' if change.tests == 1 else 'of each test '}on each side are needed"
 
 
 def _joined(reasons: tuple[str, ...]) -> str:

@@ -9,6 +9,8 @@ import pytest
 from ci_evals.domain.base import Interval
 from ci_evals.domain.comparison import Baseline, Comparison, Pace, TestChange, TestName
 from ci_evals.domain.results import Confirmation, Results
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause
 from ci_evals.reports import change
 
 BOUNDS = Interval(low=79.04, high=91)
@@ -30,6 +32,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields
     """Results of these tests and a comparison of all of them, of which the fields are told."""
     fields = DROP | fields
     baseline = fields.pop("baseline", {})
+    score = fields.pop("score", fields["head"])
     tests = [cases.played(name, trials) for name in names]
     found = Comparison(
         comparable=fields["delta"] is not None,
@@ -39,6 +42,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields
                 "commit": cases.BASE_COMMIT,
                 "at": build.STARTED_AT - timedelta(days=3),
                 "run_id": "run-0",
+                "tests": len(names),
                 "trials": len(names) * len(trials),
             }
             | baseline
@@ -49,14 +53,14 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields
     confirmation = Confirmation(trials=confirmed, because=because) if confirmed else None
     return build.results(
         build.suite_result("Refunds", *tests),
-        score=fields["head"],
+        score=score,
         interval=bounds,
         comparison=found,
         run=build.run_info(confirmation=confirmation),
     )
 
 
-CAUGHT = "this run would have caught a drop of 5.1 or more."
+CAUGHT = "this run would have caught a drop of 5.1 or more in four of five cases."
 SCORE = "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to +0.5)"
 RISE = {"head": 92.0, "delta": 1.9, "p": 0.9, "interval": Interval(low=-1.2, high=5), "trials_needed": None}
 NOTHING = {
@@ -70,7 +74,7 @@ NOTHING = {
     "detectable": None,
     "trials_needed": None,
 }
-SINGLE = {"trials": "p", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
+SINGLE = {"trials": "p", "told_from": "tests", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
 
 
 @pytest.mark.parametrize(
@@ -123,31 +127,38 @@ SINGLE = {"trials": "p", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
             {"head": 100, "base": 100, "delta": 0, "p": 1, "interval": Interval(low=-2, high=2)},
             (
                 "Score 100.0 (79.0 to 91.0), baseline 100.0, change 0.0 (-2.0 to +2.0): "
-                f"no change, nothing failed in either run; {CAUGHT}"
+                f"no change, nothing failed in this run; {CAUGHT}"
             ),
         ),
         (
             {"names": TWELVE[:4], "tests": 4, "trials": "p", "p": 0.0625, "smallest_p": 0.0625}
             | {"trials_needed": 1},
-            f"{SCORE}: cannot conclude with so few trials (2 trials of each test on each side would do).",
+            (
+                f"{SCORE}: cannot conclude with so few trials "
+                "(at least 2 trials of each test on each side are needed)."
+            ),
         ),
         (
             {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
-            f"{SCORE}: cannot conclude with so few trials (9 trials of each test on each side would do).",
+            (
+                f"{SCORE}: cannot conclude with so few trials "
+                "(at least 9 trials of each test on each side are needed)."
+            ),
         ),
         (
             {"names": TWELVE[:1], "tests": 1, "trials": "p", "p": 0.5, "smallest_p": 0.5, "interval": None}
             | {"detectable": None, "trials_needed": None, "bounds": None},
             (
                 "Score 86.4, baseline 90.1, change -3.7: "
-                "cannot conclude with so few trials (3 trials on each side would do)."
+                "cannot conclude with so few trials (at least 3 trials on each side are needed)."
             ),
         ),
         (
             RISE | {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
             (
                 "Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (-1.2 to +5.0): no drop; "
-                "so few trials could not have proven a drop (2 trials of each test on each side would do)."
+                "so few trials could not have proven a drop "
+                "(at least 2 trials of each test on each side are needed)."
             ),
         ),
         (
@@ -162,28 +173,58 @@ SINGLE = {"trials": "p", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
             SINGLE,
             (
                 f"{SCORE}, p = 0.12: not a proven drop; single trials do not show how a test varies "
-                "by itself, and would have caught a drop of 11.9 or more."
+                "by itself, and would have caught a drop of 11.9 or more in four of five cases."
             ),
         ),
         (
-            SINGLE | {"trials": "ppp", "baseline": {"trials": 12}},
+            SINGLE | {"fewest_broken": 5, "detectable": 3.0},
             (
-                f"{SCORE}, p = 0.12: not a proven drop; single trials do not show how a test varies "
-                "by itself, and would have caught a drop of 11.9 or more."
+                f"{SCORE}, p = 0.12: not a proven drop; "
+                "with so few trials fewer than 5 broken tests prove nothing."
+            ),
+        ),
+        ({"detectable": 90.2}, f"{SCORE}, p = 0.06: not a proven drop."),
+        (
+            {"fewest_broken": 2},
+            (
+                f"{SCORE}, p = 0.06: not a proven drop; {CAUGHT[:-1]}; "
+                "with so few trials fewer than 2 broken tests prove nothing."
+            ),
+        ),
+        ({"fewest_broken": 1}, f"{SCORE}, p = 0.06: not a proven drop; {CAUGHT}"),
+        (
+            {"interval": Interval(low=-7.9, high=-0.1)},
+            (
+                "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to -0.1), p = 0.06: "
+                f"not a proven drop; p decides, not the interval; {CAUGHT}"
             ),
         ),
         (
-            {"tests": 10, "baseline": {"score": 91.0}},
+            {"tests": 10},
             (
-                "Score 86.4 (79.0 to 91.0); on the 10 of 12 tests compared 86.4, baseline 90.1, "
+                "Score 86.4 (79.0 to 91.0); compared on 10 of 12 tests: 86.4, baseline 90.1, "
                 f"change -3.7 (-7.9 to +0.5), p = 0.06: not a proven drop; {CAUGHT}"
             ),
         ),
         (
-            {"baseline": {"score": 91.0}, "interval": None, "detectable": None},
+            {"tests": 10, "baseline": {"tests": 14}},
             (
-                "Score 86.4 (79.0 to 91.0); on the 12 tests compared 86.4, baseline 90.1, "
-                "change -3.7, p = 0.06: not a proven drop."
+                "Score 86.4 (79.0 to 91.0); compared on 10 of 12 tests (the baseline has 14): 86.4, "
+                f"baseline 90.1, change -3.7 (-7.9 to +0.5), p = 0.06: not a proven drop; {CAUGHT}"
+            ),
+        ),
+        (
+            {"baseline": {"tests": 14}, "interval": None, "detectable": None},
+            (
+                "Score 86.4 (79.0 to 91.0); compared on 12 of 14 tests of the baseline: 86.4, "
+                "baseline 90.1, change -3.7, p = 0.06: not a proven drop."
+            ),
+        ),
+        (
+            {"score": 86.6, "interval": None, "detectable": None},
+            (
+                "Score 86.6 (79.0 to 91.0); compared on 12 tests: 86.4, "
+                "baseline 90.1, change -3.7, p = 0.06: not a proven drop."
             ),
         ),
         (
@@ -280,6 +321,45 @@ def test_a_suspect_is_not_called_worse_unless_it_is_confirmed():
     assert change.on_suspects(found[:2]).endswith("proven only where confirmed; none is.")
 
 
+def test_what_so_few_trials_cannot_confirm_is_not_called_unconfirmed():
+    """None could be; of a test that fell little, nothing was asked."""
+    far, little = (
+        TestChange(suite="S", name="a", base=100, head=100 - fell, delta=-fell) for fell in (50, 10)
+    )
+    cannot = "Noise alone may do that: so few trials cannot confirm a single test (--confirm plays more)."
+    assert change.on_suspects([far]).endswith(cannot)
+    assert change.on_failing([far, little]).endswith(cannot)
+    assert change.on_failing([little]).endswith("proven only where confirmed; it is not.")
+
+
+UNJUDGED = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")
+
+
+@pytest.mark.parametrize(
+    ("test", "provider", "said"),
+    [
+        (build.test_result(), "openai", "no change, nothing failed in this run"),
+        (build.test_result(not_run=1), "openai", "no change"),
+        (cases.played("a", "pf"), "openai", "no change"),
+        (cases.played("a", "pu"), "openai", "no change"),
+        (build.test_result(trials=(build.trial_result(status=EndState.FAILED),)), "openai", "no change"),
+        (build.test_result(trials=(build.trial_result(findings=(UNJUDGED,)),)), "openai", "no change"),
+        (
+            build.test_result(trials=(build.trial_result(findings=(build.finding(), UNJUDGED)),)),
+            "offline",
+            "no change, nothing failed in this run",
+        ),
+    ],
+)
+def test_nothing_failed_is_said_only_where_nothing_did(test, provider, said):
+    """Compared scores of 100 do not tell of trials that died and verdicts that are wanting."""
+    results = compared(base=100, head=100, delta=0, p=1, interval=None, detectable=None)
+    suite = build.suite_result("Refunds", *results.suites[0].tests[1:], test)
+    run = build.run_info(config={"provider": provider})
+    told = change.sentence(results.model_copy(update={"suites": (suite,), "run": run}))
+    assert told.endswith(f"change 0.0: {said}.")
+
+
 def test_suites_of_one_name_go_by_their_order():
     """As they were paired; a suite that the comparison does not know has none."""
     results = cases.proven()
@@ -306,4 +386,6 @@ def test_a_suites_own_results_hold_its_own_comparison():
     assert own.comparison.removed == (TestName(suite="Exchanges", name="Three items"),)
     assert [test.name for test in own.comparison.regressed] == ["Wrong size"]
     assert own.comparison.suites == (found,)
+    assert own.comparison.baseline == results.comparison.baseline
+    assert "compared on 1 of 2 tests (the baseline has 3):" in change.sentence(own)
     assert change.narrowed(own, suite, change.of_suites(own)[0]) == own
