@@ -13,8 +13,9 @@ from pydantic import JsonValue
 
 from ci_evals import __version__, templates
 from ci_evals.conversation import simulated_user
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.prices import NO_PRICES, PriceTable
+from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
 from ci_evals.domain.progress import Extended, Listener
 from ci_evals.domain.results import (
     Confirmation,
@@ -26,7 +27,9 @@ from ci_evals.domain.results import (
     Tool,
     TrialResult,
 )
+from ci_evals.domain.suite import Suite
 from ci_evals.grading import judge
+from ci_evals.planning.estimate import of_suite
 from ci_evals.planning.selection import digest
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout
@@ -36,6 +39,7 @@ from ci_evals.scoring.gate import Case, Ending, Policy, close_calls, decide
 from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import SuiteFacts, score
+from ci_evals.scoring.selectors import Threshold
 from ci_evals.scoring.share import Counting
 from ci_evals.wiring import Adapter, casts
 
@@ -69,8 +73,14 @@ async def evaluate(
     stop: Stop | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Results:
-    """Plays a plan, scores it, and lets the gate decide. Secrets are taken out of what it gives back."""
+    """Plays a plan, scores it, and lets the gate decide. Secrets are taken out of what it gives back.
+
+    Raises:
+        UsageError: before anything is played: a budget is set and a model has no price.
+    """
     stop = stop or Stop()
+    if job.policy.max_cost is not None:
+        _check_prices(job, adapter)
     async with _cast(job, adapter) as cast:
         look = _Look(job, adapter, stop, now)
         play = partial(run, casts=cast, options=job.options, redactor=job.redactor, listen=listen, stop=stop)
@@ -80,10 +90,33 @@ async def evaluate(
         if not close:
             return results
         plan = replace(job.plan, more=job.confirm)
+        if _too_dear(job, results, len(plan.trials)):
+            said = "the first look was close, but more trials would not stay within --max-cost"
+            info = results.run.model_copy(update={"warnings": (*results.run.warnings, said)})
+            return results.model_copy(update={"run": info})
         done = {trial: result for trial, result in zip(job.plan.trials, played, strict=True) if result}
         listen(Extended(plan, close))
         played = await play(plan, done=done)
         return look.at(plan, played, Confirmation(trials=job.confirm, because=close))
+
+
+def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
+    """A budget that cannot be counted would guard nothing."""
+    models: set[str] = set()
+    for suite in job.plan.suites:
+        named, work = _models(adapter, suite.suite), of_suite(job.plan, suite)
+        models |= {named.user} if named.user and work.user_calls else set()
+        models |= {named.judge} if named.judge and work.judge_calls else set()
+    if missing := unpriced(models, job.prices):
+        raise UsageError(
+            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
+        )
+
+
+def _too_dear(job: Job, results: Results, trials: int) -> bool:
+    """Whether so many trials in all, each like those played, would cost more than is allowed."""
+    allowed, cost = job.policy.max_cost, results.usage.cost_usd
+    return allowed is not None and cost is not None and cost * trials / results.counts.trials > allowed
 
 
 @asynccontextmanager
@@ -110,14 +143,29 @@ class _Look:
         self, plan: Plan, played: Sequence[TrialResult | None], confirmation: Confirmation | None = None
     ) -> Results:
         """Scores, comparison and decision, without secrets. `played` is in the order of the plan's trials."""
+        try:
+            return self._made(plan, played, confirmation, self._job.baseline)
+        except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
+            self._stop.bug = self._stop.bug or bug
+            self._stop.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
+            return self._made(plan, played, confirmation, None)
+
+    def _made(
+        self,
+        plan: Plan,
+        played: Sequence[TrialResult | None],
+        confirmation: Confirmation | None,
+        baseline: Results | None,
+    ) -> Results:
         job, stop, info = self._job, self._stop, self._info(confirmation)
         card = score(plan, played, self._facts, Counting(offline=self._offline), prices=job.prices)
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
         head = Side(info, card.score, card.usage, card.latency, card.suites)
-        pairing = Pairing(head, Side.of(job.baseline)) if job.baseline else None
+        pairing = Pairing(head, Side.of(baseline)) if baseline else None
         ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason, bug=stop.bug is not None)
-        gate = decide(Case(card, job.policy, offline=self._offline, pairing=pairing), ending)
+        policy = _named_as_shown(job.policy, job.redactor)
+        gate = decide(Case(card, policy, offline=self._offline, pairing=pairing), ending)
         results = Results(
             tool=Tool(version=__version__),
             run=info,
@@ -130,7 +178,7 @@ class _Look:
             comparison=pairing.comparison() if pairing else None,
             odds=None
             if gate.reasons or stop.requested
-            else odds_of(card.suites, gate.checks, offline=self._offline, seed=info.id),
+            else odds_of(card.suites, gate.checks, offline=self._offline, seed=info.id, beyond=plan.more),
             usage=card.usage,
             latency=card.latency,
             suites=(),
@@ -155,6 +203,18 @@ class _Look:
         )
 
 
+def _named_as_shown(policy: Policy, redactor: Redactor) -> Policy:
+    """The policy with its parts named as in the results, where secrets are taken out of names too."""
+
+    def shown(thresholds: Sequence[Threshold]) -> tuple[Threshold, ...]:
+        return tuple(
+            replace(one, selector=replace(one.selector, name=redactor.text(one.selector.name)))
+            for one in thresholds
+        )
+
+    return replace(policy, thresholds=shown(policy.thresholds), max_drops=shown(policy.max_drops))
+
+
 def _clean(suite: SuiteResult, redactor: Redactor) -> SuiteResult:
     """The suite without secrets; out of its trials they were taken when each ended."""
     tests = tuple(
@@ -164,23 +224,38 @@ def _clean(suite: SuiteResult, redactor: Redactor) -> SuiteResult:
     return redactor.model(suite.model_copy(update={"tests": ()})).model_copy(update={"tests": tests})
 
 
+@dataclass(frozen=True)
+class _Named:
+    """The models of a suite; None where the user is scripted or nothing is judged."""
+
+    judge: str | None = None
+    user: str | None = None
+
+
+def _models(adapter: Adapter | Cast, suite: Suite) -> _Named:
+    if isinstance(adapter, Cast):
+        judge_llm, user_llm = adapter.judge_llm, adapter.user_llm
+        return _Named(judge_llm.model if judge_llm else None, user_llm.model if user_llm else None)
+    models = adapter.models(suite)
+    return _Named(models.judge, models.user) if models else _Named()
+
+
 def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
     taken: set[str] = set()
     facts = []
     for planned in job.plan.suites:
-        models = adapter.models(planned.suite) if isinstance(adapter, Adapter) else None
+        models = _models(adapter, planned.suite)
         folder = layout.folder_for(job.redactor.text(planned.suite.name), started, taken)
         taken.add(folder)
-        judge_model, user_model = (models.judge, models.user) if models else (None, None)
-        facts.append(SuiteFacts(folder=folder, judge_model=judge_model, user_model=user_model))
+        facts.append(SuiteFacts(folder=folder, judge_model=models.judge, user_model=models.user))
     return facts
 
 
 def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> Digests:
     """What the scores depend on, each thing by itself. Secrets are taken out first."""
     suites = [planned.suite for planned in job.plan.suites]
-    provider = adapter.provider if isinstance(adapter, Adapter) else type(adapter.agent).__qualname__
-    scripted = isinstance(adapter, Adapter) and adapter.offline
+    provider = adapter.provider if isinstance(adapter, Adapter) else None
+    scripted = all(fact.user_model is None for fact in facts)
     loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
     return Digests(
         suites=digest([one for planned in job.plan.suites for one in planned.test_digests]),

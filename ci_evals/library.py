@@ -149,18 +149,23 @@ async def run_suite(
     return results
 
 
+def results_file(path: str | Path) -> Path:
+    """The file that is meant by its own name or by the folder that holds it."""
+    return Path(path) / layout.RESULTS if Path(path).is_dir() else Path(path)
+
+
 def load_results(path: str | Path) -> Results:
     """Reads the `_results.json` of a run, or the one in the folder of that name.
 
     Raises:
         UsageError: there is none, or it cannot be read.
     """
-    file = Path(path)
-    file = file / layout.RESULTS if file.is_dir() else file
+    file = results_file(path)
     try:
         text = file.read_bytes()
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from error
+        why = f"cannot be read: {error.strerror or error}"
+        raise UsageError(f"{file}: {why}; name a {layout.RESULTS}, or the folder that holds it") from error
     return layout.load(text, str(file))
 
 

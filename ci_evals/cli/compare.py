@@ -5,15 +5,14 @@ import os
 import sys
 from typing import Any
 
-from ci_evals.cli.console import colored, environment_keys, remember, show
+from ci_evals.cli.console import colored, show
+from ci_evals.cli.reading import read_clean
 from ci_evals.cli.settings import CompareSettings, Form, OddsSettings
-from ci_evals.domain.errors import Exit, UsageError
-from ci_evals.domain.results import Decision, Results
-from ci_evals.library import load_results
-from ci_evals.redaction import Redactor
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Results
 from ci_evals.reports import console, markdown
 from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.gate import Case, Policy, Regression, changes_of, checks_of
+from ci_evals.scoring.gate import Case, Policy, Regression, checks_of, decide_change
 from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
@@ -26,19 +25,15 @@ def compare(settings: CompareSettings) -> None:
     Raises:
         UsageError: a file is not there or is none of ours, or an option cannot be read.
     """
-    remember(Redactor(environment_keys(os.environ)))
     drop, drops = read_drops(settings.max_drop)
-    head, base = load_results(settings.head), load_results(settings.base)
+    head, base = read_clean(settings.head), read_clean(settings.base)
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
     here = Side.of(head)
     pairing = Pairing(here, Side.of(base))
-    checks = changes_of(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
-    passed = all(check.holds for check in checks)
-    decision = Decision(passed=passed, exit_code=Exit.HOLDS if passed else Exit.FAILED, checks=checks)
-    show(
-        _told(head.model_copy(update={"comparison": pairing.comparison(), "gate": decision}), settings.format)
-    )
+    decision = decide_change(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
+    told = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision})
+    show(_told(told, settings.format))
     sys.exit(decision.exit_code)
 
 
@@ -50,7 +45,8 @@ def _told(results: Results, form: Form) -> str:
             return markdown.comparison(results)
         case Form.JSON:
             told = results.model_dump(mode="json", by_alias=True, include={"comparison", "gate"})
-            return json.dumps(told, indent=2)
+            # GitHub's runner obeys ##[command] anywhere in a line.
+            return json.dumps(told, indent=2).replace("##[", "#\\u0023[")
 
 
 def odds(settings: OddsSettings) -> None:
@@ -59,15 +55,15 @@ def odds(settings: OddsSettings) -> None:
     Raises:
         UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
     """
-    remember(Redactor(environment_keys(os.environ)))
-    results = load_results(settings.results)
+    results = read_clean(settings.results)
     policy = _policy(settings, results.run.config)
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
     check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
     check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)
     offline = Side.of(results).offline
     checks = checks_of(Case(Scorecard.of(results), policy, offline=offline))
-    found = odds_of(results.suites, checks, offline=offline, seed=results.run.id)
+    more = results.run.confirmation.trials if results.run.confirmation else 0
+    found = odds_of(results.suites, checks, offline=offline, seed=results.run.id, beyond=more)
     if found is None:
         raise UsageError(f"{settings.results}: nothing was scored, so there is no noise to tell from")
     show(console.odds(found, checks))

@@ -10,12 +10,12 @@ from ci_evals.adapters import files, prices
 from ci_evals.adapters.suites import bundled_names, sources
 from ci_evals.cli import forecast
 from ci_evals.cli.console import error_console, show
-from ci_evals.cli.reading import load_suites
+from ci_evals.cli.reading import load_suites, read_clean
 from ci_evals.cli.settings import EstimateSettings, SuiteSettings
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results import Results
 from ci_evals.domain.suite import Suite
-from ci_evals.library import load_results
+from ci_evals.library import results_file
 from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection
@@ -132,7 +132,7 @@ def _open_for_comments(made: dict[str, object]) -> dict[str, object]:
 
 def report(path: Path) -> None:
     """Writes every report of a results file anew, beside it."""
-    results = load_results(path)
-    written = layout.redraw(results, path.resolve())
-    files.write_all(path.resolve().parent, written)
-    show(f"{numbers.count(len(written), 'report')} written to {path.parent}")
+    results, file = read_clean(path), results_file(path)
+    written = layout.redraw(results, file.resolve())
+    files.write_all(file.resolve().parent, written)
+    show(f"{numbers.count(len(written), 'report')} written to {file.parent}")

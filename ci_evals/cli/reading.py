@@ -1,5 +1,6 @@
 """From settings to loaded suites, with every problem of all of them told at once, and to the policy."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -7,6 +8,8 @@ from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.console import environment_keys, remember
 from ci_evals.cli.settings import GateSettings, SuiteSettings, Trust
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Results
+from ci_evals.library import load_results
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 from ci_evals.redaction import Redactor
@@ -41,6 +44,17 @@ def load_suites(settings: SuiteSettings, environ: Mapping[str, str]) -> list[Loa
     if faults:
         raise UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
     return suites
+
+
+def read_clean(path: Path) -> Results:
+    """Recorded results, without the keys that this environment holds: whoever wrote them may not have known.
+
+    Raises:
+        UsageError: there are none, or they cannot be read.
+    """
+    redactor = Redactor(environment_keys(os.environ))
+    remember(redactor)
+    return redactor.model(load_results(path))
 
 
 def read_policy(settings: GateSettings) -> Policy:

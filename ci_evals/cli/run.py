@@ -21,12 +21,11 @@ from ci_evals.cli.reading import load_suites, read_policy
 from ci_evals.cli.settings import Provider, RunSettings
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Git, Results
 from ci_evals.job import Job, evaluate
 from ci_evals.library import keys_of, load_results
-from ci_evals.planning.estimate import of_plan, of_suite
+from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
@@ -46,14 +45,12 @@ def run_suites(settings: RunSettings) -> None:
     environ = os.environ
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
-    baseline = load_results(settings.baseline) if settings.baseline else None
+    baseline = _read_baseline(settings.baseline) if settings.baseline else None
     loaded = load_suites(settings, environ)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     adapter = _adapter(settings, environ)
-    if policy.max_cost is not None:
-        _check_prices(adapter, planned, prices)
     if not adapter.offline and of_plan(planned).needs_llm and not adapter.llm_key:
         raise UsageError(no_key(settings.provider))
     redactor = _redactor(settings, adapter, loaded, environ)
@@ -90,19 +87,11 @@ def run_suites(settings: RunSettings) -> None:
     sys.exit(code)
 
 
-def _check_prices(adapter: Adapter, planned: Plan, prices: PriceTable) -> None:
-    """A budget that cannot be counted would guard nothing."""
-    models: set[str] = set()
-    for suite in planned.suites:
-        named, work = adapter.models(suite.suite), of_suite(planned, suite)
-        if named and work.user_calls:
-            models.add(named.user)
-        if named and work.judge_calls:
-            models.add(named.judge)
-    if missing := unpriced(sorted(models), prices):
-        raise UsageError(
-            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
-        )
+def _read_baseline(path: Path) -> Results:
+    try:
+        return load_results(path)
+    except UsageError as error:
+        raise UsageError(f"--baseline: {error}") from error
 
 
 class Interruption:

@@ -1,9 +1,9 @@
 """What every value of the domain is made of."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
 from pydantic.alias_generators import to_camel
 
 
@@ -35,11 +35,23 @@ CleanText = Annotated[str, Clean()]
 NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with at least one visible character."""
 
-Percent = float
+Percent = Annotated[float, Field(ge=0, le=100)]
 """A score in points, 0 to 100."""
+
+Points = Annotated[float, Field(ge=-100, le=100)]
+"""A difference of scores."""
+
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+
+Amount = Annotated[int, Field(ge=0, le=10**15)]
+"""A number of things."""
+
+Dollars = Annotated[float, Field(ge=0, le=1e12)]
+"""US dollars."""
 
 Instant = Annotated[
     datetime,
+    Field(ge=datetime(1970, 1, 2, tzinfo=UTC), lt=datetime(9999, 1, 1, tzinfo=UTC)),
     PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
 ]
 """A moment in UTC, `2026-11-21T09:30:00.125Z`."""
@@ -48,5 +60,5 @@ Instant = Annotated[
 class Interval(Record):
     """A 95 % interval, in points."""
 
-    low: float
-    high: float
+    low: Points
+    high: Points

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ci_evals.domain.base import Instant, Interval, Percent, Record
+from ci_evals.domain.base import Instant, Interval, Percent, Points, Record
 
 
 class Baseline(Record):
@@ -24,7 +24,7 @@ class Change(Record):
     tests: int = Field(0, description="Tests compared: of the same definition, and scored on both sides.")
     base: Percent | None = Field(None, description="The baseline's score over the compared tests.")
     head: Percent | None = Field(None, description="This run's score over the same tests.")
-    delta: float | None = Field(None, description="head - base.")
+    delta: Points | None = Field(None, description="head - base.")
     interval: Interval | None = Field(None, description="95 % interval of delta.")
     p: float | None = Field(
         None, description="How often chance alone would show a drop like this one or a larger one; one-sided."
@@ -69,7 +69,7 @@ class TestChange(TestName):
 
     base: Percent | None
     head: Percent | None
-    delta: float | None
+    delta: Points | None
     evidence: Evidence | None = Field(
         None, description="Of the failing side: this run where it fails now, the baseline where it is fixed."
     )

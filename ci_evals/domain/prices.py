@@ -43,11 +43,6 @@ class PriceTable(Model):
         names = (model, _SNAPSHOT.sub("", model), bare, _SNAPSHOT.sub("", bare))
         return next((self.models[name] for name in names if name in self.models), None)
 
-    def cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """What a model's tokens cost in US dollars; None where the table has no price of it."""
-        price = self.price_of(model)
-        return price.cost(input_tokens, output_tokens) if price else None
-
 
 NO_PRICES = PriceTable(models={})
 """Where nothing is known of prices."""

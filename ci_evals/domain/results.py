@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, computed_field
 
-from ci_evals.domain.base import CleanText, Instant, Interval, Percent, Record
+from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Interval, Percent, Record, Seconds
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.suite import Turn
 from ci_evals.domain.transcript import EndState, Exchange
@@ -62,10 +62,10 @@ class RoleUsage(Record):
 
     role: Role
     model: str | None = None
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = Field(
+    calls: Amount = 0
+    input_tokens: Amount = 0
+    output_tokens: Amount = 0
+    cost_usd: Dollars | None = Field(
         None, description="Of the run, not of a trial; null where the price is unknown."
     )
 
@@ -76,7 +76,7 @@ class TrialResult(Record):
     index: int = Field(description="Counted from 1 within its test.")
     status: EndState
     error: str | None = Field(None, description="Why it failed.")
-    duration_seconds: float
+    duration_seconds: Seconds
     attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")
     closing_remark: str | None = None
     exchanges: tuple[Exchange, ...] = ()
@@ -172,21 +172,21 @@ class TestResult(Record):
     flaky: bool = Field(description="Whether scored trials disagree on passing.")
     statistics: Statistics | None = Field(None, description="Null where no trial was scored.")
     trials: tuple[TrialResult, ...] = ()
-    not_run: int = Field(0, description="Trials planned but not started.")
+    not_run: Amount = Field(0, description="Trials planned but not started.")
 
 
 class Counts(Record):
     """How many of what."""
 
-    tests: int = 0
-    passed: int = Field(0, description="Tests that passed.")
-    failed: int = Field(0, description="Tests with a failed verdict.")
-    errors: int = Field(0, description="Trials that are unsound: errors, failures, undecided verdicts.")
-    undecided: int = Field(0, description="Tests that came to nothing but an undecided verdict.")
-    flaky: int = Field(0, description="Tests whose trials disagree.")
-    trials: int = 0
-    scored_trials: int = 0
-    not_run: int = Field(0, description="Trials planned but not started.")
+    tests: Amount = 0
+    passed: Amount = Field(0, description="Tests that passed.")
+    failed: Amount = Field(0, description="Tests with a failed verdict.")
+    errors: Amount = Field(0, description="Trials that are unsound: errors, failures, undecided verdicts.")
+    undecided: Amount = Field(0, description="Tests that came to nothing but an undecided verdict.")
+    flaky: Amount = Field(0, description="Tests whose trials disagree.")
+    trials: Amount = 0
+    scored_trials: Amount = 0
+    not_run: Amount = Field(0, description="Trials planned but not started.")
     by_status: dict[EndState, int] = Field(default_factory=dict, description="Trials by how they ended.")
     by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="Verdicts by outcome.")
 
@@ -229,7 +229,7 @@ class GateCheck(Record):
     seen_if_undecided_failed: float | None = Field(
         None, description="For floors: the score in which undecided verdicts count as failed. It decides."
     )
-    interval: Interval | None = Field(None, description="95 % interval of the score that decides.")
+    interval: Interval | None = Field(None, description="95 % interval of the score, or drop, that decides.")
     holds: bool
     note: str | None = None
 
@@ -246,16 +246,16 @@ class Decision(Record):
 class Tokens(Record):
     """Tokens of all models together."""
 
-    input: int = 0
-    output: int = 0
+    input: Amount = 0
+    output: Amount = 0
 
 
 class Usage(Record):
     """What the run used."""
 
-    calls: int = 0
+    calls: Amount = 0
     tokens: Tokens = Tokens()
-    cost_usd: float | None = Field(None, description="US dollars; null where a model's price is not known.")
+    cost_usd: Dollars | None = Field(None, description="US dollars; null where a model's price is not known.")
     by_role: tuple[RoleUsage, ...] = ()
     prices_as_of: date | None = Field(None, description="The date of the price table.")
     unpriced: tuple[str, ...] = Field((), description="Models that were used and have no price.")
@@ -264,10 +264,10 @@ class Usage(Record):
 class Latency(Record):
     """How long the agent took to answer, in seconds, over all replies of the run."""
 
-    replies: int = 0
-    median: float | None = None
-    p95: float | None = Field(None, description="The shortest time within which 95 % of the replies came.")
-    slowest: float | None = None
+    replies: Amount = 0
+    median: Seconds | None = None
+    p95: Seconds | None = Field(None, description="The shortest time within which 95 % of the replies came.")
+    slowest: Seconds | None = None
 
 
 class Tool(Record):
@@ -326,7 +326,7 @@ class RunInfo(Record):
     id: CleanText
     started_at: Instant
     finished_at: Instant
-    duration_seconds: float
+    duration_seconds: Seconds
     status: Literal["completed", "stopped", "interrupted"]
     stopped_because: str | None = None
     config: dict[str, JsonValue] = Field(description="The options in force, without secrets.")

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
-from ci_evals.domain.base import Record
+from ci_evals.domain.base import Record, Seconds
 
 ESCALATION = "CONVERSATION_FORWARDING"
 """The workflow, or the prefix of its name, by which an agent hands over to a person."""
@@ -30,7 +30,7 @@ class Reply(Record):
     """The agent's answer to one message. A null trace field means *no evidence*, never *nothing happened*."""
 
     agent: str = Field(description="The agent's text.")
-    latency_seconds: float
+    latency_seconds: Seconds
     workflows: tuple[str, ...] | None = Field(None, description="Workflows executed for this reply.")
     workflows_derived: bool = Field(
         default=False, description="Whether the workflows were read from the trace, the reply naming none."

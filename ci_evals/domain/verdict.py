@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from ci_evals.domain.base import Record
 from ci_evals.domain.evaluation import Judged, Strict
@@ -61,7 +61,7 @@ class Finding(Record):
     kind: Literal["strict", "judged"]
     strict: str | None = None
     category: str | None = None
-    weight: float = 1
+    weight: float = Field(1, ge=0, le=1_000_000)
     aui_logic: tuple[str, ...] = ()
     outcome: Outcome
     cause: Cause | None = None

@@ -114,14 +114,26 @@ class Pairing:
         runs = (self.head.run, self.base.run)
         return " ".join(f"{run.id} {run.digests.suites}" for run in runs)
 
-    def newly_failing(self) -> tuple[TestPair, ...]:
-        """Tests that passed in the baseline and do not pass now."""
+    def newly_failing(self, lost: int | None = None) -> tuple[TestPair, ...]:
+        """Tests that passed in the baseline and do not pass now. `lost`: as for a `Part`."""
         counting = Counting(offline=self.head.offline)
-        return tuple(
-            pair
-            for pair in self.pairs
-            if pair.base.passed and not all(all_passed(trial, counting) for trial in _whole(pair.head))
-        )
+
+        def fails(test: TestResult) -> bool:
+            broken_off = len(test.trials) - len(_whole(test)) + test.not_run
+            return not all(all_passed(trial, counting) for trial in _whole(test)) or (
+                lost == 0 and broken_off > 0
+            )
+
+        return tuple(pair for pair in self.pairs if pair.base.passed and fails(pair.head))
+
+    @property
+    def nothing_in_common(self) -> str:
+        """Why there is nothing to compare where no suite has a reason of its own."""
+        if not {suite.name for suite in self.head.suites} & {suite.name for suite in self.base.suites}:
+            return "the baseline has no suite of this name"
+        if not any(suite.pairs for suite in self.suites):
+            return "no test is defined alike in the baseline"
+        return "no test was scored on both sides"
 
     def comparison(self) -> Comparison:
         """The comparison as it stands in the results."""
@@ -131,8 +143,8 @@ class Pairing:
         reasons = [*self.reasons]
         if not self.reasons:
             reasons += [f"{suite.name}: {reason}" for suite in self.suites for reason in suite.reasons]
-            if not whole.tests:
-                reasons += ["no test is defined alike, and scored, in both runs"]
+            if not whole.tests and not reasons:
+                reasons += [self.nothing_in_common]
         return Comparison(
             **whole.model_dump(),
             comparable=whole.tests > 0,
@@ -166,7 +178,8 @@ class Pairing:
         reasons = self.reasons or suite.reasons
         change = Change() if reasons else self.change(Part(suite.pairs))
         if not reasons and not change.tests:
-            reasons = ("no test is defined alike, and scored, in both runs",)
+            alike = "was scored on both sides" if suite.pairs else "is defined alike in both runs"
+            reasons = (f"no test {alike}",)
         return SuiteComparison(
             **change.model_dump(), name=suite.name, comparable=change.tests > 0, reasons=reasons
         )

@@ -1,12 +1,14 @@
 """The gate: a list of checks over the scorecard, each with what it asks and what was seen."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.errors import Exit
+from ci_evals.domain.comparison import Change
+from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Decision, GateCheck, SuiteResult, TestResult, points
 from ci_evals.scoring import share
 from ci_evals.scoring.compare import Pairing, Part
@@ -32,7 +34,11 @@ class Regression(StrEnum):
 
 @dataclass(frozen=True)
 class Policy:
-    """What is asked of a run."""
+    """What is asked of a run.
+
+    Raises:
+        UsageError: a number is none, or has no end.
+    """
 
     min_score: float = 80
     thresholds: tuple[Threshold, ...] = ()
@@ -48,6 +54,12 @@ class Policy:
     """Seconds."""
     enforced: bool = True
     """Whether a gate that does not hold fails the build (`--no-gate` says no)."""
+
+    def __post_init__(self) -> None:
+        for name in ("min_score", "max_drop", "max_cost", "max_p95_latency"):
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise UsageError(f"--{name.replace('_', '-')}: {number} is no limit; name a finite number")
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,8 @@ class Case:
 def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
     checks = checks_of(case)
-    reasons = tuple(_distrust(case.card, case.policy, ending)) or tuple(_lost_decides(case))
+    lost = any(map(lost_trials, case.card.tests))
+    reasons = tuple(_distrust(case.card, case.policy, ending)) or tuple(_lost_decides(case) if lost else ())
     holds = all(check.holds for check in checks) and not reasons and not ending.interrupted
     if ending.bug:
         code = Exit.BUG
@@ -92,9 +105,13 @@ def checks_of(case: Case) -> tuple[GateCheck, ...]:
     return tuple(_Checks(case))
 
 
-def changes_of(case: Case) -> tuple[GateCheck, ...]:
-    """The checks that hold a run against its baseline."""
-    return tuple(_Checks(case).of_baseline())
+def decide_change(case: Case) -> Decision:
+    """What the checks that hold a run against its baseline say of it."""
+    checks = tuple(_Checks(case).of_baseline())
+    reasons = ("nothing could be scored",) if case.card.score is None else tuple(_lost_changes(case))
+    holds = all(check.holds for check in checks) and not reasons
+    code = Exit.INVALID if checks and reasons else Exit.HOLDS if holds or not checks else Exit.FAILED
+    return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
 
 
 def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
@@ -104,22 +121,32 @@ def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
     if card.counts.not_run:
         yield f"{card.counts.not_run} of {card.counts.trials + card.counts.not_run} trials were not run"
     if card.counts.errors > policy.max_errors:
-        yield f"{card.counts.errors} unsound trials, at most {policy.max_errors} allowed (max-errors)"
+        trials = "1 unsound trial" if card.counts.errors == 1 else f"{card.counts.errors} unsound trials"
+        yield f"{trials}, at most {policy.max_errors} allowed (max-errors)"
     if card.score is None:
         yield "nothing could be scored"
 
 
 def _lost_decides(case: Case) -> Iterator[str]:
     """Whether the trials that say nothing of the agent would have decided the gate, had they been sound."""
-    lost = sum(map(lost_trials, case.card.tests))
-    if not lost:
-        return
-    worst, best = (all(check.holds for check in _Checks(case, lost=supposed)) for supposed in (0, 100))
+    worst, best = (all(c.holds for c in _Checks(case, lost=supposed)) for supposed in (0, 100))
     if worst != best:
-        yield (
-            f"trials that broke off ({lost}) decide the gate: it would not hold if all of them had failed, "
-            "and would if all had passed"
-        )
+        yield _decided_by_lost(case.card)
+
+
+def _lost_changes(case: Case) -> Iterator[str]:
+    """The same for what a run is held to against its baseline alone."""
+    worst, best = (all(c.holds for c in _Checks(case, lost=supposed).of_baseline()) for supposed in (0, 100))
+    if worst != best:
+        yield _decided_by_lost(case.card)
+
+
+def _decided_by_lost(card: Scorecard) -> str:
+    lost = sum(map(lost_trials, card.tests))
+    return (
+        f"trials that broke off ({lost}) decide the gate: it would not hold if all of them had failed, "
+        "and would if all had passed"
+    )
 
 
 class _Checks:
@@ -233,12 +260,13 @@ class _Checks:
         return GateCheck(
             name=name,
             required=required,
-            seen=None if shown.delta is None else -shown.delta,
-            seen_if_undecided_failed=-change.delta,
+            seen=None if shown.delta is None else 0.0 - shown.delta,
+            seen_if_undecided_failed=0.0 - change.delta,
             interval=Interval(low=-change.interval.high, high=-change.interval.low)
             if change.interval
             else None,
             holds=-change.delta <= required + _TIE,
+            note=self._on(change),
         )
 
     def _regression(self, wanted: Regression) -> GateCheck:
@@ -246,7 +274,7 @@ class _Checks:
         if pairing is None or not pairing.pairs:
             return self._not_applied("regression", ALPHA if wanted is Regression.SIGNIFICANT else 0)
         if wanted is Regression.ANY:
-            failing = pairing.newly_failing()
+            failing = pairing.newly_failing(self.lost)
             names = ", ".join(pair.head.name for pair in failing[:3])
             more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
             note = f"passed in the baseline, not now: {names}{more}" if failing else None
@@ -255,7 +283,7 @@ class _Checks:
         if change.delta is None or change.p is None:
             return self._not_applied("regression", ALPHA)
         fell = change.delta < -_TIE
-        note = "the score fell; chance alone explains it" if fell else "the score did not fall"
+        note = "the score fell; chance may explain it" if fell else "the score did not fall"
         if fell and change.p <= ALPHA:
             note = "the score fell, and chance does not explain it"
         elif fell and (change.smallest_p or 0) > ALPHA:
@@ -265,14 +293,19 @@ class _Checks:
             required=ALPHA,
             seen=change.p,
             holds=not (fell and change.p <= ALPHA),
-            note=note,
+            note=f"{note}; {on}" if (on := self._on(change)) else note,
         )
 
+    def _on(self, change: Change) -> str | None:
+        """On how many tests a change rests, where it is not all."""
+        tests = self.card.counts.tests
+        return f"on {change.tests} of {tests} tests" if change.tests < tests and not self.lost else None
+
     def _not_applied(self, name: str, required: float) -> GateCheck:
-        why = "there is no baseline"
-        if self.pairing is not None:
-            reasons = [*self.pairing.reasons, *(r for suite in self.pairing.suites for r in suite.reasons)]
-            why = "; ".join(dict.fromkeys(reasons)) or "no test is defined alike in the baseline"
+        why, pairing = "there is no baseline", self.pairing
+        if pairing is not None:
+            reasons = [*pairing.reasons, *(r for suite in pairing.suites for r in suite.reasons)]
+            why = "; ".join(dict.fromkeys(reasons)) or pairing.nothing_in_common
         return GateCheck(name=name, required=required, seen=None, holds=True, note=f"not applied: {why}")
 
     def _budgets(self) -> Iterator[GateCheck]:
@@ -307,16 +340,19 @@ def close_calls(decision: Decision) -> tuple[str, ...]:
     """
     if decision.reasons:
         return ()
-    close = {check.name: why for check in decision.checks if (why := _close(check))}
-    if any(not check.holds and check.name not in close for check in decision.checks):
+    calls = [(check, _close(check)) for check in decision.checks]
+    if any(not check.holds and not why for check, why in calls):
         return ()
-    return tuple(close.values())
+    return tuple(why for _, why in calls if why)
 
 
 def _close(check: GateCheck) -> str | None:
     if check.name == "regression" and check.required == ALPHA:
         by_chance = check.seen is not None and check.seen <= CLOSE
         return f"regression: chance alone shows such a drop with p = {check.seen:.2g}" if by_chance else None
+    if not check.holds and check.seen != check.seen_if_undecided_failed:
+        # More trials must not open a gate that undecided verdicts have closed.
+        return None
     bounds = check.interval
     if bounds and check.required is not None and bounds.low < check.required <= bounds.high:
         return f"{check.name}: {check.required:g} lies within {bounds.low:.1f} to {bounds.high:.1f}"

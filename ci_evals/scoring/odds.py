@@ -18,7 +18,7 @@ from statistics import fmean
 
 from ci_evals.domain.results import CheckOdds, GateCheck, Odds, SuiteResult, TestResult
 from ci_evals.scoring import share
-from ci_evals.scoring.selectors import Selector
+from ci_evals.scoring.selectors import Kind, Selector
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, criteria_of, scores_of_trials
 from ci_evals.scoring.statistics import noise_of, wilson
@@ -38,7 +38,12 @@ or always to all at one rate."""
 
 
 def odds_of(
-    suites: Sequence[SuiteResult], checks: Iterable[GateCheck], *, offline: bool, seed: str
+    suites: Sequence[SuiteResult],
+    checks: Iterable[GateCheck],
+    *,
+    offline: bool,
+    seed: str,
+    beyond: int = 0,
 ) -> Odds | None:
     """How often a run of the same agent would fail these checks.
 
@@ -50,11 +55,12 @@ def odds_of(
         checks: The gate's.
         offline: Whether nothing was to be judged.
         seed: The same seed gives the same answer.
+        beyond: Trials of each test that were played since the first look was close; the next run has fewer.
 
     Returns:
         None where nothing was scored.
     """
-    noise = _Noise(suites, offline=offline, seed=seed)
+    noise = _Noise(suites, offline=offline, seed=seed, beyond=beyond)
     whole = noise.scores(range(len(noise.tests)))
     if whole is None:
         return None
@@ -83,9 +89,9 @@ class _Scores:
 class _Noise:
     """What the trials of a run tell of its tests, and runs drawn from that: a list has a value for each."""
 
-    def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str) -> None:
+    def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str, beyond: int) -> None:
         self.tests = [(suite.name, test) for suite in suites for test in suite.tests]
-        self.planned = [len(test.trials) + test.not_run for _, test in self.tests]
+        self.planned = [max(1, len(test.trials) + test.not_run - beyond) for _, test in self.tests]
         self._seed = seed
         self._strict, self._shown = Counting(offline=offline, undecided_fails=True), Counting(offline=offline)
         self._moves = cache(self._drawn_moves)
@@ -185,6 +191,9 @@ def _failing(check: GateCheck, noise: _Noise) -> list[bool] | None:
     if not selector and kind not in {"min-score", "max-drop"}:
         return None
     places = noise.where(lambda suite, test: selector is None or selector.takes(suite, test))
+    if selector and selector.kind is Kind.TEST:
+        # A test's own floor is not that of another suite's test of the same name.
+        places = [p for p in places if noise.tests[p][1].min_score == check.required] or places
     scores = noise.scores(places, selector.choice if selector else share.every)
     if scores is None or check.required is None:
         return None

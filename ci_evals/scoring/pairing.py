@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ci_evals.domain.comparison import TestName
 from ci_evals.domain.results import Latency, Results, RunInfo, SuiteResult, TestResult, Usage
@@ -82,30 +83,32 @@ def differences(head: Side, base: Side) -> Iterator[str]:
         yield "the rules by which scores are computed changed"
 
 
-def _by_name(suites: Sequence[SuiteResult]) -> dict[tuple[str, int], SuiteResult]:
-    """Suites by name, and those of one name by their order."""
+_Named = TypeVar("_Named", SuiteResult, TestResult)
+
+
+def _by_name(items: Iterable[_Named]) -> dict[tuple[str, int], _Named]:
+    """Suites, or tests, by name; those of one name, as where a secret was taken out of it, by their order."""
     seen: Counter[str] = Counter()
     named = {}
-    for suite in suites:
-        named[suite.name, seen[suite.name]] = suite
-        seen[suite.name] += 1
+    for item in items:
+        named[item.name, seen[item.name]] = item
+        seen[item.name] += 1
     return named
 
 
 def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None) -> SuitePair:
-    here = {test.name: test for test in head.tests} if head else {}
-    there = {test.name: test for test in base.tests} if base else {}
-    both = [(test, there[test.name]) for test in here.values() if test.name in there]
+    here, there = _by_name(head.tests if head else ()), _by_name(base.tests if base else ())
+    both = [(test, there[key]) for key, test in here.items() if key in there]
 
-    def names(tests: Iterable[str]) -> tuple[TestName, ...]:
-        return tuple(TestName(suite=name, name=test) for test in tests)
+    def names(tests: Iterable[TestResult]) -> tuple[TestName, ...]:
+        return tuple(TestName(suite=name, name=test.name) for test in tests)
 
     return SuitePair(
         name=name,
         pairs=tuple(TestPair(name, test, other) for test, other in both if test.digest == other.digest),
-        new=names(test for test in here if test not in there),
-        removed=names(test for test in there if test not in here),
-        changed=names(test.name for test, other in both if test.digest != other.digest),
+        new=names(test for key, test in here.items() if key not in there),
+        removed=names(test for key, test in there.items() if key not in here),
+        changed=names(test for test, other in both if test.digest != other.digest),
         reasons=tuple(_other_models(head, base)) if head and base else (),
     )
 

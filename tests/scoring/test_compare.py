@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from plans import A, B, card, gate, planned, trial
 
 from ci_evals.domain.comparison import Comparison
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Git, Results
 from ci_evals.scoring import share
 from ci_evals.scoring.compare import Pairing, Part
@@ -158,7 +159,7 @@ def test_nothing_paired_is_said():
     """A run of other tests altogether."""
     told = compared({"a": points(0)}, {"b": points(100)})
     assert (told.comparable, told.delta) == (False, None)
-    assert told.reasons == ("no test is defined alike, and scored, in both runs",)
+    assert told.reasons == ("no test is defined alike in the baseline",)
     assert (names(told.new), names(told.removed)) == (["a"], ["b"])
 
 
@@ -400,3 +401,57 @@ def test_a_scorecard_can_be_had_of_results():
     policy = Policy(min_score=75)
     again = decide(Case(Scorecard.of(made), policy), Ending())
     assert again.checks == decide(Case(counted, policy), Ending()).checks
+
+
+def test_a_test_that_broke_off_decides_any_regression():
+    """It passed in the baseline: had it failed, the gate would not hold."""
+    head = {f"t{i}": points(100) for i in range(9)}
+    decision = decided(head | {"t0": points("failed")}, head, regression=Regression.ANY, max_errors=1)
+    assert decision.exit_code == 3
+    assert decided(head, head, regression=Regression.ANY, max_errors=1).exit_code == 0
+
+
+def test_what_undecided_verdicts_closed_is_not_close():
+    """More trials must not open it."""
+    mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
+    spoilt = mixed | {"t1": (trial("passed", "passed", "judge_error"),)}
+    assert close(mixed, {}, min_score=86, max_errors=9)
+    assert close(spoilt, {}, min_score=84, max_errors=9) == ()
+
+
+def test_a_clear_failure_is_not_hidden_by_a_close_check_of_the_same_name():
+    """Two floors for one suite."""
+    mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
+    suite = Selector(Kind.SUITE, "S")
+    floors = (Threshold(suite, 99.9), Threshold(suite, 85))
+    assert close(mixed, {}, min_score=0, thresholds=floors) == ()
+
+
+def test_tests_of_one_name_are_paired_in_their_order():
+    """As where a secret was taken out of their names."""
+    tests = [build.test_result("Login as ***", trials=points(score)) for score in (100, 50)]
+    made = build.results(build.suite_result("S", *tests))
+    told = pairing(made, made).comparison()
+    assert (told.tests, told.new, told.removed) == (2, (), ())
+
+
+def test_a_renamed_suite_is_said():
+    """Not that its tests were defined differently."""
+    told = pairing(run("head", {"a": points(0)}, suite="T"), run("base", {"a": points(100)})).comparison()
+    assert told.reasons == ("the baseline has no suite of this name",)
+
+
+def test_how_many_tests_a_change_rests_on_is_said():
+    """Where it is not all."""
+    decision = decided(
+        {"a": points(50), "b": points(0)}, {"a": points(50)}, max_drop=1, regression=Regression.SIGNIFICANT
+    )
+    assert check(decision, "max-drop").note == "on 1 of 2 tests"
+    assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
+
+
+@pytest.mark.parametrize("limit", ["max_cost", "max_p95_latency", "min_score", "max_drop"])
+def test_a_limit_without_end_is_refused(limit):
+    """It would guard nothing."""
+    with pytest.raises(UsageError, match="no limit"):
+        Policy(**{limit: float("inf")})

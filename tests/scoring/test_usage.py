@@ -115,7 +115,8 @@ def test_no_call_costs_nothing():
 )
 def test_the_price_of_a_name(name, dollars):
     """Snapshots have the price of their model, unless they have one of their own; nothing else is guessed."""
-    assert PRICES.cost(name, 1_000_000, 0) == dollars
+    price = PRICES.price_of(name)
+    assert (price.cost(1_000_000, 0) if price else None) == dollars
     assert unpriced([name, "small", name], PRICES) == ((name,) if dollars is None else ())
 
 
