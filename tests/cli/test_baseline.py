@@ -101,8 +101,10 @@ def test_a_run_with_a_baseline_tells_it_everywhere(files, tmp_path):
         assert "baseline" in text
     assert 'name="delta"' in junit
     assert 'name="p"' in junit
+    (tmp_path / "results/summary.md").unlink()
     again = ci_evals("report", "results", cwd=tmp_path)
     assert again.returncode == 0
+    assert not (tmp_path / "summary.md").exists()
     assert (tmp_path / "results/summary.md").read_text() == summary
 
 
@@ -138,6 +140,7 @@ def test_what_cannot_be_compared_is_said(files, runs, tmp_path):
         (["odds", "nowhere"], "nowhere: cannot be read"),
         (["odds", "base", "--thresholds=tag:nobody=3"], "--thresholds: there is no tag 'nobody'"),
         (["run", "demo:hr", "--provider=offline", "--baseline=nowhere"], "nowhere: cannot be read"),
+        (["run", "demo:hr", "--provider=offline", "--max-cost=inf"], "--max-cost: inf is no limit"),
         (["run", "demo:hr", "--provider=offline", "--max-drop=5,6"], "--max-drop: name one number"),
         (["run", "demo:hr", "--provider=offline", "--max-drop=category:x=6"], "there is no category 'x'"),
         (["run", "demo:hr", "--llm-key=0123456789", "--judge-model=x", "--max-cost=1"], "no price for x"),
@@ -201,3 +204,88 @@ def test_a_clear_first_look_is_not_looked_at_again(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert results_in(tmp_path)["run"]["confirmation"] is None
     assert results_in(tmp_path)["counts"]["trials"] == 1
+
+
+def odd(results: Results, change) -> str:
+    data = json.loads(layout.dump(results))
+    change(data)
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.update(score=1e300),
+        lambda data: data["run"].update(startedAt="0001-01-01T00:00:00+14:00"),
+        lambda data: data["usage"]["tokens"].update(input=10**400),
+        lambda data: data["latency"].update(p95=1e308),
+        lambda data: data["suites"][0]["tests"][0]["trials"][0]["findings"][0].update(weight=1e308),
+        lambda data: data["suites"][0]["tests"][0]["trials"][0]["exchanges"][0].update(latencySeconds=-1),
+    ],
+)
+def test_a_baseline_of_impossible_numbers_is_refused(runs, tmp_path, change):
+    """Before anything is played."""
+    (tmp_path / "odd.json").write_text(odd(runs["base"], change))
+    told = ci_evals("run", "demo:retail", "--provider=offline", "--baseline=odd.json", cwd=tmp_path)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "--baseline: odd.json: " in told.stderr
+    assert "Traceback" not in told.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_keys_of_the_environment_and_commands_in_a_baseline_are_not_shown(runs, tmp_path, form):
+    """Whoever wrote the file may not have known them; and a runner obeys what looks like a command."""
+    key = "sk-0123456789-abcdefghij-0123456789"
+
+    def hostile(data):
+        data["run"]["id"] = data["run"]["git"]["commit"] = f"{key} ##[error]boom"
+        for test in data["suites"][0]["tests"]:
+            test["name"] = f"{test['name']} {'x' * 40} {key} \n::error::boom ##[error]boom"
+
+    for name in ("base", "broken"):
+        (tmp_path / f"{name}.json").write_text(odd(runs[name], hostile))
+    args = ("compare", "broken.json", "base.json", f"--format={form}")
+    told = ci_evals(*args, cwd=tmp_path, env={"OPENAI_API_KEY": key})
+    assert told.returncode == 0, told.stderr
+    assert key[:20] not in told.stdout
+    assert "##[" not in told.stdout
+    assert not any(line.lstrip().startswith("::") for line in told.stdout.splitlines())
+    if form == "json":
+        assert json.loads(told.stdout)["comparison"]["comparable"]
+
+
+def test_a_floor_on_a_name_that_holds_a_secret_is_held(tmp_path):
+    """In the results the name reads `***`, and the floor is of that test all the same."""
+    test = {
+        "name": "Login as ${USER_A}",
+        "evaluations": [{"criterion": "c", "strict": "escalated", "category": "x"}],
+    }
+    suite = write_suite(tmp_path, test, adapter="demo", agentId="demo-hr", name="s.json")
+    env = {"AGENT_KEY": "k" * 9, "USER_A": "alice-the-first"}
+    args = (
+        "run",
+        suite,
+        "--provider=offline",
+        "--min-score=0",
+        "--thresholds=test:Login as alice-the-first=99",
+    )
+    told = ci_evals(*args, cwd=tmp_path, env=env)
+    assert told.returncode == 1, told.stdout + told.stderr
+    assert "alice" not in told.stdout + (tmp_path / "results/_results.json").read_text()
+
+
+def test_a_run_that_cannot_be_trusted_is_not_called_good(runs, tmp_path):
+    """Every trial of it failed, so nothing can be said of a drop."""
+
+    def dead(data):
+        data["score"] = None
+        for test in data["suites"][0]["tests"]:
+            for trial in test["trials"]:
+                trial.update(status="failed", error="no answer")
+
+    (tmp_path / "dead.json").write_text(odd(runs["same"], dead))
+    base = saved(tmp_path / "base", runs["base"])
+    told = ci_evals("compare", "dead.json", base, "--max-drop=5", "--regression=any", cwd=tmp_path)
+    assert told.returncode == 3, told.stdout
+    assert "nothing could be scored" in told.stdout
