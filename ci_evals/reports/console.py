@@ -17,6 +17,8 @@ _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _TEST_HEADERS = ("test", "result", "score", "pass rate", "trials scored", "time")
 _CHECK_HEADERS = ("check", "required", "seen", "decision", "note")
 _CHANGE_HEADERS = ("suite", "score", "baseline", "change", "95 %", "p")
+_UNSEEN = {"max-errors": "errors", "max-cost": "cost", "max-p95-latency": "latency"}
+"""Checks of which noise among the trials tells nothing."""
 _NAMED = 3
 """Tests of a kind that a line names."""
 _SHOWN = 20
@@ -38,20 +40,21 @@ def render(results: Results, *, color: bool = False, verbose: bool = False) -> s
 
 def comparison(results: Results, *, color: bool = False) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    look = highlights.standing(results).value
-    said = f"{_painted(_capital(look.words), _COLORS[look.tone] + _BOLD, color=color)}\n  "
-    sentence = sanitize.log_line(change.sentence(results), 2 * _REASON_LIMIT)
+    lines = [*results.gate.reasons, change.sentence(results)]
+    told = [sanitize.log_line(line, 2 * _REASON_LIMIT) for line in lines]
+    if results.gate.checks:
+        told = [_standing(results, color=color), *(f"  {line}" for line in told)]
     blocks = [
         *(_otherwise(results.comparison, color=color) if results.comparison else []),
         _against(results, color=color, named=False),
         _gate(results, color=color),
-        (said if results.gate.checks else "") + sentence,
+        "\n".join(told),
     ]
     return _text(blocks)
 
 
 def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
-    """How often an unchanged agent would fail each of these checks and the gate, and what that means."""
+    """How often another run would fail each of these checks and the gate, and what that means."""
     found: dict[str, deque[float]] = defaultdict(deque)
     for check in odds.checks:
         found[check.name].append(check.share)
@@ -74,7 +77,16 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
         else "Each test was played once, so how much one varies by itself is not known: how the tests differ "
         "stands for it, which is more rather than less. Several trials of each test tell better (--loops).",
     ]
+    if left := [check for check in checks if check.name not in {one.name for one in odds.checks}]:
+        lines.append(f"Not looked at: {', '.join(map(_left_out, left))}.")
     return _text([_table(("check", "required", "would fail"), rows), "\n".join(lines)])
+
+
+def _left_out(check: GateCheck) -> str:
+    """A check that noise is not told for, in words."""
+    if highlights.is_chance(check):
+        return f"regression (up to {numbers.odds(check.required)} more by its own level)"
+    return _UNSEEN.get(check.name) or sanitize.log_line(check.name, _NAME_LIMIT)
 
 
 def _text(blocks: Iterable[str]) -> str:
@@ -260,7 +272,7 @@ def _gate(results: Results, *, color: bool) -> str:
             else _painted("does not hold", _RED, color=color),
             sanitize.log_line(check.note or "", 2 * _NAME_LIMIT),
         ]
-        for check in results.gate.checks
+        for check in highlights.checks(results)
     ]
     # The last column is there only where a check has a note.
     width = len(_CHECK_HEADERS) - (not any(row[-1] for row in rows))
@@ -268,12 +280,13 @@ def _gate(results: Results, *, color: bool) -> str:
 
 
 def _verdict(results: Results, *, color: bool) -> str:
-    look = highlights.standing(results).value
     counts = results.counts
     facts = [
         f"{counts.passed} of {numbers.count(counts.tests, 'test')} passed",
         *([f"{counts.failed} failed"] if counts.failed else []),
         *([f"{counts.undecided} undecided"] if counts.undecided else []),
+        *([numbers.count(counts.errors, "unsound trial")] if counts.errors else []),
+        *([f"{counts.flaky} flaky"] if counts.flaky else []),
         numbers.count(counts.trials, "trial"),
         numbers.duration(results.run.duration_seconds),
         *([numbers.money(results.usage.cost_usd)] if highlights.paid(results) else []),
@@ -281,10 +294,22 @@ def _verdict(results: Results, *, color: bool) -> str:
     score = f": score {numbers.score(results.score)}"
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
     told = [change.sentence(results)] if results.comparison else []
-    lines = [*told, ", ".join(facts), *_took(results), *highlights.notes(results)]
-    said = _capital(look.words) + ("" if told else score + interval)
-    head = _painted(said, _COLORS[look.tone] + _BOLD, color=color)
+    lines = [
+        *results.gate.reasons,
+        *told,
+        ", ".join(facts),
+        *_took(results),
+        *highlights.notes(results),
+    ]
+    head = _standing(results, "" if told else score + interval, color=color)
     return "\n".join([head, *(f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines)])
+
+
+def _standing(results: Results, more: str = "", *, color: bool) -> str:
+    """The verdict in one line."""
+    look = highlights.standing(results).value
+    words = sanitize.log_line(highlights.verdict(results), 2 * _NAME_LIMIT)
+    return _painted(words[0].upper() + words[1:] + more, _COLORS[look.tone] + _BOLD, color=color)
 
 
 def _took(results: Results) -> list[str]:
@@ -304,10 +329,6 @@ def _took(results: Results) -> list[str]:
         slow = numbers.latency(latency.p95)
         lines.append(f"replies: median {numbers.latency(latency.median)}, 95 % within {slow}")
     return lines
-
-
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -15,6 +15,7 @@ from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.reports import numbers
 from ci_evals.scoring.odds import WORTH_TELLING
 from ci_evals.scoring.soundness import CUT_OFF, ended_well
+from ci_evals.scoring.statistics import ALPHA
 
 CAUSES = {
     Cause.NO_EVIDENCE: "no trace to decide it on",
@@ -31,6 +32,8 @@ _SPOILT = {
 
 _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
+_NAMED = 2
+"""Checks that the verdict names."""
 
 
 class Tone(Enum):
@@ -115,13 +118,31 @@ def standing(results: Results) -> Standing:
             return Standing.BROKEN
 
 
+def verdict(results: Results) -> str:
+    """The same in words, with the checks that do not hold: `the gate does not hold (min-score, max-drop)`."""
+    found = standing(results)
+    failing = [check.name for check in results.gate.checks if not check.holds]
+    if found is not Standing.BROKEN or not failing:
+        return found.value.words
+    more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
+    return f"{found.value.words} ({', '.join(failing[:_NAMED])}{more})"
+
+
+def checks(results: Results) -> tuple[GateCheck, ...]:
+    """The gate's checks, those first that do not hold."""
+    return tuple(sorted(results.gate.checks, key=lambda check: check.holds))
+
+
 def notes(results: Results) -> tuple[str, ...]:
-    """What a reader must know before the numbers: sentences, the gravest first."""
-    out = list(results.gate.reasons)
+    """What a reader must know before the numbers: sentences, the gravest first.
+
+    Why a run cannot be trusted is not among them: that is told with the verdict.
+    """
+    out = []
     if not results.gate.passed and results.gate.exit_code == Exit.HOLDS:
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
     out += [note for note in (_looked_twice(results), _counted_otherwise(results)) if note]
-    if results.odds and results.odds.share > WORTH_TELLING:
+    if results.odds and results.odds.share > WORTH_TELLING and not _explained(results):
         out.append(unchanged(results.odds))
     if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
@@ -148,16 +169,35 @@ def _counted_otherwise(results: Results) -> str | None:
     return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
 
 
+def _explained(results: Results) -> bool:
+    """Whether the gate fails on more than noise: a proven drop, or verdicts that are wanting."""
+    found = results.comparison
+    proven = (
+        found is not None
+        and found.delta is not None
+        and found.delta < 0
+        and found.p is not None
+        and found.p <= ALPHA
+    )
+    failing = [check for check in results.gate.checks if not check.holds]
+    return (proven and not results.gate.passed) or any(_wanting(check) for check in failing)
+
+
+def _wanting(check: GateCheck) -> bool:
+    """Whether undecided verdicts make a difference to the check."""
+    return check.seen_if_undecided_failed is not None and check.seen_if_undecided_failed != check.seen
+
+
 def paid(results: Results) -> bool:
     """Whether there is a cost to tell of: it is known, and a model was asked."""
     return results.usage.cost_usd is not None and results.usage.calls > 0
 
 
 def unchanged(odds: Odds) -> str:
-    """How often an agent that did not change would fail the gate, and which floor it would hold."""
+    """How often the same agent would fail the gate in another run, and which floor it would hold."""
     failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
     if not failing or odds.share < 0.01:
-        return "An unchanged agent would fail this gate in fewer than 1 % of runs."
+        return "Another run of this same agent would fail this gate in fewer than 1 % of runs."
     first, *others = failing
     if not others:
         which = first.name
@@ -168,7 +208,7 @@ def unchanged(odds: Odds) -> str:
         which = f"{first.name}, {others[0].name}{more}"
     how_often = numbers.odds(odds.share)
     about = "" if how_often.startswith("above") else "about "
-    said = f"An unchanged agent would fail this gate in {about}{how_often} of runs ({which})"
+    said = f"Another run of this same agent would fail this gate in {about}{how_often} of runs ({which})"
     if first.name != "min-score" or first.share <= WORTH_TELLING or not odds.floor:
         return f"{said}."
     what = first.name if others else "that"
@@ -273,7 +313,7 @@ def required(check: GateCheck) -> str:
         return f"p above {numbers.plain(check.required)}"
     match check.name:
         case "max-cost":
-            limit = numbers.budget(check.required)
+            limit = numbers.budget(check.required, check.required)
         case "max-p95-latency":
             limit = f"{numbers.plain(check.required)} s"
         case _:
@@ -289,17 +329,17 @@ def seen(check: GateCheck) -> str:
         return numbers.p_value(check.seen)
     match check.name:
         case "max-cost":
-            return numbers.budget(check.seen)
+            return numbers.budget(check.seen, check.required)
         case "max-p95-latency":
-            return f"{numbers.least(check.seen)} s"
-    show = numbers.least if _is_limit(check) else numbers.score
+            return numbers.latency(check.seen, check.required)
+    write = numbers.least if _is_limit(check) else numbers.score
     decisive = check.seen_if_undecided_failed
     interval = [numbers.interval(check.interval)] if check.interval and not _is_limit(check) else []
-    if decisive is not None and decisive != check.seen:
-        remarks = [", ".join([show(decisive), *interval]) + " if undecided counts as failed"]
+    if _wanting(check):
+        remarks = [", ".join([write(decisive, check.required), *interval]) + " if undecided counts as failed"]
     else:
         remarks = interval or ["rose"] * (_is_drop(check) and check.seen < 0)
-    return " ".join([show(check.seen), *(f"({remark})" for remark in remarks)])
+    return " ".join([write(check.seen, check.required), *(f"({remark})" for remark in remarks)])
 
 
 def is_chance(check: GateCheck) -> bool:

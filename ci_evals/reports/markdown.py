@@ -111,7 +111,7 @@ def _gate(results: Results) -> Section | None:
             "yes" if check.holds else "**no**",
             sanitize.cell(check.note or "", 300),
         ]
-        for check in results.gate.checks
+        for check in highlights.checks(results)
     ]
     shown = table(["check", "required", "seen", "holds", "note"], rows)
     return Section("the gate", section("gate", table=shown)) if rows else None

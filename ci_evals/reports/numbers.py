@@ -2,10 +2,10 @@
 
 | what | rule | example |
 | --- | --- | --- |
-| score | points with one decimal, never rounded up; null is `n/a` | 79.96 → `79.9` |
+| score | points with one decimal or those of its floor, never rounded up; null is `n/a` | 79.96 → `79.9` |
 | percent | of a share between 0 and 1, whole, never rounded up | 2/3 → `66 %` |
 | plain | as written by a person, without a needless fraction | 80.0 → `80` |
-| least | a limit's other side: one decimal, never rounded down | 5.04 → `5.1` |
+| least | what has an upper limit: one decimal or those of the limit, never rounded down | 5.04 → `5.1` |
 | signed | a change in points: its sign, one decimal, never rounded up | -3.62 → `-3.7` |
 | change_interval | both ends like `signed` | -7.9 to 0.5 → `-7.9 to +0.5` |
 | spread | a standard deviation in points, one decimal, rounded | 57.735 → `57.7` |
@@ -14,9 +14,9 @@
 | duration | two largest units, below ten seconds one decimal | 123 s → `2 m 3 s` |
 | about | of an estimate: its largest unit, minutes below an hour | 123 s → `2 m` |
 | age | its largest unit, in words, cut | 50 h → `2 days` |
-| latency | seconds with two decimals, milliseconds below a tenth | 1.234 → `1.23 s` |
-| money | US dollars with cents, four decimals below ten cents | 0.0312 → `$0.0312` |
-| budget | US dollars that a gate limits: two to four decimals, never rounded down | 0.5 → `$0.50` |
+| latency | seconds with two decimals, three below a tenth, on its side of its limit | 1.234 → `1.23 s` |
+| money | US dollars with cents, four decimals below ten cents, less in words | 0.0312 → `$0.0312` |
+| budget | US dollars that a gate limits: two to four decimals or its own, never cut | 0.5 → `$0.50` |
 | tokens | thousands or millions, below ten one decimal | 184,321 → `184 k` |
 | extent | both ends, or one where they read the same | 1 to 2 → `1 to 2` |
 | count | thousands apart, the noun in number | 1200, test → `1,200 tests` |
@@ -36,9 +36,9 @@ NONE = "n/a"
 _TENTH = Decimal("0.1")
 
 
-def score(points: float | None) -> str:
-    """A score in points, 0 to 100."""
-    return NONE if points is None else _rounded(points, _TENTH, ROUND_FLOOR)
+def score(points: float | None, floor: float | None = None) -> str:
+    """A score in points, 0 to 100; where the gate sets it a floor, with as many decimals as that has."""
+    return NONE if points is None else _rounded(points, _step(floor, 1), ROUND_FLOOR)
 
 
 def interval(bounds: Interval | None) -> str:
@@ -59,9 +59,11 @@ def plain(number: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def least(number: float | None) -> str:
-    """What was seen where the gate sets an upper limit."""
-    return NONE if number is None else plain(_near(float(_rounded(_near(number), _TENTH, ROUND_CEILING))))
+def least(number: float | None, limit: float | None = None) -> str:
+    """What was seen where the gate sets an upper limit, with as many decimals as that has."""
+    if number is None:
+        return NONE
+    return plain(_near(float(_rounded(_near(number), _step(limit, 1), ROUND_CEILING))))
 
 
 def signed(points: float | None) -> str:
@@ -143,28 +145,34 @@ def age(seconds: float) -> str:
     return "less than a minute"
 
 
-def latency(seconds: float | None) -> str:
-    """How long the agent took to answer."""
+def latency(seconds: float | None, limit: float | None = None) -> str:
+    """How long the agent took to answer; longer than the `limit` in seconds also where it is rounded."""
     if seconds is None:
         return NONE
-    if seconds < 0.1:
-        return f"{round(seconds * 1000)} ms"
-    return _rounded(seconds, Decimal("0.01"), ROUND_HALF_EVEN) + " s"
+    if 0 < seconds < 0.0005 and limit is None:
+        return "below 0.001 s"
+    step = _step(limit, 3 if seconds < 0.1 else 2)
+    shown = _rounded(seconds, step, ROUND_HALF_EVEN)
+    if limit is not None and float(shown) <= limit < seconds:
+        shown = _rounded(seconds, step, ROUND_CEILING)
+    return f"{shown} s"
 
 
 def money(dollars: float | None) -> str:
     """US dollars."""
     if dollars is None:
         return NONE
+    if 0 < dollars < 0.0001:
+        return "below $0.0001"
     step = Decimal("0.0001") if 0 < dollars < 0.1 else Decimal("0.01")
     return f"${_rounded(dollars, step, ROUND_HALF_EVEN)}"
 
 
-def budget(dollars: float | None) -> str:
-    """US dollars, where the gate limits them."""
+def budget(dollars: float | None, limit: float | None = None) -> str:
+    """US dollars, where the gate limits them, with as many decimals as the limit has."""
     if dollars is None:
         return NONE
-    whole, _, cents = _rounded(_near(dollars), Decimal("0.0001"), ROUND_CEILING).partition(".")
+    whole, _, cents = _rounded(_near(dollars), _step(limit, 4), ROUND_CEILING).partition(".")
     return f"${whole}.{cents[:2]}{cents[2:].rstrip('0')}"
 
 
@@ -186,6 +194,12 @@ def extent(low: float, high: float, show: Callable[[float], str]) -> str:
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things: `1 test`, `2 tests`, `3 criteria`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _step(limit: float | None, fewest: int) -> Decimal:
+    """The last place to show: that of the limit where it has more decimals than `fewest`."""
+    decimals = 0 if limit is None else len(plain(limit).partition(".")[2])
+    return Decimal(1).scaleb(-max(fewest, decimals))
 
 
 def _near(number: float) -> float:

@@ -10,7 +10,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results import CheckOdds, GateCheck, Odds
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports import console
+from ci_evals.reports import console, markdown
 
 
 def test_one_cause_is_told_once():
@@ -95,7 +95,7 @@ def test_a_gate_that_is_only_reported_says_so():
     """--no-gate exits 0, but the gate does not hold for all that."""
     check = GateCheck(name="min-score", required=80, seen=10, holds=False)
     text = console.render(build.results(gate=build.decision(check, exit_code=0)))
-    assert "The gate does not hold: score" in text
+    assert "The gate does not hold (min-score): score" in text
     assert "--no-gate" in text
 
 
@@ -144,7 +144,10 @@ def gate_row(**fields) -> list[str]:
         ({"name": "regression", "required": 0.05, "seen": 0.0001}, ["p above 0.05", "p below 0.001"]),
         ({"name": "regression", "required": 0.05, "seen": None}, ["p above 0.05", "n/a"]),
         ({"name": "max-cost", "required": 0.5, "seen": 0.50001}, ["at most $0.50", "$0.5001"]),
-        ({"name": "max-p95-latency", "required": 2.5, "seen": 2.51}, ["at most 2.5 s", "2.6 s"]),
+        ({"name": "max-p95-latency", "required": 2.5, "seen": 2.51}, ["at most 2.5 s", "2.51 s"]),
+        ({"name": "max-p95-latency", "required": 0.05, "seen": 0.08}, ["at most 0.05 s", "0.080 s"]),
+        ({"name": "max-drop", "required": 2.25, "seen": 2.251}, ["at most 2.25", "2.26"]),
+        ({"required": 79.95, "seen": 79.96}, ["at least 79.95", "79.96"]),
         ({"name": "max-errors", "required": 0, "seen": 3}, ["at most 0", "3"]),
         ({"name": "critical:x", "required": 100, "seen": 66.66}, ["at least 100", "66.6"]),
     ],
@@ -165,34 +168,83 @@ def odds_of(**shares) -> Odds:
     [
         (
             odds_of(critical=0.04, max_drop=0.05, min_score=0.03),
-            "An unchanged agent would fail this gate in about 12 % of runs (max-drop, critical and 1 more).",
+            (
+                "Another run of this same agent would fail this gate in about 12 % of runs "
+                "(max-drop, critical and 1 more)."
+            ),
         ),
         (odds_of(min_score=0.03), None),
         (
             odds_of(min_score=0.112),
             (
-                "An unchanged agent would fail this gate in about 12 % of runs (min-score); "
+                "Another run of this same agent would fail this gate in about 12 % of runs (min-score); "
                 "a floor of 78.5 would keep that below 5 %."
             ),
         ),
         (
             odds_of(max_drop=0.01, min_score=0.102),
             (
-                "An unchanged agent would fail this gate in about 12 % of runs (mostly min-score); "
-                "a floor of 78.5 would keep min-score below 5 %."
+                "Another run of this same agent would fail this gate in about 12 % of runs "
+                "(mostly min-score); a floor of 78.5 would keep min-score below 5 %."
             ),
         ),
         (
             odds_of(min_score=0.02, regression=0.1),
-            "An unchanged agent would fail this gate in about 12 % of runs (mostly regression).",
+            "Another run of this same agent would fail this gate in about 12 % of runs (mostly regression).",
         ),
     ],
 )
 def test_a_gate_that_noise_fails_is_told_of(odds, line):
     """From one run in twenty on, with the floor that would hold."""
     text = console.render(build.results(odds=odds))
-    told = [one.strip() for one in text.splitlines() if "unchanged agent" in one]
+    told = [one.strip() for one in text.splitlines() if "this same agent" in one]
     assert told == ([line] if line else [])
+
+
+def test_no_odds_are_told_where_the_gate_fails_on_more_than_noise():
+    """A proven drop, or undecided verdicts, would be read as noise."""
+    results = cases.unproven()
+    said = "Another run of this same agent would fail this gate"
+    assert said in console.render(results)
+    proven = results.comparison.model_copy(update={"p": 0.05})
+    assert said not in console.render(results.model_copy(update={"comparison": proven}))
+    wanting = GateCheck(name="min-score", required=80, seen=90, seen_if_undecided_failed=70, holds=False)
+    gate = build.decision(wanting)
+    assert said not in console.render(results.model_copy(update={"gate": gate}))
+
+
+def test_the_verdict_names_what_fails():
+    """Two checks, and how many more; they stand first in the gate's table."""
+    checks = [
+        GateCheck(name=name, required=1, seen=0, holds=holds)
+        for name, holds in (("min-score", True), ("max-drop", False), ("critical:X", False), ("b", False))
+    ]
+    results = build.results(gate=build.decision(*checks))
+    text, page = console.render(results), markdown.summary(results)
+    assert "The gate does not hold (max-drop, critical:X and 1 more): score 100.0" in text
+    assert text.index("  critical:X") < text.index("  min-score")
+    assert page.startswith("## ❌ ci-evals: the gate does not hold (max-drop, critical:X and 1 more), score")
+    assert page.index("| critical:X") < page.index("| min-score")
+    two = build.results(gate=build.decision(*checks[:3]))
+    assert "The gate does not hold (max-drop, critical:X): score" in console.render(two)
+
+
+def test_why_a_run_cannot_be_trusted_stands_under_the_verdict():
+    """Before all numbers, whether it is a run or a comparison."""
+    results = cases.unproven()
+    gate = results.gate.model_copy(update={"exit_code": 3, "reasons": ("nothing could be scored",)})
+    results = results.model_copy(update={"gate": gate})
+    for text in (console.render(results), console.comparison(results)):
+        assert "The run cannot be trusted\n  nothing could be scored\n  Score 88.8" in text
+    for page in (markdown.summary(results), markdown.comparison(results)):
+        under = page.partition("the run cannot be trusted")[2].partition("\n")[2]
+        assert under.startswith("\n- nothing could be scored\n\nScore 88.8")
+
+
+def test_the_count_names_unsound_and_flaky():
+    """As the summary does."""
+    text = console.render(cases.proven())
+    assert "3 of 6 tests passed, 2 failed, 1 undecided, 2 unsound trials, 2 flaky, 30 trials" in text
 
 
 def test_odds_are_a_table_and_what_it_means():
@@ -202,6 +254,7 @@ def test_odds_are_a_table_and_what_it_means():
         GateCheck(name="critical:x", required=100, seen=100, holds=True),
         GateCheck(name="critical:x", required=100, seen=100, holds=True),
         GateCheck(name="max-cost", required=1, seen=None, holds=True),
+        GateCheck(name="regression", required=0.05, seen=None, holds=True),
     ]
     shares = (("min-score", 0.08), ("critical:x", 0.02), ("critical:x", 0.0))
     found = Odds(
@@ -217,12 +270,14 @@ def test_odds_are_a_table_and_what_it_means():
         "  critical:x  at least 100   2 %\n"
         "  critical:x  at least 100   below 1 %\n"
         "  max-cost    at most $1.00  not looked at\n"
+        "  regression  p above 0.05   not looked at\n"
         "  the gate                   10 %\n"
         "\n"
-        "An unchanged agent would fail this gate in about 10 % of runs (mostly min-score); "
+        "Another run of this same agent would fail this gate in about 10 % of runs (mostly min-score); "
         "a floor of 78.5 would keep min-score below 5 %.\n"
         "The highest min-score that fewer than 5 % of such runs would miss: 78.5.\n"
         "Runs are drawn from the noise of the recorded ones, with up to 3 trials of each test.\n"
+        "Not looked at: cost, regression (up to 5 % more by its own level).\n"
     )
 
 
@@ -230,7 +285,7 @@ def test_odds_told_from_single_trials_say_so():
     """Nothing is known then of how a test varies by itself."""
     single = Odds(share=0.0, checks=(CheckOdds(name="min-score", share=0.0),), floor=None, loops=1)
     text = console.odds(single, [GateCheck(name="min-score", required=0, seen=85, holds=True)])
-    assert "An unchanged agent would fail this gate in fewer than 1 % of runs." in text
+    assert "Another run of this same agent would fail this gate in fewer than 1 % of runs." in text
     assert "Each test was played once, so how much one varies by itself is not known" in text
     assert "would miss: n/a." in text
 

@@ -18,6 +18,8 @@ from ci_evals.reports import numbers
         (numbers.score(99.99999999999999), "99.9"),
         (numbers.score(0.0), "0.0"),
         (numbers.score(None), "n/a"),
+        (numbers.score(79.9587, 79.955), "79.958"),
+        (numbers.score(79.96, 80), "79.9"),
         (numbers.interval(Interval(low=70.19, high=88.0)), "70.1 to 88.0"),
         (numbers.interval(None), "n/a"),
         (numbers.percent(2 / 3), "66 %"),
@@ -36,6 +38,9 @@ from ci_evals.reports import numbers
         (numbers.least(5.000000000000001), "5"),
         (numbers.least(-2.15), "-2.1"),
         (numbers.least(-0.04), "0"),
+        (numbers.least(2.251, 2.25), "2.26"),
+        (numbers.least(2.24, 2.25), "2.24"),
+        (numbers.least(2.24, 2), "2.3"),
         (numbers.signed(-3.62), "-3.7"),
         (numbers.signed(-3.7), "-3.7"),
         (numbers.signed(-0.01), "-0.1"),
@@ -87,18 +92,29 @@ from ci_evals.reports import numbers
         (numbers.age(7199), "1 hour"),
         (numbers.age(180_000), "2 days"),
         (numbers.latency(1.234), "1.23 s"),
-        (numbers.latency(0.0042), "4 ms"),
+        (numbers.latency(0.0042), "0.004 s"),
+        (numbers.latency(0.0004), "below 0.001 s"),
+        (numbers.latency(0), "0.000 s"),
+        (numbers.latency(2.504, 2.5), "2.51 s"),
+        (numbers.latency(2.499, 2.5), "2.50 s"),
+        (numbers.latency(2.5, 2.5), "2.50 s"),
+        (numbers.latency(0.0512, 0.05), "0.051 s"),
+        (numbers.latency(0.00004, 0.0001), "0.0000 s"),
         (numbers.latency(0.1), "0.10 s"),
         (numbers.latency(None), "n/a"),
         (numbers.money(0), "$0.00"),
         (numbers.money(0.0312), "$0.0312"),
         (numbers.money(12.345), "$12.34"),
+        (numbers.money(0.00004), "below $0.0001"),
+        (numbers.money(0.0001), "$0.0001"),
         (numbers.money(None), "n/a"),
         (numbers.budget(0.5), "$0.50"),
         (numbers.budget(0.0312), "$0.0312"),
         (numbers.budget(0.50001), "$0.5001"),
         (numbers.budget(0.505), "$0.505"),
         (numbers.budget(12), "$12.00"),
+        (numbers.budget(0.00004, 0.00005), "$0.00004"),
+        (numbers.budget(0.00005, 0.00005), "$0.00005"),
         (numbers.budget(None), "n/a"),
         (numbers.tokens(0), "0"),
         (numbers.tokens(999.4), "999"),
@@ -130,6 +146,19 @@ def test_a_score_never_looks_better_than_it_is(points, tenths):
     threshold = tenths / 10
     if points < threshold:
         assert float(numbers.score(points)) < threshold
+
+
+LIMITS = st.builds(lambda whole, places: whole / 10**places, st.integers(0, 10_000), st.integers(0, 4))
+
+
+@given(st.floats(0, 100), LIMITS)
+def test_what_was_seen_is_shown_on_its_side_of_what_is_asked(seen, limit):
+    """However many decimals a limit or a floor has."""
+    seen = round(seen, 8)
+    assert (float(numbers.score(seen, limit)) < limit) == (seen < limit)
+    assert (float(numbers.least(seen, limit)) > limit) == (seen > limit)
+    assert (float(numbers.latency(seen, limit).removesuffix(" s")) > limit) == (seen > limit)
+    assert (float(numbers.budget(seen, limit).removeprefix("$")) > limit) == (seen > limit)
 
 
 @given(st.floats(-100, 100))
