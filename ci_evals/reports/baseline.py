@@ -57,7 +57,14 @@ def _newly_failing(results: Results, found: Comparison, shown: Shown, *, many: b
         for test in suite.tests
         if test.flaky and (suite.name, test.name) in wanted
     }
-    return section("newly_failing", tests=change.failing(found), flaky=flaky, shown=shown, many=many)
+    return section(
+        "newly_failing",
+        tests=change.failing(found),
+        open=change.not_failed(results),
+        flaky=flaky,
+        shown=shown,
+        many=many,
+    )
 
 
 def _suites(results: Results) -> str | None:
@@ -77,5 +84,5 @@ def _suites(results: Results) -> str | None:
                 f"{found.tests} of {suite.counts.tests}" if found.tests < suite.counts.tests else "",
             ]
         )
-    headers = ["suite", "score", "baseline", "change", "95 %", "p", "tests compared"]
+    headers = ["suite", change.score_column(results), "baseline", "change", "95 %", "p", "tests compared"]
     return table(headers, rows) if rows else None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from math import comb
 
 from ci_evals.domain.comparison import Change, Comparison, SuiteComparison, TestChange
-from ci_evals.domain.results import Results, SuiteResult
+from ci_evals.domain.results import Results, SuiteResult, TestOutcome
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 from ci_evals.scoring.compare import SUSPECT
@@ -103,6 +103,26 @@ def other_score(comparison: Comparison) -> bool:
     return comparison.delta is not None and numbers.score(whole) != numbers.score(part)
 
 
+def score_column(results: Results) -> str:
+    """What heads the scores of this run's suites: not all of their tests may have been compared."""
+    pairs = zip(results.suites, of_suites(results), strict=True)
+    compared = [(suite, found) for suite, found in pairs if found and found.delta is not None]
+    part = any(numbers.score(suite.score) != numbers.score(found.head) for suite, found in compared)
+    return "score, compared tests" if part else "score"
+
+
+def not_failed(results: Results) -> dict[tuple[str, str], str]:
+    """What the newly failing tests came to in which nothing failed, by suite and name: `undecided`."""
+    found = results.comparison
+    wanted = {(test.suite, test.name) for test in found.regressed} if found else set()
+    return {
+        (suite.name, test.name): test.outcome.value
+        for suite in results.suites
+        for test in suite.tests
+        if (suite.name, test.name) in wanted and test.outcome is not TestOutcome.FAILED
+    }
+
+
 def failing(comparison: Comparison) -> tuple[TestChange, ...]:
     """The newly failing tests, those first whose drop is confirmed, then the deepest fall."""
     return _by_drop(comparison.regressed)
@@ -118,7 +138,8 @@ def on_failing(tests: Collection[TestChange]) -> str:
     """What a reader must know of tests that passed in the baseline."""
     one = len(tests) == 1
     did = "It passed in the baseline, and does" if one else "They passed in the baseline, and do"
-    return f"{did} not pass now. {_by_chance(tests)}"
+    fell = any(test.delta is None or test.delta < 0 for test in tests)
+    return f"{did} not pass now." + (f" {_by_chance(tests)}" if fell else "")
 
 
 def on_suspects(tests: Collection[TestChange]) -> str:

@@ -1,7 +1,8 @@
 """Results for a terminal or a log: the table, what failed, and the verdict last, where the eye is."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from tabulate import tabulate
 
@@ -16,7 +17,6 @@ _GREEN, _RED, _YELLOW, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b
 _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _TEST_HEADERS = ("test", "result", "score", "pass rate", "trials scored", "time")
 _CHECK_HEADERS = ("check", "required", "seen", "decision", "note")
-_CHANGE_HEADERS = ("suite", "score", "baseline", "change", "95 %", "p")
 _UNSEEN = {"max-errors": "errors", "max-cost": "cost", "max-p95-latency": "latency"}
 """Checks of which noise among the trials tells nothing."""
 _NAMED = 3
@@ -45,7 +45,7 @@ def comparison(results: Results, *, color: bool = False) -> str:
     if results.gate.checks:
         told = [_standing(results, color=color), *(f"  {line}" for line in told)]
     blocks = [
-        *(_otherwise(results.comparison, color=color) if results.comparison else []),
+        *(_otherwise(results, results.comparison, color=color) if results.comparison else []),
         _against(results, color=color, named=False),
         _gate(results, color=color),
         "\n".join(told),
@@ -171,7 +171,7 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
     title = (
         f"Against the baseline: {which} of {change.moment(found.baseline.at)}, {change.age(results, found)}"
     )
-    lines = _who(found, color=color) if named else []
+    lines = _who(results, found, color=color) if named else []
     for difference in change.differences(found):
         names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
         lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
@@ -181,19 +181,28 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
     return "\n".join([sanitize.log_line(title), *_changes(results), *told])
 
 
-def _who(found: Comparison, *, color: bool) -> list[str]:
+def _who(results: Results, found: Comparison, *, color: bool) -> list[str]:
     """The tests that came out otherwise, a line for each kind."""
+    undecided = change.not_failed(results)
     lists = (
-        ("newly failing", _RED, change.failing(found), change.on_failing),
+        (_failing_title(undecided), _RED, change.failing(found), change.on_failing),
         ("suspects", _YELLOW, change.suspects(found), change.on_suspects),
         ("fixed", _GREEN, found.fixed, None),
     )
     lines = []
     for name, paint, tests, say in lists:
         if tests:
-            lines.append(_painted(f"{name} ({len(tests)})", paint, color=color) + f": {_named(tests, found)}")
+            lines.append(
+                _painted(f"{name} ({len(tests)})", paint, color=color)
+                + f": {_named(tests, found, undecided)}"
+            )
             lines += [say(tests)] if say else []
     return lines
+
+
+def _failing_title(undecided: Mapping[tuple[str, str], str]) -> str:
+    """What heads the tests that passed in the baseline and do not now: in some nothing may have failed."""
+    return "passed in the baseline, not now" if undecided else "newly failing"
 
 
 def _changes(results: Results) -> list[str]:
@@ -210,19 +219,28 @@ def _changes(results: Results) -> list[str]:
         for found in change.of_suites(results)
         if found and found.delta is not None
     ]
-    return [_table(_CHANGE_HEADERS, rows)] if len(rows) > 1 else []
+    headers = ("suite", change.score_column(results), "baseline", "change", "95 %", "p")
+    return [_table(headers, rows)] if len(rows) > 1 else []
 
 
-def _named(tests: Sequence[TestChange], comparison: Comparison) -> str:
+def _named(
+    tests: Sequence[TestChange], comparison: Comparison, undecided: Mapping[tuple[str, str], str]
+) -> str:
     many = len(comparison.suites) > 1
     return _listed(
         [
             sanitize.log_line(f"{test.suite} › {test.name}" if many else test.name, _NAME_LIMIT)
             + f" {numbers.score(test.base)} → {numbers.score(test.head)}"
-            + (" (confirmed)" if test.confirmed else "")
+            + _remark(test, undecided)
             for test in tests
         ]
     )
+
+
+def _remark(test: TestChange, undecided: Mapping[tuple[str, str], str]) -> str:
+    remarks = [undecided.get((test.suite, test.name)), "confirmed" if test.confirmed else None]
+    told = ", ".join(remark for remark in remarks if remark)
+    return f" ({told})" if told else ""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -230,13 +248,15 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join([*names[:_NAMED], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _otherwise(found: Comparison, *, color: bool) -> list[str]:
+def _otherwise(results: Results, found: Comparison, *, color: bool) -> list[str]:
     """The tests that came out otherwise, with the verdict that shows them to fail, now or in the baseline."""
     failing = _painted("✗", _RED, color=color)
     suspect = _painted("!", _YELLOW, color=color)
     mended = _painted("✓", _GREEN, color=color)
+    undecided = change.not_failed(results)
+    title = _failing_title(undecided).capitalize()
     return [
-        _evidence("Newly failing", failing, change.failing(found), change.on_failing),
+        _evidence(title, failing, change.failing(found), change.on_failing, undecided),
         _evidence("Suspects", suspect, change.suspects(found), change.on_suspects),
         _evidence("Fixed", mended, found.fixed),
     ]
@@ -247,12 +267,13 @@ def _evidence(
     sign: str,
     tests: Sequence[TestChange],
     say: Callable[[Sequence[TestChange]], str] | None = None,
+    undecided: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> str:
     lines = [f"  {say(tests)}"] if say and tests else []
     for test in tests[:_SHOWN]:
         scores = f"{numbers.score(test.base)} → {numbers.score(test.head)}"
         name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
-        lines.append(f"{sign} {name}: {scores}" + (" (confirmed)" if test.confirmed else ""))
+        lines.append(f"{sign} {name}: {scores}{_remark(test, undecided)}")
         if test.evidence:
             lines.append(f"    {sanitize.log_line(test.evidence.criterion, _REASON_LIMIT)}")
             lines.append(f"      {sanitize.log_line(test.evidence.reason, _REASON_LIMIT)}".rstrip())

@@ -12,7 +12,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
-from ci_evals.reports import numbers
+from ci_evals.reports import change, numbers
 from ci_evals.scoring.odds import WORTH_TELLING
 from ci_evals.scoring.soundness import CUT_OFF, ended_well
 from ci_evals.scoring.statistics import ALPHA
@@ -162,9 +162,9 @@ def _looked_twice(results: Results) -> str | None:
 
 def _counted_otherwise(results: Results) -> str | None:
     """Where the gate's p is not that of the comparison."""
-    p = results.comparison.p if results.comparison else None
+    found = results.comparison
     of_gate = [check.seen for check in results.gate.checks if is_chance(check)]
-    if p is None or all(seen is None or seen == p for seen in of_gate):
+    if found is None or not change.tells_p(found) or all(seen in {None, found.p} for seen in of_gate):
         return None
     return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
 

@@ -7,6 +7,7 @@ failure without a message, loses line breaks in attributes, and fails on charact
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC
+from math import floor
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -17,7 +18,14 @@ from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports.highlights import Standing
 
+_GATE = {
+    Standing.HOLDS: "holds",
+    Standing.BROKEN: "does not hold",
+    Standing.UNTRUSTED: "cannot be trusted",
+    Standing.INTERRUPTED: "interrupted",
+}
 _MESSAGE_LIMIT = 500
 """Characters: readers show the message in a list, on one line."""
 _REASON_BYTES = 4_096
@@ -81,12 +89,13 @@ def _properties(results: Results, suite: SuiteResult, found: SuiteComparison | N
         "score": numbers.score(suite.score),
         "interval-low": numbers.score(suite.interval.low) if suite.interval else None,
         "interval-high": numbers.score(suite.interval.high) if suite.interval else None,
-        f"pass-hat-{most}": numbers.percent(suite.pass_hat_k[most]) if most > 1 else None,
+        f"pass-hat-{most}": f"{floor(100 * suite.pass_hat_k[most] + 1e-9) / 100:g}" if most > 1 else None,
         **(_change(results, found) if found else {}),
         "agent": suite.agent_id,
         "adapter": suite.adapter,
         "judge-model": suite.judge_model,
         "user-model": suite.user_model,
+        **_of_run(results),
     }
     return {name: sanitize.xml(sanitize.one_line(value)) for name, value in facts.items() if value}
 
@@ -97,12 +106,32 @@ def _change(results: Results, found: SuiteComparison) -> dict[str, str | None]:
         return {}
     commit = results.comparison.baseline.commit if results.comparison else None
     return {
+        "compared-score": numbers.score(found.head),
         "baseline-score": numbers.score(found.base),
         "delta": numbers.signed(found.delta),
         "delta-low": numbers.signed(found.interval.low) if found.interval else None,
         "delta-high": numbers.signed(found.interval.high) if found.interval else None,
-        "p": numbers.chance(found.p) if change.tells_p(found) else None,
+        "p": numbers.decimal(found.p) if change.tells_p(found) else None,
         "baseline-commit": commit,
+    }
+
+
+def _of_run(results: Results) -> dict[str, str | None]:
+    """The run's own facts. The format has properties for suites alone, so each suite tells them."""
+    found, odds, cost = results.comparison, results.odds, results.usage.cost_usd
+    compared = found if found and found.delta is not None else None
+    drop = compared.detectable if compared else None
+    confirmation = results.run.confirmation
+    return {
+        "run-score": numbers.score(results.score),
+        "run-delta": numbers.signed(compared.delta) if compared else None,
+        "run-p": numbers.decimal(compared.p) if compared and change.tells_p(compared) else None,
+        "run-detectable-drop": numbers.least(drop) if drop is not None else None,
+        "run-odds": numbers.decimal(odds.share) if odds else None,
+        "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
+        "run-confirm-trials": str(confirmation.trials) if confirmation else None,
+        "gate": _GATE[highlights.standing(results)],
+        "gate-failed": ", ".join(check.name for check in results.gate.checks if not check.holds),
     }
 
 

@@ -10,6 +10,7 @@
 | change_interval | both ends like `signed` | -7.9 to 0.5 → `-7.9 to +0.5` |
 | spread | a standard deviation in points, one decimal, rounded | 57.735 → `57.7` |
 | chance | a p value: two decimals, rounded, three below 0.01 and around 0.05 | 0.062 → `0.06` |
+| decimal | a p or a share as a plain number: four decimals, never rounded down | 0.00031 → `0.0004` |
 | odds | of a share between 0 and 1, whole, never rounded down; below a hundredth in words | 0.112 → `12 %` |
 | duration | two largest units, below ten seconds one decimal | 123 s → `2 m 3 s` |
 | about | of an estimate: its largest unit, minutes below an hour | 123 s → `2 m` |
@@ -103,6 +104,11 @@ def p_value(p: float | None) -> str:
     """The same where it is not said what it is: `p = 0.06`."""
     shown = chance(p)
     return f"p {shown}" if shown.startswith(("below", "above")) else f"p = {shown}"
+
+
+def decimal(share: float | None) -> str:
+    """A p or a share between 0 and 1 for programs to read."""
+    return NONE if share is None else plain(float(_rounded(_near(share), Decimal("0.0001"), ROUND_CEILING)))
 
 
 def odds(share: float | None) -> str:

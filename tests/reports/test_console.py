@@ -297,7 +297,25 @@ def test_a_p_that_is_not_the_comparisons_is_explained():
     other = checks[0].model_copy(update={"seen": 0.01, "holds": False})
     said = "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
     assert said not in console.render(results)
-    assert said in console.render(results.model_copy(update={"gate": build.decision(other)}))
+    told = results.model_copy(update={"gate": build.decision(other)})
+    assert said in console.render(told)
+    unseen = results.comparison.model_copy(update={"smallest_p": 0.5})
+    assert said not in console.render(told.model_copy(update={"comparison": unseen}))
+
+
+def test_a_test_in_which_nothing_failed_is_not_called_failing():
+    """Where only the judge gave no answer."""
+    head = [cases.played("Lost parcel", "ppu"), cases.played("Gift card", "ppp")]
+    base = [cases.played(test.name, "ppp") for test in head]
+    run = build.results(build.suite_result("Refunds", *head))
+    run = cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
+    text, told, page = console.render(run), console.comparison(run), markdown.comparison(run)
+    assert "passed in the baseline, not now (1): Lost parcel 100.0 → 100.0 (undecided)" in text
+    assert "Passed in the baseline, not now\n  It passed in the baseline, and does not pass now.\n" in told
+    assert "### 1 test that passed in the baseline does not pass now\n" in page
+    assert "**Lost parcel**: 100.0 → 100.0, undecided (2 of 2 trials passed)" not in page
+    assert "**Lost parcel**: 100.0 → 100.0" in page
+    assert not [one for one in (text, told, page) if "ewly failing" in one]
 
 
 def test_a_comparison_without_checks_ends_with_the_sentence():

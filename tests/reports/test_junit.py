@@ -176,17 +176,39 @@ def test_the_baseline_stands_in_the_suites_properties():
         "score": "88.8",
         "interval-low": "79.0",
         "interval-high": "95.2",
-        "pass-hat-3": "50 %",
+        "pass-hat-3": "0.5",
+        "compared-score": "88.8",
         "baseline-score": "94.4",
         "delta": "-5.6",
         "delta-low": "-12.2",
         "delta-high": "+1.1",
-        "p": "0.06",
+        "p": "0.062",
         "baseline-commit": cases.BASE_COMMIT,
         "agent": "agent-1",
         "adapter": "aui",
+        "run-score": "88.8",
+        "run-delta": "-5.6",
+        "run-p": "0.062",
+        "run-detectable-drop": "8.3",
+        "run-odds": "0.112",
+        "run-cost-usd": "0.3123",
+        "gate": "does not hold",
+        "gate-failed": "min-score, max-drop",
     }
     assert "delta" not in properties(ET.fromstring(junit.render(cases.incomparable()))[0])
+
+
+def test_the_runs_own_facts_stand_in_each_suite():
+    """With more trials that were played; and how the run stands where the gate does not tell."""
+    confirmed, *_ = ET.fromstring(junit.render(cases.confirmed()))
+    assert properties(confirmed)["run-confirm-trials"] == "2"
+    assert properties(confirmed)["gate"] == "holds"
+    assert "gate-failed" not in properties(confirmed)
+    both = [properties(suite) for suite in ET.fromstring(junit.render(cases.proven()))]
+    assert {told["run-score"] for told in both} == {"78.3"}
+    assert [told["compared-score"] for told in both] == ["66.6", "70.0"]
+    (lost,) = ET.fromstring(junit.render(cases.invalid()))
+    assert properties(lost)["gate"] == "cannot be trusted"
 
 
 def test_a_newly_failing_test_says_that_it_passed():
