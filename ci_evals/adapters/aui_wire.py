@@ -41,6 +41,8 @@ _TRACE_KEYS = ("trace_info", "traceInfo", "trace")
 _TEXT_KEYS = ("text", "message", "response", "content")
 _WORKFLOW_KEYS = ("executed_workflows", "executedWorkflows")
 _ERROR_KEYS = ("error", "errors", "detail")
+_MOST_TOKENS = 10**12
+"""Of one reply: more is no count."""
 
 
 class AgentIdPlace(StrEnum):
@@ -183,6 +185,8 @@ def read_reply(
         integrations=aui_trace.integrations(trace) if trace else None,
         error_response=aui_trace.error_response(trace) if trace else None,
         error_detail=aui_trace.error_detail(trace, redactor) if trace else None,
+        input_tokens=_tokens(message, "input_tokens"),
+        output_tokens=_tokens(message, "output_tokens"),
         trace=trace,
         raw=body if keep_raw else None,
     )
@@ -233,6 +237,17 @@ def _workflows(message: dict[str, JsonValue]) -> tuple[str, ...] | None:
         return None
     names = tuple(name for item in value if (name := payload.name(item, ("name", "code", "workflow"))))
     return names if names or not value else None
+
+
+def _tokens(message: dict[str, JsonValue], key: str) -> int | None:
+    """A count of tokens, as the messaging gateway tells it; null where it is none."""
+    match message.get(key):
+        case bool():
+            return None
+        case int(count) if 0 <= count <= _MOST_TOKENS:
+            return count
+        case _:
+            return None
 
 
 def _what(body: JsonValue, redactor: Redactor) -> str:

@@ -244,7 +244,7 @@ class Decision(Record):
 
 
 class Tokens(Record):
-    """Tokens of all models together."""
+    """Tokens of judge and simulated user together."""
 
     input: Amount = 0
     output: Amount = 0

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
-from ci_evals.domain.base import Record, Seconds
+from ci_evals.domain.base import Amount, Record, Seconds
 
 ESCALATION = "CONVERSATION_FORWARDING"
 """The workflow, or the prefix of its name, by which an agent hands over to a person."""
@@ -41,6 +41,8 @@ class Reply(Record):
     integrations: tuple[Integration, ...] | None = Field(None, description="Integrations called.")
     error_response: bool | None = Field(None, description="Whether the agent marked this reply as an error.")
     error_detail: str | None = None
+    input_tokens: Amount | None = Field(None, description="Tokens that the agent says it read for it.")
+    output_tokens: Amount | None = Field(None, description="Tokens that it says it wrote.")
     trace: JsonValue = Field(None, description="The trace as the agent sent it.")
     raw: JsonValue = Field(None, description="The whole reply as the agent sent it; only with --debug.")
 

@@ -1,7 +1,7 @@
 """What a run used: calls and tokens of its models, what they cost, and the agent's time."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import fsum
 from statistics import median
 
@@ -12,11 +12,15 @@ from ci_evals.domain.results import Latency, RoleUsage, Tokens, TrialResult, Usa
 def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     """Calls, tokens and cost of all trials, by role and model.
 
+    The totals are of judge and simulated user. An agent that tells of its tokens stands beside them, without
+    a cost: what it pays is not known here.
+
     Calls are counted when they are made, tokens when an answer tells of them. The cost is what the tokens
     come to, so that a failed call adds nothing to it. It is null where a model has no price, which is then
     among `unpriced`, and where not one call of a priced model told its tokens, unless the model is free. It
     is 0 where no model was called.
     """
+    trials = tuple(trials)
     sums: dict[tuple[str, str | None], Counter[str]] = {}
     for usage in (usage for trial in trials for usage in trial.usage):
         sums.setdefault((usage.role, usage.model), Counter()).update(
@@ -35,10 +39,23 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
             output=sum(usage.output_tokens for usage in by_role),
         ),
         cost_usd=fsum(costs) if len(costs) == len(by_role) else None,
-        by_role=by_role,
+        by_role=(*by_role, *_agents_own(trials)),
         prices_as_of=prices.as_of,
         unpriced=unpriced((usage.model or usage.role for usage in by_role), prices),
     )
+
+
+def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
+    """What the agent tells of its own tokens, over the replies that tell it."""
+    replies = [exchange for trial in trials for exchange in trial.exchanges]
+    told = [r for r in replies if r.input_tokens is not None or r.output_tokens is not None]
+    if told:
+        yield RoleUsage(
+            role="agent",
+            calls=len(told),
+            input_tokens=sum(reply.input_tokens or 0 for reply in told),
+            output_tokens=sum(reply.output_tokens or 0 for reply in told),
+        )
 
 
 def _priced(usage: RoleUsage, prices: PriceTable) -> RoleUsage:

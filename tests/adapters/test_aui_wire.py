@@ -412,3 +412,13 @@ def test_any_json_is_read_as_a_fetched_trace(body: Any) -> None:
     """The same holds for a trace that was asked for apart."""
     found = aui_wire.fetched_trace_of(payload.parse(json.dumps(body).encode()), "m")
     read({"text": "Hi"}, fetched_trace=found)
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [(12, 12), (0, 0), (None, None), ("12", None), (True, None), (-1, None), (1.5, None), (10**30, None)],
+)
+def test_tokens_that_the_agent_tells_of_are_kept(told, kept):
+    """The messaging gateway does; what is no count is none."""
+    reply = read({"text": "Hi", "input_tokens": told, "output_tokens": 3})
+    assert (reply.input_tokens, reply.output_tokens) == (kept, 3)

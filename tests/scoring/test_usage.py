@@ -140,3 +140,14 @@ def test_a_scorecard_has_usage_and_latency():
     assert card.latency == Latency(replies=1, median=1.25, p95=1.25, slowest=1.25)
     bare = score(plan, [trial("passed"), None], facts, Counting(offline=False))
     assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
+
+
+def test_an_agent_that_tells_of_its_tokens_stands_beside_the_models():
+    """In no total and no cost: what it pays is not known here."""
+    told = build.exchange(input_tokens=900, output_tokens=40)
+    made = build.trial_result(exchanges=(told, build.exchange(2), build.exchange(3, output_tokens=2)))
+    usage = usage_of([made, made], PRICES)
+    (agent,) = usage.by_role
+    assert (agent.role, agent.model, agent.calls) == ("agent", None, 4)
+    assert (agent.input_tokens, agent.output_tokens, agent.cost_usd) == (1800, 84, None)
+    assert (usage.calls, usage.tokens.input, usage.cost_usd, usage.unpriced) == (0, 0, 0, ())
