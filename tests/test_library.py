@@ -7,6 +7,8 @@ from commands import write_suite
 
 import ci_evals
 from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.prices import Price, PriceTable
+from ci_evals.ports import Completion
 from ci_evals.runner import Cast
 from ci_evals.scoring.gate import Policy
 
@@ -93,3 +95,46 @@ async def test_slips_of_a_caller_are_told(tmp_path):
     for slip in ({"loops": 0}, {"parallel": 0}, {"retries": -1}):
         with pytest.raises(UsageError, match="at least"):
             await ci_evals.run_suite(adapter, ci_evals.load_suite("demo:hr"), **slip)
+
+
+def judged(tmp_path):
+    tests = [{"name": name, "evaluations": [{"criterion": "polite"}]} for name in "ab"]
+    return ci_evals.load_suite(tmp_path / write_suite(tmp_path, *tests, apiKey="key-123456"))
+
+
+VERDICT = '{"reasoning": "r", "verdict": "%s", "evidence": []}'
+
+
+async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
+    agent = fakes.ScriptedAgent(["Hello"])
+    return await ci_evals.run_suite(Cast(agent, judge_llm=judge), judged(tmp_path), **options)
+
+
+async def test_two_runs_of_ones_own_parts_are_compared_where_the_judge_is_the_same(tmp_path):
+    """By its model's name, as for any other judge."""
+    base = await play(tmp_path, fakes.ScriptedLLM([VERDICT % "pass"], model="one"))
+    same = await play(tmp_path, fakes.ScriptedLLM([VERDICT % "fail"], model="one"), baseline=base)
+    assert (same.comparison.comparable, same.comparison.delta) == (True, -100)
+    other = await play(tmp_path, fakes.ScriptedLLM([VERDICT % "fail"], model="two"), baseline=base)
+    assert not other.comparison.comparable
+    assert any("the judge is two" in reason for reason in other.comparison.reasons)
+
+
+async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
+    """Before it is asked anything."""
+    judge = fakes.ScriptedLLM([VERDICT % "pass"], model="nobody")
+    with pytest.raises(UsageError, match="no price for nobody"):
+        await play(tmp_path, judge, policy=Policy(max_cost=5))
+    assert not judge.prompts
+
+
+async def test_a_second_look_stays_within_the_budget(tmp_path):
+    """It is close, and more trials would cost more than is allowed: that is said, and the gate holds."""
+    prices = PriceTable(models={"one": Price(input=1000, output=0)})
+    judge = fakes.ScriptedLLM([Completion(VERDICT % "pass", 10)], model="one")
+    policy = Policy(max_cost=0.05, min_score=90)
+    results = await play(tmp_path, judge, policy=policy, prices=prices, confirm=4)
+    assert (results.gate.passed, results.run.confirmation, results.usage.cost_usd) == (True, None, 0.02)
+    assert any("--max-cost" in warning for warning in results.run.warnings)
+    dear = await play(tmp_path, judge, policy=Policy(max_cost=5, min_score=90), prices=prices, confirm=4)
+    assert (dear.run.confirmation.trials, dear.counts.trials) == (4, 10)
