@@ -109,7 +109,8 @@ def _suites(results: Results, *, color: bool) -> list[str]:
         ]
         interval = f" (95 % {numbers.interval(suite.interval)})" if suite.interval else ""
         name = sanitize.log_line(suite.name, 2 * _NAME_LIMIT)
-        title = f"{name}: {numbers.score(suite.score)}{interval}{_repeated(suite)}"
+        # A name that ends in a colon would make a command of the runner with ours.
+        title = sanitize.log(f"{name}: {numbers.score(suite.score)}{interval}{_repeated(suite)}")
         blocks.append(_painted(title, _BOLD, color=color) + "\n" + _table(_TEST_HEADERS, rows))
     return blocks
 
@@ -273,7 +274,7 @@ def _evidence(
     for test in tests[:_SHOWN]:
         scores = f"{numbers.score(test.base)} → {numbers.score(test.head)}"
         name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
-        lines.append(f"{sign} {name}: {scores}{_remark(test, undecided)}")
+        lines.append(f"{sign} " + sanitize.log(f"{name}: {scores}{_remark(test, undecided)}"))
         if test.evidence:
             lines.append(f"    {sanitize.log_line(test.evidence.criterion, _REASON_LIMIT)}")
             lines.append(f"      {sanitize.log_line(test.evidence.reason, _REASON_LIMIT)}".rstrip())

@@ -15,6 +15,8 @@ REASON_LIMIT = 800
 _LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=600, reason_bytes=4_096, listed=20)
 _BLANK_LINES = re.compile(r"\n{3,}")
 """What conditions in a template leave behind. Foreign text has none: it stands in quotes and in JSON."""
+_EMPTY = {"note": {""}}
+"""What counts as nothing in an optional column, where that is not a zero too: a note may be `0`."""
 _TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "holds", "note"})
 """Columns that hold no numbers."""
 _UNBROKEN = frozenset({"95 %", "min to max"})
@@ -45,7 +47,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     places = [
         place
         for place, header in enumerate(headers)
-        if header not in _OPTIONAL or any(row[place] not in {"", "0"} for row in rows)
+        if header not in _OPTIONAL or any(row[place] not in _EMPTY.get(header, {"", "0"}) for row in rows)
     ]
     headers = [headers[place] for place in places]
     cells = [

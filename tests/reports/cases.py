@@ -5,7 +5,6 @@ from datetime import date, timedelta
 import builders as build
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.comparison import Comparison, TestChange
 from ci_evals.domain.results import (
     Attempt,
     CheckOdds,
@@ -24,7 +23,12 @@ from ci_evals.domain.results import (
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
+from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.selectors import read_drops
+from ci_evals.scoring.statistics import mean_interval
 
 GROUPS = {
     "categories": (
@@ -284,14 +288,17 @@ def against(head: Results, base: Results, **told) -> Results:
     return head.model_copy(update={"comparison": found.model_copy(update=told | {"suites": suites})})
 
 
-def judged_suspects(comparison: Comparison, *confirmed: str) -> tuple[TestChange, ...]:
-    """The suspects, those of these names confirmed."""
-    return tuple(
-        test.model_copy(
-            update={"confirmed": test.name in confirmed, "p": 0.012 if test.name in confirmed else 0.4}
-        )
-        for test in comparison.suspects
-    )
+def decided(head: Results, base: Results, policy: Policy) -> Results:
+    """The run with its comparison, gate and odds as they are computed."""
+    pairing = Pairing(Side.of(head), Side.of(base))
+    gate = decide(Case(Scorecard.of(head), policy, pairing=pairing), Ending())
+    noise = odds_of(head.suites, gate.checks, offline=False, seed=head.run.id)
+    return head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "odds": noise})
+
+
+def interval_of(*tests: TestResult) -> Interval | None:
+    """Of their mean score."""
+    return mean_interval([test.score for test in tests if test.score is not None])
 
 
 SIX = ("Refund in time", "Refund too late", "Lost parcel", "Wrong size", "Gift card", "Angry customer")
@@ -307,77 +314,40 @@ def unproven() -> Results:
         played(name, trials)
         for name, trials in zip(SIX, ("ppp", "ppp", "ppp", "pph", "ppp", "hpp"), strict=True)
     ]
-    bounds = Interval(low=79.04, high=95.2)
+    bounds = interval_of(*head)
     run = build.results(
         build.suite_result("Refunds", *head, interval=bounds),
         interval=bounds,
         run=build.run_info(git=Git(commit="5c6a5de9e5af12275c6a5de9e5af12275c6a5de9")),
-        gate=build.decision(
-            GateCheck(
-                name="min-score",
-                required=90,
-                seen=88.8888,
-                seen_if_undecided_failed=88.8888,
-                interval=bounds,
-                holds=False,
-            ),
-            GateCheck(name="max-drop", required=5, seen=5.5556, seen_if_undecided_failed=5.5556, holds=False),
-            GateCheck(
-                name="regression",
-                required=0.05,
-                seen=0.0620,
-                holds=True,
-                note="the score fell; chance alone explains it",
-            ),
-            GateCheck(name="max-cost", required=0.5, seen=0.3123, holds=True),
-            GateCheck(name="max-p95-latency", required=5, seen=3.41, holds=True),
-            GateCheck(name="max-errors", required=0, seen=0, holds=True),
-        ),
         usage=COSTLY,
         latency=Latency(replies=72, median=1.25, p95=3.4, slowest=7.5),
-        odds=Odds(
-            share=0.112,
-            checks=(CheckOdds(name="min-score", share=0.108), CheckOdds(name="max-drop", share=0.02)),
-            floor=84.5,
-            loops=3,
-        ),
     )
-    return against(
-        run,
-        base_run(build.suite_result("Refunds", *base)),
-        p=0.0620,
-        smallest_p=0.0001,
-        interval=Interval(low=-12.2, high=1.1),
-        detectable=8.21,
-        trials_needed=7,
+    policy = Policy(
+        min_score=90, max_drop=5, regression=Regression.SIGNIFICANT, max_cost=0.5, max_p95_latency=5
     )
+    return decided(run, base_run(build.suite_result("Refunds", *base)), policy)
 
 
 def proven() -> Results:
     """Two suites of five trials: a flow broke, another was mended, and the suites themselves changed."""
+    refunds = (
+        played("Refund in time", "fffff", critical=True),
+        played("Refund too late", "ppppp"),
+        played("Lost parcel", "ppuup"),
+        played("Store credit", "ppppp"),
+    )
+    exchanges = (played("Wrong size", "hphhp"), played("Two items", "ppppp", digest="u" * 64))
     head = [
+        build.suite_result("Refunds", *refunds, interval=interval_of(*refunds), min_score=70),
         build.suite_result(
-            "Refunds",
-            played("Refund in time", "fffff", critical=True),
-            played("Refund too late", "ppppp"),
-            played("Lost parcel", "ppuup"),
-            played("Store credit", "ppppp"),
-            interval=Interval(low=31.7, high=95.4),
-            min_score=70,
-        ),
-        build.suite_result(
-            "Exchanges",
-            played("Wrong size", "hphhp"),
-            played("Two items", "ppppp", digest="u" * 64),
-            file="evals/exchanges.yaml",
-            interval=Interval(low=38.2, high=97.3),
+            "Exchanges", *exchanges, file="evals/exchanges.yaml", interval=interval_of(*exchanges)
         ),
     ]
     base = [
         build.suite_result(
             "Refunds",
             played("Refund in time", "ppppp"),
-            played("Refund too late", "hhffh"),
+            played("Refund too late", "ppfhp"),
             played("Lost parcel", "ppppp"),
         ),
         build.suite_result(
@@ -389,39 +359,11 @@ def proven() -> Results:
     ]
     run = build.results(
         *head,
-        interval=Interval(low=47.6, high=93.9),
-        gate=build.decision(
-            GateCheck(
-                name="min-score",
-                required=80,
-                seen=78.3333,
-                seen_if_undecided_failed=75,
-                interval=Interval(low=40.2, high=91.8),
-                holds=False,
-            ),
-            GateCheck(name="max-drop suite:Exchanges", required=40, seen=-2.15, holds=True),
-            GateCheck(
-                name="regression",
-                required=0,
-                seen=3,
-                holds=False,
-                note="passed in the baseline, not now: Refund in time, Lost parcel, Wrong size",
-            ),
-            GateCheck(name="max-errors", required=2, seen=2, holds=True),
-        ),
+        interval=interval_of(*refunds, *exchanges),
         usage=COSTLY.model_copy(update={"cost_usd": None, "unpriced": ("gpt-next",)}),
     )
-    run = against(
-        run,
-        base_run(*base, git=Git()),
-        p=0.0021,
-        smallest_p=0.0001,
-        interval=Interval(low=-29.9, high=-6.1),
-        detectable=9.9,
-        trials_needed=None,
-    )
-    suspects = judged_suspects(run.comparison, "Refund in time")
-    return run.model_copy(update={"comparison": run.comparison.model_copy(update={"suspects": suspects})})
+    policy = Policy(max_drops=read_drops("suite:Exchanges=40")[1], regression=Regression.ANY, max_errors=2)
+    return decided(run, base_run(*base, git=Git()), policy)
 
 
 def incomparable() -> Results:

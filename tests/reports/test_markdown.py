@@ -180,7 +180,7 @@ def test_nobody_is_called_worse_by_chance():
         sections = markdown.summary_sections(make())
         assert not [name for name, text in sections[2:] if "regress" in text]
     text = markdown.summary(cases.proven())
-    assert "**Refunds › Refund in time**: 100.0 → 0.0, **confirmed** (p = 0.008)" in text
+    assert "**Refunds › Refund in time**: 100.0 → 0.0, **confirmed** (p = 0.004)" in text
     assert text.count("**confirmed**") == 1
 
 
