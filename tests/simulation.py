@@ -14,7 +14,7 @@ from ci_evals.scoring.gate import CLOSE
 from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.statistics import ALPHA, Pair, chance_of_drop, mean_interval, proven_drops, spread_of
 
-DRAWS = 199
+DRAWS = 99
 """Fewer than a run has: the level of the test is the same, its power a little lower."""
 Damage = Callable[[Agent], Agent]
 

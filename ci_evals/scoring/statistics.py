@@ -19,8 +19,8 @@ from ci_evals.domain.base import Interval
 ALPHA = 0.05
 """The chance of an error that a claim may have."""
 DRAWS = 9_999
-_MOST_COUNTED = 1_000_000
-"""Steps up to which all arrangements are counted; 200,000 arrangements take fewer, many more often do too."""
+_COUNTED_PER_DRAW = 100
+"""Steps that counting all arrangements may take for each draw that it saves."""
 _GRID = 1_000_000
 """Parts of a point: sums that differ by less are one."""
 _LISTED = 20_000
@@ -141,7 +141,7 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
     smallest = 1 / math.prod(map(_arrangements, pairs))
     # Where all trials of a test have one score, shuffling changes nothing.
     varied = [(place, pair) for place, pair in enumerate(pairs) if len({*pair.head, *pair.base}) > 1]
-    if counted := _counted([pair for _, pair in varied]):
+    if counted := _counted([pair for _, pair in varied], draws * _COUNTED_PER_DRAW, len(pairs)):
         return Chance(counted, "enumerated", smallest)
     sums = [0.0] * draws
     for place, pair in varied:
@@ -150,29 +150,37 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
     return Chance(p, "drawn", max(smallest, 1 / (1 + draws)))
 
 
-def _counted(pairs: Sequence[Pair]) -> float | None:
-    """The share of all arrangements in which the change is as low as seen; None where they take too long."""
-    sums, steps, seen = Counter({0: 1}), 0, 0
+def _counted(pairs: Sequence[Pair], most: int, tests: int) -> float | None:
+    """The share of all arrangements in which the change is as low as seen; None where it takes more steps."""
+    changes: list[Counter[int]] = []
+    least, width = 0, 1
     for pair in sorted(pairs, key=_arrangements):
         if _arrangements(pair) > _LISTED:
             return None
-        changes = Counter(round(change * _GRID) for change in _changes(pair))
-        steps += len(sums) * len(changes)
-        if steps > _MOST_COUNTED:
+        # How much higher than what was seen: a lower score of the head makes none of these lower.
+        seen = pair.delta
+        changes.append(Counter(round((change - seen) * _GRID) for change in _changes(pair)))
+        # Sums of two sets take at least as many values as both have together, less one.
+        least += width * len(changes[-1])
+        width += len(changes[-1]) - 1
+        if least > most:
             return None
-        longer: Counter[int] = Counter()
+    sums, steps = {0: 1}, 0
+    for above in changes:
+        steps += len(sums) * len(above)
+        if steps > most:
+            return None
+        longer: dict[int, int] = {}
         for total, ways in sums.items():
-            for change, more in changes.items():
-                longer[total + change] += ways * more
+            for change, more in above.items():
+                longer[total + change] = longer.get(total + change, 0) + ways * more
         sums = longer
-        seen += round(pair.delta * _GRID)
-    # What was rounded differently may be off by one part for each test.
-    below = sum(ways for total, ways in sums.items() if total <= seen + len(pairs))
-    return below / sums.total()
+    # Rounding moves each test by half a part at most.
+    return sum(ways for total, ways in sums.items() if total <= tests // 2) / sum(sums.values())
 
 
 def fewest_broken(pairs: Sequence[Pair]) -> int | None:
-    """How many tests must fail wholly, at least, for a drop to be proven; None where all of them do not do."""
+    """How many tests must fail wholly, at least, for a drop to be proven; None where all do not do."""
     arrangements = 1
     for count, each in enumerate(sorted(map(_arrangements, pairs), reverse=True), start=1):
         arrangements *= each

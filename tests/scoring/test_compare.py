@@ -86,8 +86,8 @@ def test_one_trial_each_cannot_prove_anything():
 
 def test_the_same_files_give_the_same_numbers():
     """Also where arrangements are drawn."""
-    head = run("head", {f"t{i}": points(*[(i * 7 + k * 13) % 100 for k in range(3)]) for i in range(9)})
-    base = run("base", {f"t{i}": points(*[(i * 11 + k * 5) % 100 for k in range(3)]) for i in range(9)})
+    head = run("head", {f"t{i}": points(*[(i * 7 + k * 13) % 100 for k in range(3)]) for i in range(30)})
+    base = run("base", {f"t{i}": points(*[(i * 11 + k * 5) % 100 for k in range(3)]) for i in range(30)})
     first, second = pairing(head, base).comparison(), pairing(head, base).comparison()
     assert first.method == "drawn"
     assert first == second

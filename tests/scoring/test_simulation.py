@@ -55,13 +55,13 @@ def test_the_agents_are_those_that_the_docs_describe():
 @pytest.mark.parametrize(("tests", "trials"), [(5, 3), (8, 1), (8, 3), (20, 3), (40, 3)])
 def test_the_interval_of_a_score_holds_the_true_one(tests, trials):
     """In 95 % of runs; the textbook's, which takes trials for independent, in fewer: it would be noticed."""
-    held = covers(Setting(tests, trials, times=2_000))
-    textbook = covers_if_trials_were_independent(Setting(tests, trials, times=1_000))
+    held = covers(Setting(tests, trials, times=1_500))
+    textbook = covers_if_trials_were_independent(Setting(tests, trials, times=500))
     promised, promised_of_textbook = shown("score of tests × trials", f"{tests} × {trials}")
     assert 0.93 <= held <= 0.97
-    assert abs(held - promised) <= error(promised, 2_000, 4_000)
+    assert abs(held - promised) <= error(promised, 1_500, 4_000)
     assert textbook < 0.91
-    assert abs(textbook - promised_of_textbook) <= error(promised_of_textbook, 1_000, 4_000)
+    assert abs(textbook - promised_of_textbook) <= error(promised_of_textbook, 500, 4_000)
 
 
 @pytest.mark.parametrize("tests", [8, 20, 40])
@@ -77,19 +77,19 @@ def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests):
 @pytest.mark.parametrize("damage", ["spread", "concentrated"])
 def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
     """And the score is lower, and lower by five points, as often."""
-    setting = Setting(tests, times=700)
+    setting = Setting(tests, times=400)
     lower, five, found, _, _ = shown("damage", damage, str(tests))
-    assert abs(proven(setting, DAMAGES[damage]) - found) <= error(found, 700, 10_000)
-    assert abs(fell(setting, DAMAGES[damage]) - lower) <= error(lower, 700, 10_000)
-    assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 700, 10_000)
+    assert abs(proven(setting, DAMAGES[damage]) - found) <= error(found, 400, 10_000)
+    assert abs(fell(setting, DAMAGES[damage]) - lower) <= error(lower, 400, 10_000)
+    assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 400, 10_000)
 
 
 @pytest.mark.parametrize(("tests", "more"), [(8, (4, 4)), (8, (4, 0)), (20, (4, 0))])
 def test_a_second_look_raises_no_more_alarms(tests, more):
     """Also where the head alone is played again, as the baseline cannot. One of four is looked at twice."""
-    found = confirmed(Setting(tests, times=1_200), unchanged, more)
+    found = confirmed(Setting(tests, times=600), unchanged, more)
     assert found.proven < 0.06
-    assert abs(found.looked_again - 0.25) <= error(0.25, 1_200)
+    assert abs(found.looked_again - 0.25) <= error(0.25, 600)
 
 
 @pytest.mark.parametrize("damage", ["spread", "concentrated"])
@@ -98,13 +98,13 @@ def test_a_second_look_finds_more(damage):
     _, _, first, alone, both = shown("damage", damage, "8")
     assert first < alone < both
     for share, more in ((alone, (4, 0)), (both, (4, 4))):
-        found = confirmed(Setting(8, times=250), DAMAGES[damage], more)
-        assert abs(found.proven - share) <= error(share, 250, 2_000)
+        found = confirmed(Setting(8, times=100), DAMAGES[damage], more)
+        assert abs(found.proven - share) <= error(share, 100, 2_000)
 
 
 @pytest.mark.parametrize(
     ("tests", "damage", "times"),
-    [(8, "none", 1_000), (8, "spread", 1_000), (8, "concentrated", 1_000), (20, "concentrated", 600)],
+    [(8, "none", 600), (8, "spread", 600), (8, "concentrated", 600), (20, "concentrated", 400)],
 )
 def test_the_interval_of_a_change_holds_the_true_one(tests, damage, times):
     """Of these very tests, in 95 % of comparisons."""
@@ -133,9 +133,9 @@ def test_claims_of_single_tests(head, base, tests, times):
 def test_a_stale_baseline_raises_alarms():
     """Where only the day is another, which moves all scores."""
     promised = float(re.search(r"in [\d.]+ %, ([\d.]+) % and [\d.]+ % of comparisons", DOCS)[1]) / 100
-    found = proven_in_spite_of_sessions(Setting(20, times=1_000), 3)
-    assert found > 0.05 + error(0.05, 1_000)
-    assert abs(found - promised) <= error(promised, 1_000, 4_000)
+    found = proven_in_spite_of_sessions(Setting(20, times=700), 3)
+    assert found > 0.05 + error(0.05, 700)
+    assert abs(found - promised) <= error(promised, 700, 4_000)
 
 
 @pytest.mark.parametrize(("tests", "trials"), [(8, 1), (8, 3), (20, 3)])

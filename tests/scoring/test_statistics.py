@@ -1,8 +1,11 @@
 """The arithmetic of noise, against sums done by hand, published tables, and brute force."""
 
 import math
+import time
+from collections import Counter
 from fractions import Fraction
 from itertools import combinations, product
+from random import Random
 from statistics import NormalDist, fmean, variance
 
 import builders as build
@@ -20,6 +23,7 @@ from ci_evals.scoring.statistics import (
     ALPHA,
     Pair,
     chance_of_drop,
+    fewest_broken,
     mean_interval,
     noise_of,
     pass_at_k,
@@ -53,6 +57,36 @@ def arranged(pairs):
     runs = [sum(one) for one in product(*(list(changes(pair)) for pair in pairs))]
     seen = sum(Fraction(pair.delta).limit_denominator(1000) for pair in pairs)
     return Fraction(sum(run <= seen for run in runs), len(runs))
+
+
+def counted(pairs):
+    """The same of many tests with whole scores and equal sides: how often each sum comes up."""
+    sums, seen = Counter({0: 1}), 0
+    for pair in pairs:
+        pool, heads = (*pair.head, *pair.base), len(pair.head)
+        # By how many trials were taken and what they add up to.
+        ways = Counter({(0, 0): 1})
+        for score in pool:
+            for (taken, total), count in list(ways.items()):
+                ways[taken + 1, total + score] += count
+        changes = {2 * total - sum(pool): count for (taken, total), count in ways.items() if taken == heads}
+        longer = Counter()
+        for one, count in sums.items():
+            for change, more in changes.items():
+                longer[one + change] += count * more
+        sums, seen = longer, seen + sum(pair.head) - sum(pair.base)
+    return sum(count for total, count in sums.items() if total <= seen) / sums.total()
+
+
+def noisy(tests, trials, *, seed=1, worse=0.0, step=0.0):
+    """Tests whose scores take any value, or multiples of a step; those of the head may be worse."""
+    rng = Random(seed)
+
+    def played(middle):
+        scores = [min(100.0, max(0.0, rng.gauss(middle, 15))) for _ in range(trials)]
+        return tuple(round(score / step) * step if step else score for score in scores)
+
+    return [Pair(played(70 - worse), played(70)) for _ in range(tests)]
 
 
 def p(*pairs, **options):
@@ -122,38 +156,76 @@ def test_it_is_what_its_definition_says(pairs):
     assert chance.p >= chance.smallest
 
 
-def test_drawn_arrangements_agree_with_all():
-    """Eighteen tests of one trial have 262,144: too many to look at, not too many to look at here."""
-    changes = [(7 * place) % 23 - 13 for place in range(18)]
-    chance = chance_of_drop([Pair((50 + change,), (50,)) for change in changes], "seed")
-    sums = [0]
-    for change in changes:
-        sums = [total + one for total in sums for one in (change, -change)]
-    exact = sum(total <= sum(changes) for total in sums) / len(sums)
+def test_one_broken_test_of_many_is_proven():
+    """1 of 20, to the digit and whatever the run's id: the others do not vary, and nothing is drawn."""
+    broken, held = Pair((0,) * 3, (100,) * 3), Pair((100,) * 3, (100,) * 3)
+    for tests in (1, 5, 24, 300):
+        for seed in "abc":
+            told = chance_of_drop([broken, *[held] * (tests - 1)], seed)
+            assert (told.p, told.method) == (0.05, "enumerated")
+
+
+THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for part in range(whole + 1)])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(*[st.lists(THIRDS, min_size=1, max_size=2)] * 2), min_size=1, max_size=4))
+def test_ties_of_thirds_and_sevenths_are_ties(sides):
+    """Against exact fractions: binary numbers have neither, nor has the grid on which changes are summed."""
+    exact = [Pair(tuple(head), tuple(base)) for head, base in sides]
+    rounded = [Pair(tuple(map(float, pair.head)), tuple(map(float, pair.base))) for pair in exact]
+    assert chance_of_drop(rounded, "seed").p == pytest.approx(float(arranged(exact)), abs=1e-12)
+
+
+def test_many_thirds_add_up_to_ties():
+    """Thirty changes by a third and thirty back are no change: p is that of a fair coin's 60 tosses."""
+    expected = sum(math.comb(60, ups) for ups in range(31)) / 2**60
+    assert p(*[((100 / 3,), (200 / 3,)), ((200 / 3,), (100 / 3,))] * 30) == pytest.approx(expected, abs=1e-12)
+
+
+def test_what_is_counted_agrees_with_a_long_draw():
+    """24 tests of three trials have 1e31 arrangements; shuffled here 10,000 times."""
+    pairs, rng = noisy(24, 3, worse=3, step=10), Random(7)
+    told = chance_of_drop(pairs, "seed")
+    seen = sum(sum(pair.head) for pair in pairs)
+    low = sum(
+        sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(10_000)
+    )
+    assert told.method == "enumerated"
+    assert told.p == pytest.approx(counted(pairs), abs=1e-12)
+    assert abs(told.p - low / 10_000) <= 4 * math.sqrt(told.p * (1 - told.p) / 10_000)
+
+
+@pytest.mark.parametrize(
+    ("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), (12, 10, 2), (12, 10, 3), (4, 25, 3)]
+)
+def test_drawn_arrangements_agree_with_all(tests, trials, worse):
+    """Also of big pools, where one set of draws is dealt to all tests."""
+    pairs = noisy(tests, trials, worse=worse, step=1)
+    chance, exact = chance_of_drop(pairs, "seed"), counted(pairs)
     assert chance.method == "drawn"
     assert chance.smallest == 1 / 10_000
+    assert 0.001 < exact < 0.6
     assert abs(chance.p - exact) <= 4 * math.sqrt(exact * (1 - exact) / 9_999)
-    assert p(*[((50 + change,), (50,)) for change in changes[:17]]) != chance.p
 
 
-@pytest.mark.parametrize("tests", [17, 18])
-def test_what_is_told_does_not_jump_where_drawing_begins(tests):
-    """At 2 to the 18th; where all changes are alike p is a sum of binomials."""
-    down = tests - 5
-    chance = chance_of_drop([Pair((40,), (50,))] * down + [Pair((60,), (50,))] * 5, "seed")
-    exact = sum(math.comb(tests, ups) for ups in range(6)) / 2**tests
-    assert chance.method == ("enumerated" if tests == 17 else "drawn")
-    assert abs(chance.p - exact) <= (1e-12 if tests == 17 else 4 * math.sqrt(exact / 9_999))
+def test_big_pools_keep_the_level():
+    """Ten trials a side that nothing tells apart: a p of 0.05 or less comes in one comparison of twenty."""
+    told = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(1_000)]
+    assert {chance.method for chance in told} == {"drawn"}
+    for level in (0.05, 0.25):
+        found = fmean(chance.p <= level for chance in told)
+        assert abs(found - level) <= 3 * math.sqrt(level * (1 - level) / 1_000)
 
 
 def test_a_drawn_p_is_never_zero():
     """What was seen is one of the arrangements: (1 + none) / (1 + draws)."""
-    lost = [Pair((0,) * 5, (100,) * 5)] * 5
+    lost = [Pair((0,) * 10, (100,) * 10)] * 5
     assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
     assert chance_of_drop(lost, "seed", draws=99).p == 1 / 100
 
 
-DOZEN = [Pair((30.0 + 5 * place, 80.0, 90.0), (60.0, 85.0, 95.0 - place)) for place in range(12)]
+DOZEN = noisy(12, 3, worse=3)
 
 
 def test_the_seed_decides_what_is_drawn():
@@ -182,8 +254,21 @@ def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
     head[trial] = data.draw(st.floats(0, head[trial]))
     lower = [*pairs[:place], Pair(tuple(head), pair.base), *pairs[place + 1 :]]
     before, after = (chance_of_drop(run, "seed", draws=300) for run in (pairs, lower))
+    # What is counted and what is drawn differ by what drawing errs.
+    assert after.p <= before.p or after.method != before.method
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs_of(3, most=4), st.data())
+def test_a_hair_lower_is_no_likelier_where_all_is_counted(pairs, data):
+    """Whatever the grid makes of it."""
+    place = data.draw(st.integers(0, len(pairs) - 1))
+    head, by = pairs[place].head, data.draw(st.floats(0, 0.00001))
+    lower = [*pairs]
+    lower[place] = Pair((max(0.0, head[0] - by), *head[1:]), pairs[place].base)
+    before, after = chance_of_drop(pairs, "seed"), chance_of_drop(lower, "seed")
+    assert (before.method, after.method) == ("enumerated", "enumerated")
     assert after.p <= before.p
-    assert after.method == before.method
 
 
 def test_a_test_that_begins_to_vary_moves_no_others_draws():
@@ -409,17 +494,57 @@ def test_one_pair_of_single_trials_tells_no_spread():
 
 def test_the_trials_that_would_be_needed():
     """2 * 400 * 2.4865² / (8 * 5²), rounded up."""
-    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400)
+    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400, told_from="trials")
     assert spread.trials_needed(drop=5, tests=8) == 25
     assert spread.trials_needed(drop=100, tests=8) == 1
     # With so many the smallest drop that is seen is that drop.
     assert 2.4865 * math.sqrt(2 * 400 / 25 / 8) <= 5 < 2.4865 * math.sqrt(2 * 400 / 24 / 8)
 
 
-def test_a_drop_of_next_to_nothing_needs_next_to_endless_trials():
-    """A weight may be as small as one likes."""
-    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400)
-    assert spread.trials_needed(drop=1e-200, tests=8) > 1e9
+def test_a_drop_of_next_to_nothing_needs_more_trials_than_anybody_plays():
+    """A weight may be tiny. 2 * 400 * 2.4865² / 8 is 618.26 trials at one point, 1,000 at 0.7863."""
+    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400, told_from="trials")
+    assert spread.trials_needed(drop=0.7864, tests=8) == 1_000
+    assert spread.trials_needed(drop=0.7862, tests=8) is None
+    assert spread.trials_needed(drop=1e-200, tests=8) is None
+
+
+@pytest.mark.parametrize(
+    ("trials", "tests", "fewest"),
+    [
+        # 2 arrangements each: 32 are the first to be 20 or more.
+        (1, 8, 5),
+        (1, 5, 5),
+        (1, 4, None),
+        # 6 each: 36.
+        (2, 8, 2),
+        (2, 1, None),
+        # 20.
+        (3, 24, 1),
+        (3, 1, 1),
+        (1, 0, None),
+    ],
+)
+def test_how_many_tests_must_break(trials, tests, fewest):
+    """And that so many do: their p is 0.05 or less, and that of one fewer is not."""
+    held, broken = (((score,) * trials, (100,) * trials) for score in (100, 0))
+    assert fewest_broken([Pair(*held)] * tests) == fewest
+    if fewest:
+        assert p(*[broken] * fewest, *[held] * (tests - fewest)) <= ALPHA
+        assert fewest == 1 or p(*[broken] * (fewest - 1), *[held] * (tests - fewest + 1)) > ALPHA
+
+
+def test_the_tests_with_most_trials_prove_with_fewest():
+    """A test of 3 against 3 among tests of 1 against 1 is enough by itself."""
+    assert fewest_broken([Pair((1,), (1,))] * 3 + [Pair((1,) * 3, (1,) * 3)]) == 1
+
+
+def test_from_what_a_spread_is_told():
+    """Trials, where both sides have several of some test."""
+    one, several = Pair((50,), (60,)), Pair((50, 60), (60, 80))
+    assert spread_of([one, one, several], 5).told_from == "trials"
+    assert spread_of([one, one], 5).told_from == "tests"
+    assert spread_of([Pair((50, 60), (60,)), one], 5).told_from == "tests"
 
 
 def test_noise_of_tests_by_hand():
@@ -455,6 +580,14 @@ def test_fifteen_hundred_tests():
     assert set(proven_drops(pairs, "seed")) == {None}
     assert spread_of(pairs, 5).detectable < 3
     assert mean_interval([fmean(scores) for scores in head]).low > 40
+
+
+@pytest.mark.parametrize(("tests", "trials"), [(60, 10), (200, 10), (40, 50), (1_500, 3)])
+def test_many_tests_take_seconds(tests, trials):
+    """Processor time, with room for a slow machine; all scores differ."""
+    pairs, began = noisy(tests, trials), time.process_time()
+    chance_of_drop(pairs, "seed")
+    assert time.process_time() - began < 15
 
 
 DOCS = (ROOT / "docs" / "statistics.md").read_text()
