@@ -129,9 +129,9 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
 
     If nothing changed, the trials of a test might as well have been played on the other side. So within each
     test it is shuffled which trials are called head, their number kept, and counted how often the mean change
-    is then as low as the one seen. All arrangements are counted where scores take few values; else they
-    are drawn, by `seed` and the places of trials alone: the same results give the same p, and no lower score
-    of the head gives a higher one.
+    is then as low as the one seen. All arrangements are counted where scores take few values; else they are
+    drawn, by `seed` and the places of trials alone: the same results give the same p. No lower score of the
+    head gives a higher one, as long as both are counted or both are drawn.
 
     Returns:
         None where there is no pair.

@@ -70,7 +70,7 @@ def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests):
     setting = Setting(tests, times=2_000)
     alarms = proven(setting, unchanged)
     assert 0.03 <= alarms <= 0.05 + error(0.05, 2_000) < 0.065
-    assert abs(fell(setting, unchanged) - 0.5) <= error(0.5, 2_000)
+    assert abs(fell(Setting(tests, times=500), unchanged) - 0.5) <= error(0.5, 500)
 
 
 @pytest.mark.parametrize("tests", [8, 20])
