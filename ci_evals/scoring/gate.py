@@ -349,7 +349,7 @@ def close_calls(decision: Decision) -> tuple[str, ...]:
 def _close(check: GateCheck) -> str | None:
     if check.name == "regression" and check.required == ALPHA:
         by_chance = check.seen is not None and check.seen <= CLOSE
-        return f"regression: chance alone shows such a drop with p = {check.seen:.2g}" if by_chance else None
+        return f"regression: chance alone shows such a drop with p = {check.seen:.3g}" if by_chance else None
     if not check.holds and check.seen != check.seen_if_undecided_failed:
         # More trials must not open a gate that undecided verdicts have closed.
         return None
