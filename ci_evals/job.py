@@ -86,7 +86,7 @@ async def evaluate(
         play = partial(run, casts=cast, options=job.options, redactor=job.redactor, listen=listen, stop=stop)
         played = await play(job.plan)
         results = look.at(job.plan, played)
-        close = close_calls(results.gate) if job.confirm else ()
+        close = close_calls(results.gate) if job.confirm and not stop.requested else ()
         if not close:
             return results
         plan = replace(job.plan, more=job.confirm)

@@ -1,8 +1,8 @@
 """The gate: a list of checks over the scorecard, each with what it asks and what was seen."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ from ci_evals.scoring.compare import Pairing, Part
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import Selector, Threshold
 from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, ended_well, lost_trials, scores_of_tests, unsound
+from ci_evals.scoring.soundness import all_passed, ended_well, lost_trials, scores_of_tests
 from ci_evals.scoring.statistics import ALPHA, mean_interval
 
 _TIE = 1e-9
@@ -81,13 +81,14 @@ class Case:
     offline: bool = False
     pairing: Pairing | None = None
     """With the baseline, where there is one."""
+    lost: int | None = None
+    """What each trial that broke off is supposed to have scored; left out if None."""
 
 
 def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
     checks = checks_of(case)
-    lost = any(map(lost_trials, case.card.tests))
-    reasons = tuple(_distrust(case.card, case.policy, ending)) or tuple(_lost_decides(case) if lost else ())
+    reasons = tuple(_distrust(case.card, case.policy, ending)) or tuple(_lost_decides(case, checks_of))
     holds = all(check.holds for check in checks) and not reasons and not ending.interrupted
     if ending.bug:
         code = Exit.BUG
@@ -105,10 +106,16 @@ def checks_of(case: Case) -> tuple[GateCheck, ...]:
     return tuple(_Checks(case))
 
 
+def _changes_of(case: Case) -> tuple[GateCheck, ...]:
+    """The checks that hold a run against its baseline."""
+    return tuple(_Checks(case).of_baseline())
+
+
 def decide_change(case: Case) -> Decision:
     """What the checks that hold a run against its baseline say of it."""
-    checks = tuple(_Checks(case).of_baseline())
-    reasons = ("nothing could be scored",) if case.card.score is None else tuple(_lost_changes(case))
+    checks = _changes_of(case)
+    lost = tuple(_lost_decides(case, _changes_of))
+    reasons = lost if case.card.score is not None else ("nothing could be scored",)
     holds = all(check.holds for check in checks) and not reasons
     code = Exit.INVALID if checks and reasons else Exit.HOLDS if holds or not checks else Exit.FAILED
     return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
@@ -127,34 +134,24 @@ def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
         yield "nothing could be scored"
 
 
-def _lost_decides(case: Case) -> Iterator[str]:
-    """Whether the trials that say nothing of the agent would have decided the gate, had they been sound."""
-    worst, best = (all(c.holds for c in _Checks(case, lost=supposed)) for supposed in (0, 100))
+def _lost_decides(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> Iterator[str]:
+    """Whether the trials that say nothing of the agent would have decided these checks, played to the end."""
+    lost = sum(map(lost_trials, case.card.tests))
+    if not lost:
+        return
+    worst, best = (all(c.holds for c in checks(replace(case, lost=supposed))) for supposed in (0, 100))
     if worst != best:
-        yield _decided_by_lost(case.card)
-
-
-def _lost_changes(case: Case) -> Iterator[str]:
-    """The same for what a run is held to against its baseline alone."""
-    worst, best = (all(c.holds for c in _Checks(case, lost=supposed).of_baseline()) for supposed in (0, 100))
-    if worst != best:
-        yield _decided_by_lost(case.card)
-
-
-def _decided_by_lost(card: Scorecard) -> str:
-    lost = sum(map(lost_trials, card.tests))
-    return (
-        f"trials that broke off ({lost}) decide the gate: it would not hold if all of them had failed, "
-        "and would if all had passed"
-    )
+        yield (
+            f"trials that broke off ({lost}) decide the gate: it would not hold if all of them had failed, "
+            "and would if all had passed"
+        )
 
 
 class _Checks:
     """Every check of a policy. Scores are held against it with undecided verdicts counting as failed."""
 
-    def __init__(self, case: Case, lost: int | None = None) -> None:
-        self.case, self.lost = case, lost
-        self.card, self.policy, self.pairing = case.card, case.policy, case.pairing
+    def __init__(self, case: Case) -> None:
+        self.card, self.policy, self.pairing, self.lost = case.card, case.policy, case.pairing, case.lost
         self.shown = Counting(offline=case.offline)
         self.strict = Counting(offline=case.offline, undecided_fails=True)
 
@@ -228,8 +225,7 @@ class _Checks:
                     yield self._critical(test)
 
     def _critical(self, test: TestResult) -> GateCheck:
-        whole = [trial for trial in test.trials if ended_well(trial)]
-        passed = sum(all_passed(trial, self.shown) and not unsound(trial, self.shown) for trial in whole)
+        passed = sum(ended_well(trial) and all_passed(trial, self.shown) for trial in test.trials)
         if self.lost:
             passed += lost_trials(test)
         planned = len(test.trials) + test.not_run
@@ -299,7 +295,7 @@ class _Checks:
     def _on(self, change: Change) -> str | None:
         """On how many tests a change rests, where it is not all."""
         tests = self.card.counts.tests
-        return f"on {change.tests} of {tests} tests" if change.tests < tests and not self.lost else None
+        return f"on {change.tests} of {tests} tests" if change.tests < tests else None
 
     def _not_applied(self, name: str, required: float) -> GateCheck:
         why, pairing = "there is no baseline", self.pairing
@@ -309,24 +305,15 @@ class _Checks:
         return GateCheck(name=name, required=required, seen=None, holds=True, note=f"not applied: {why}")
 
     def _budgets(self) -> Iterator[GateCheck]:
-        if self.policy.max_cost is not None:
-            cost = self.card.usage.cost_usd
-            yield GateCheck(
-                name="max-cost",
-                required=self.policy.max_cost,
-                seen=cost,
-                holds=cost is not None and cost <= self.policy.max_cost,
-                note="the cost is not known" if cost is None else None,
-            )
-        if self.policy.max_p95_latency is not None:
-            slow = self.card.latency.p95
-            yield GateCheck(
-                name="max-p95-latency",
-                required=self.policy.max_p95_latency,
-                seen=slow,
-                holds=slow is not None and slow <= self.policy.max_p95_latency,
-                note="no reply came" if slow is None else None,
-            )
+        cost, slow = self.card.usage.cost_usd, self.card.latency.p95
+        budgets = (
+            ("max-cost", self.policy.max_cost, cost, "the cost is not known"),
+            ("max-p95-latency", self.policy.max_p95_latency, slow, "no reply came"),
+        )
+        for name, allowed, seen, unknown in budgets:
+            if allowed is not None:
+                holds, note = seen is not None and seen <= allowed, unknown if seen is None else None
+                yield GateCheck(name=name, required=allowed, seen=seen, holds=holds, note=note)
 
 
 CLOSE = 0.25

@@ -289,3 +289,15 @@ def test_a_run_that_cannot_be_trusted_is_not_called_good(runs, tmp_path):
     told = ci_evals("compare", "dead.json", base, "--max-drop=5", "--regression=any", cwd=tmp_path)
     assert told.returncode == 3, told.stdout
     assert "nothing could be scored" in told.stdout
+
+
+@pytest.mark.parametrize(("seconds", "code"), [("0.000001", 1), ("60", 0)])
+def test_a_budget_of_seconds_is_held(tmp_path, seconds, code):
+    """Of the agent's replies; without a model a budget of no dollars holds."""
+    limits = (f"--max-p95-latency={seconds}", "--max-cost=0")
+    told = ci_evals("run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
+    assert told.returncode == code, told.stdout + told.stderr
+    written = results_in(tmp_path)
+    checks = {check["name"]: check for check in written["gate"]["checks"]}
+    assert checks["max-p95-latency"]["seen"] == written["latency"]["p95"] > 0
+    assert (checks["max-p95-latency"]["holds"], checks["max-cost"]["holds"]) == (code == 0, True)
