@@ -125,9 +125,9 @@ def report(settings: ReportSettings) -> None:
 def compare(settings: CompareSettings) -> None:
     """Compare two runs test by test, and tell whether a change is more than noise.
 
-    Exit code 1 where the score dropped as --max-drop and --regression forbid; 3 where one of them is asked and
-    the run itself says nothing (nothing scored, or trials that broke off decide); 0 otherwise, also where the
-    two runs cannot be compared, which it then says.
+    Exit code 1 where the score dropped as --max-drop and --regression forbid; 3 where one of them is asked
+    and the run itself says nothing (nothing scored, or trials that broke off decide); 0 otherwise, also where
+    the two runs cannot be compared, which it then says.
 
     \b
     ci-evals compare results/ baseline/_results.json --regression=significant
