@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ci_evals.cli.settings import ENV_PREFIX, RunSettings
+from ci_evals.cli.settings import ENV_PREFIX, INPUT_DEFAULT, RunSettings
 from ci_evals.domain.errors import UsageError
 
 INPUT_PREFIX = "INPUT_"
@@ -32,7 +32,10 @@ class Invocation:
 
 def declared() -> dict[str, str]:
     """The action's inputs and their defaults, as text; empty where there is none."""
-    return {item.name.replace("_", "-"): _as_text(item.default) for item in dataclasses.fields(RunSettings)}
+    return {
+        item.name.replace("_", "-"): item.metadata.get(INPUT_DEFAULT) or _as_text(item.default)
+        for item in dataclasses.fields(RunSettings)
+    }
 
 
 def read(environ: Mapping[str, str]) -> Invocation:

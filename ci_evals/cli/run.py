@@ -45,7 +45,7 @@ def run_suites(settings: RunSettings) -> None:
     environ = os.environ
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
-    baseline = _read_baseline(settings.baseline) if settings.baseline else None
+    baseline = _read_baseline(Path(settings.baseline)) if settings.baseline else None
     loaded = load_suites(settings, environ)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])

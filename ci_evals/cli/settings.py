@@ -18,6 +18,9 @@ from typer.models import OptionInfo
 
 ENV_PREFIX = "CI_EVALS_"
 
+INPUT_DEFAULT = "input default"
+"""Metadata of a field whose input has another default in action.yml than the option."""
+
 
 class Provider(StrEnum):
     """The LLM behind judge and simulated user."""
@@ -57,6 +60,21 @@ class Trust(StrEnum):
     AUTO = "auto"
     ALWAYS = "always"
     NEVER = "never"
+
+
+class Commenting(StrEnum):
+    """When a comment is posted on the pull request."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class MissingSecrets(StrEnum):
+    """What to do in a pull request that is given no secrets."""
+
+    SKIP = "skip"
+    FAIL = "fail"
 
 
 Suites = Annotated[
@@ -187,7 +205,56 @@ class GateSettings(ChangeSettings):
 
 
 @dataclass(frozen=True)
-class RunSettings(GateSettings, EstimateSettings):
+class GitHubSettings:
+    """What speaking to GitHub depends on."""
+
+    comment_key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            help="Tells comments and baselines of one repository apart, as those of a matrix's legs: letters, "
+            "digits, '.', '_' and '-'. The baseline is the artifact ci-evals-results-KEY.",
+        ),
+    ] = "default"
+    github_token: Annotated[
+        str | None,
+        typer.Option(help="Token for GitHub's API. Else GITHUB_TOKEN."),
+    ] = field(default=None, repr=False, metadata={INPUT_DEFAULT: "${{ github.token }}"})
+
+
+@dataclass(frozen=True)
+class BaselineSettings(GitHubSettings):
+    """Where the baseline comes from."""
+
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|none|PATH",
+            help="What to compare with. auto: what the base commit, or an earlier one of its branch, left as an "
+            "artifact on GitHub. PATH: an earlier run's _results.json, or the folder that holds it. Default: "
+            "auto in pull requests and merge queues, else none.",
+        ),
+    ] = None
+    baseline_branch: Annotated[
+        str | None,
+        typer.Option(metavar="BRANCH", help="The branch of --baseline=auto, in place of the base branch."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class PullRequestSettings(GitHubSettings):
+    """Where a comment goes."""
+
+    pr_number: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The pull request, where the event does not name it.", show_default=False
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateSettings):
     """Every option of `run`."""
 
     llm_key: Annotated[
@@ -197,10 +264,20 @@ class RunSettings(GateSettings, EstimateSettings):
     retries: Annotated[
         int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
     ] = 1
-    baseline: Annotated[
-        Path | None,
-        typer.Option(help="An earlier run's _results.json, or the folder that holds it, to compare with."),
-    ] = None
+    comment: Annotated[
+        Commenting,
+        typer.Option(
+            help="In GitHub Actions, whether to post the results as a comment. auto: in events of a pull "
+            "request; always: also on the pull requests that a pushed commit is the head of; never."
+        ),
+    ] = Commenting.AUTO
+    on_missing_secrets: Annotated[
+        MissingSecrets,
+        typer.Option(
+            help="In a pull request of a fork or of Dependabot, which is given no secrets, where a key is "
+            "missing: skip the run with a notice and exit 0, or fail."
+        ),
+    ] = MissingSecrets.SKIP
     confirm: Annotated[
         int,
         typer.Option(
@@ -274,6 +351,41 @@ class OddsSettings:
     regression: Annotated[
         Regression | None, typer.Option(help="Another rule of regression.", show_default=False)
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeSettings(BaselineSettings, GateSettings):
+    """What `merge` depends on."""
+
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULTS",
+            help="Results files, folders that hold one, or folders of such folders, as "
+            "actions/download-artifact leaves them.",
+            show_default=False,
+        ),
+    ]
+    legs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many results there must be: fewer mean that a leg is missing.", show_default=False
+        ),
+    ] = None
+    output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
+    junit: Annotated[
+        Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommentSettings(PullRequestSettings):
+    """What `comment` depends on."""
+
+    results: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of it.")]
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the comment and post nothing; needs no token.")
+    ] = False
 
 
 S = TypeVar("S")

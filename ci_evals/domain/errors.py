@@ -5,6 +5,7 @@ CiEvalsError
 │   └── SuiteError        2  one or more problems in suite files, each with its place
 ├── AgentError               the agent could not be reached or read: ends the trial
 │   └── AgentAccessError     it refused the key: ends the run, no other trial can do better
+├── GitHubError              GitHub's API refused or could not do something: a warning, never a verdict
 └── LLMError                 the model behind judge or simulated user could not be reached or read
     ├── LLMAccessError       it refused the key: ends the run
     └── LLMAnswerError       it answered with what cannot be used: worth asking once more
@@ -63,6 +64,18 @@ class AgentError(CiEvalsError):
 
 class AgentAccessError(AgentError):
     """The agent refused the key (401, 403)."""
+
+
+class GitHubError(CiEvalsError):
+    """GitHub's API could not be reached, or would not do what was asked.
+
+    Its text says what was refused, and which permission is missing where that is the cause. `status` is the
+    answer's HTTP status, None where there was none.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(message)
 
 
 class LLMError(CiEvalsError):

@@ -283,6 +283,10 @@ class Git(Record):
     commit: str | None = None
     ref: str | None = None
     repository: str | None = None
+    head_commit: str | None = Field(
+        None, description="The pull request's own commit; `commit` is then its merge with the base branch."
+    )
+    pull_request: int | None = None
 
 
 class Digests(Record):
@@ -327,13 +331,16 @@ class RunInfo(Record):
     started_at: Instant
     finished_at: Instant
     duration_seconds: Seconds
-    status: Literal["completed", "stopped", "interrupted"]
-    stopped_because: str | None = None
+    status: Literal["completed", "stopped", "interrupted", "skipped"]
+    stopped_because: str | None = Field(None, description="Why it was stopped or skipped.")
     config: dict[str, JsonValue] = Field(description="The options in force, without secrets.")
     git: Git = Git()
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
     confirmation: Confirmation | None = None
+    baseline_note: str | None = Field(
+        None, description="Which baseline was found, or why there is none; null where none was looked for."
+    )
     warnings: tuple[str, ...] = ()
 
 
