@@ -5,18 +5,17 @@ import dataclasses
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from pydantic.alias_generators import to_camel
 
-from ci_evals.adapters import files
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, progress
-from ci_evals.cli.console import Console, colored, environment_keys, error_console, remember, show
+from ci_evals.cli.console import Console, environment_keys, error_console, remember
+from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import load_suites, read_policy
 from ci_evals.cli.settings import Provider, RunSettings
 from ci_evals.domain.errors import Exit, UsageError
@@ -29,8 +28,6 @@ from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
-from ci_evals.reports import console as report
-from ci_evals.reports import layout
 from ci_evals.runner import Options, Stop
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import Adapter, no_key
@@ -60,7 +57,8 @@ def run_suites(settings: RunSettings) -> None:
     warnings = tuple(warning for item in loaded for warning in item.warnings) + _short_keys(adapter, loaded)
     for warning in warnings:
         console.say(f"warning: {warning}")
-    _check_places(settings)
+    places = Places(settings.output_dir, settings.junit)
+    places.check()
     job = Job(
         plan=planned,
         policy=policy,
@@ -81,7 +79,7 @@ def run_suites(settings: RunSettings) -> None:
     interruption = Interruption()
     with _listening(settings, planned, console) as listen:
         results = asyncio.run(_run(job, adapter, listen, interruption))
-    code = _publish(results, settings, console)
+    code = publish(results, places, console, verbose=settings.verbose)
     if interruption.stop.bug:
         raise interruption.stop.bug
     sys.exit(code)
@@ -128,15 +126,6 @@ async def _run(job: Job, adapter: Adapter, listen: Listener, interruption: Inter
         interruption.over = True
 
 
-def _check_places(settings: RunSettings) -> None:
-    """Makes sure before the run that every report can be written after it."""
-    files.check_writable(settings.output_dir)
-    if settings.junit:
-        if settings.junit.is_dir():
-            raise UsageError(f"--junit: {str(settings.junit)!r} is a folder; name a file")
-        files.check_writable(settings.junit.parent)
-
-
 @contextmanager
 def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterator[Listener]:
     if settings.quiet:
@@ -146,40 +135,6 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
             yield listen
     else:
         yield progress.lines(planned, console)
-
-
-def _publish(results: Results, settings: RunSettings, console: Console) -> int:
-    """Writes every report and output, shows the result, and gives the exit code."""
-    code = results.gate.exit_code
-    written = layout.files(results)
-    folder, junit = settings.output_dir, settings.junit or settings.output_dir / layout.JUNIT
-    try:
-        files.write_all(folder, {n: t for n, t in written.items() if n != layout.JUNIT or not settings.junit})
-        if settings.junit:
-            files.write(junit, written[layout.JUNIT])
-    except UsageError as error:
-        # The run is paid for: it must not be lost with the disk.
-        folder = _rescue(written)
-        junit = folder / layout.JUNIT
-        console.say(f"error: {error}\nThe reports are in {folder} instead.")
-        code = max(code, Exit.INVALID)
-    try:
-        actions.publish(results, code, folder, junit, os.environ)
-    except UsageError as error:
-        console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
-    show(report.render(results, color=colored(sys.stdout, os.environ), verbose=settings.verbose))
-    show(f"Reports: {folder / layout.SUMMARY}")
-    return code
-
-
-def _rescue(written: Mapping[str, str]) -> Path:
-    """Writes the reports to a new folder in the working folder, or else among the temporary files."""
-    for place in (Path.cwd(), None):
-        with suppress(UsageError, OSError):
-            folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
-            files.write_all(folder, written)
-            return folder
-    raise UsageError("the reports cannot be written anywhere")
 
 
 def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:

@@ -1,0 +1,71 @@
+"""Results go out: files, the action's outputs and step summary, the console, the exit code."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci_evals.adapters import files
+from ci_evals.cli import actions
+from ci_evals.cli.console import Console, colored, show
+from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.results import Results
+from ci_evals.reports import console as report
+from ci_evals.reports import layout
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where reports are written: the folder of all, and the JUnit file where it is to be elsewhere."""
+
+    folder: Path
+    junit: Path | None = None
+
+    def check(self) -> None:
+        """Makes sure, before there is anything to report, that every report can be written.
+
+        Raises:
+            UsageError: one cannot.
+        """
+        files.check_writable(self.folder)
+        if self.junit:
+            if self.junit.is_dir():
+                raise UsageError(f"--junit: {str(self.junit)!r} is a folder; name a file")
+            files.check_writable(self.junit.parent)
+
+
+def publish(results: Results, places: Places, console: Console, *, verbose: bool = False) -> int:
+    """Writes every report and output, shows the result, and gives the exit code."""
+    code = results.gate.exit_code
+    written = layout.files(results)
+    folder, junit = places.folder, places.junit or places.folder / layout.JUNIT
+    try:
+        files.write_all(folder, {n: t for n, t in written.items() if n != layout.JUNIT or not places.junit})
+        if places.junit:
+            files.write(junit, written[layout.JUNIT])
+    except UsageError as error:
+        # The run is paid for: it must not be lost with the disk.
+        folder = _rescue(written)
+        junit = folder / layout.JUNIT
+        console.say(f"error: {error}\nThe reports are in {folder} instead.")
+        code = max(code, Exit.INVALID)
+    try:
+        actions.publish(results, code, folder, junit, os.environ)
+    except UsageError as error:
+        console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
+    show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
+    show(f"Reports: {folder / layout.SUMMARY}")
+    return code
+
+
+def _rescue(written: Mapping[str, str]) -> Path:
+    """Writes the reports to a new folder in the working folder, or else among the temporary files."""
+    for place in (Path.cwd(), None):
+        with suppress(UsageError, OSError):
+            folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
+            files.write_all(folder, written)
+            return folder
+    raise UsageError("the reports cannot be written anywhere")
