@@ -45,12 +45,17 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 class AnswerTooLargeError(Exception):
     """An answer was longer than `MAX_ANSWER_MB`. No error of httpx2's: those are tried again."""
 
-    def __init__(self) -> None:
-        super().__init__(f"answered with more than {MAX_ANSWER_MB} MB")
+    def __init__(self, most_mb: int = MAX_ANSWER_MB) -> None:
+        super().__init__(f"answered with more than {most_mb} MB")
 
 
 def new_client(
-    url: str, *, proxy: str | None = None, timeout: float | None = None, headers: dict[str, str] | None = None
+    url: str,
+    *,
+    proxy: str | None = None,
+    timeout: float | None = None,
+    headers: dict[str, str] | None = None,
+    most_mb: int = MAX_ANSWER_MB,
 ) -> httpx2.AsyncClient:
     """A client for calls to `url`'s host. It follows no redirect: a key goes to no other host.
 
@@ -62,8 +67,10 @@ def new_client(
         timeout: Seconds that one request may take in all, its answer read; without it the caller sees to an
             end. Too long is httpx2's `ReadTimeout`.
         headers: Sent with each request.
+        most_mb: The most that is read of an answer, unpacked.
     """
     transport = _BoundedTransport(
+        most_mb,
         verify=_tls() if url.startswith("https:") else _no_tls(),
         proxy=proxy,
         trust_env=False,  # else each client would read the environment again
@@ -186,11 +193,18 @@ class _PunctualClient(httpx2.AsyncClient):
 class _BoundedTransport(httpx2.AsyncHTTPTransport):
     """Counts what an answer unpacks to."""
 
+    def __init__(self, most_mb: int, **options: Any) -> None:
+        self._most_mb = most_mb
+        super().__init__(**options)
+
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         packed = await super().handle_async_request(request)
         headers = [(name, value) for name, value in packed.headers.raw if _is_kept(name.lower(), value)]
         answer = httpx2.Response(
-            packed.status_code, headers=headers, stream=_BoundedStream(packed), extensions=packed.extensions
+            packed.status_code,
+            headers=headers,
+            stream=_BoundedStream(packed, self._most_mb),
+            extensions=packed.extensions,
         )
         # Else a server could name an encoding that is one of Python's, but none of text (`hex`, `zlib`).
         answer.encoding = "utf-8"
@@ -207,15 +221,15 @@ def _is_kept(name: bytes, value: bytes) -> bool:
 class _BoundedStream(httpx2.AsyncByteStream):
     """The body of an answer, unpacked."""
 
-    def __init__(self, packed: httpx2.Response) -> None:
-        self._packed = packed
+    def __init__(self, packed: httpx2.Response, most_mb: int) -> None:
+        self._packed, self._most_mb = packed, most_mb
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MAX_ANSWER_MB * 1_000_000
+        left = self._most_mb * 1_000_000
         async for part in self._packed.aiter_bytes():
             left -= len(part)
             if left < 0:
-                raise AnswerTooLargeError
+                raise AnswerTooLargeError(self._most_mb)
             yield part
 
     async def aclose(self) -> None:

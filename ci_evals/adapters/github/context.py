@@ -1,0 +1,210 @@
+"""What GitHub says of the event that a job runs for: which pull request, which base, whose code. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
+"""Events in which a workflow has secrets while the files may be anybody's."""
+
+PULL_REQUEST_EVENTS = frozenset(
+    {"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"}
+)
+"""Events whose payload holds the pull request."""
+
+_DEPENDABOT = "dependabot[bot]"
+_PULL_REF = re.compile(r"refs/pull/(\d+)/")
+_BRANCH_REF = "refs/heads/"
+_QUEUE_REF = "gh-readonly-queue/"
+_NO_COMMIT = re.compile("0*")
+"""What a push calls the commit before the first one."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit by its SHA, in the repository `owner/name` and on the branch that it was pushed to.
+
+    `repository` is None where a fork was deleted.
+    """
+
+    sha: str
+    repository: str | None = None
+    branch: str | None = None
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a run is to be compared with: a branch, and the commit of it that the tested code builds on."""
+
+    branch: str | None = None
+    sha: str | None = None
+    merge: str | None = None
+    """The tested commit where it is the merge of a pull request: its first parent is nearer than `sha`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A workflow run. Its id grows with time; its attempts count from 1."""
+
+    id: int
+    attempt: int = 1
+
+
+@dataclass(frozen=True)
+class Context:
+    """The event, in our words. Everything is None that the event does not tell."""
+
+    event: str = ""
+    repository: str | None = None
+    """`owner/name`."""
+    sha: str | None = None
+    """The commit that was checked out."""
+    ref: str | None = None
+    number: int | None = None
+    """Of the pull request."""
+    head: Commit | None = None
+    """The pull request's own last commit, or what was pushed."""
+    base: Base = Base()
+    run: Run | None = None
+    """The run that the results come from: after `workflow_run` the one that it follows."""
+    own_run: Run | None = None
+    """This run."""
+    of_dependabot: bool = False
+    server_url: str = "https://github.com"
+    api_url: str = "https://api.github.com"
+
+    @property
+    def of_pull_request(self) -> bool:
+        """Whether the event is one of a pull request, found or still to be found."""
+        return self.number is not None or self.event in PULL_REQUEST_EVENTS or self.event == "workflow_run"
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the code comes from another repository."""
+        return self.head is not None and self.head.repository != self.repository
+
+    @property
+    def without_secrets(self) -> bool:
+        """Whether GitHub gives the job no secrets: it would run code that anybody, or a bot, proposed."""
+        withheld = self.event in PULL_REQUEST_EVENTS - UNTRUSTED_EVENTS
+        return withheld and (self.foreign or self.of_dependabot)
+
+    @property
+    def run_url(self) -> str | None:
+        """The page of the run that the results come from."""
+        if self.run is None or self.repository is None:
+            return None
+        return f"{self.server_url}/{self.repository}/actions/runs/{self.run.id}"
+
+    def compared_with_base(self) -> bool:
+        """Whether a baseline is looked for unless the user says otherwise."""
+        return self.event in PULL_REQUEST_EVENTS or self.event == "merge_group" or self.number is not None
+
+
+def read(environ: Mapping[str, str], payload: Any) -> Context:
+    """The context of a job: its environment variables, and the payload of its event (any JSON).
+
+    Shapes: "Webhook events and payloads" of GitHub's documentation. What a payload lacks is left out:
+    an unknown or empty one makes a context that says little.
+    """
+    event = _Payload(payload)
+    known = Context(
+        event=environ.get("GITHUB_EVENT_NAME", ""),
+        repository=environ.get("GITHUB_REPOSITORY") or event.text("repository", "full_name"),
+        sha=environ.get("GITHUB_SHA") or None,
+        ref=environ.get("GITHUB_REF") or None,
+        own_run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
+        run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
+        of_dependabot=environ.get("GITHUB_ACTOR") == _DEPENDABOT,
+        server_url=(environ.get("GITHUB_SERVER_URL") or Context.server_url).rstrip("/"),
+        api_url=(environ.get("GITHUB_API_URL") or Context.api_url).rstrip("/"),
+    )
+    match known.event:
+        case name if name in PULL_REQUEST_EVENTS:
+            return _of_pull_request(known, event)
+        case "issue_comment":
+            # Comments on issues come with the same event.
+            on_pull_request = event.get("issue", "pull_request") is not None
+            return replace(known, number=event.number("issue", "number") if on_pull_request else None)
+        case "workflow_run":
+            return _after_run(known, event)
+        case "merge_group":
+            base = Base(_branch(event.text("merge_group", "base_ref")), event.text("merge_group", "base_sha"))
+            return replace(known, base=base, head=_own_commit(known))
+        case "push":
+            before = event.text("before") or ""
+            earlier = None if _NO_COMMIT.fullmatch(before) else before
+            return replace(known, base=Base(_branch(known.ref), earlier), head=_own_commit(known))
+        case _:
+            # An earlier run of the same branch, be it of the same commit.
+            return replace(known, base=Base(_branch(known.ref), known.sha), head=_own_commit(known))
+
+
+def queue_of(branch: str) -> str:
+    """How the names of the branches begin on which a merge queue tests what will go into `branch`."""
+    return f"{_QUEUE_REF}{branch}/"
+
+
+def _of_pull_request(known: Context, event: "_Payload") -> Context:
+    pull = event.part("pull_request")
+    merged = _PULL_REF.match(known.ref or "")
+    sha = pull.text("head", "sha")
+    return replace(
+        known,
+        number=pull.number("number") or event.number("number") or (int(merged[1]) if merged else None),
+        head=Commit(sha, pull.text("head", "repo", "full_name"), pull.text("head", "ref")) if sha else None,
+        base=Base(
+            branch=pull.text("base", "ref"),
+            sha=pull.text("base", "sha"),
+            merge=known.sha if merged and known.event != "pull_request_target" else None,
+        ),
+    )
+
+
+def _after_run(known: Context, event: "_Payload") -> Context:
+    run = event.part("workflow_run")
+    sha = run.text("head_sha")
+    return replace(
+        known,
+        head=Commit(sha, run.text("head_repository", "full_name"), run.text("head_branch")) if sha else None,
+        run=_run(run.number("id"), run.number("run_attempt")),
+    )
+
+
+def _own_commit(known: Context) -> Commit | None:
+    return Commit(known.sha, known.repository, _branch(known.ref)) if known.sha else None
+
+
+def _run(number: str | int | None, attempt: str | int | None) -> Run | None:
+    if not str(number or "").isdecimal():
+        return None
+    return Run(int(number or 0), int(attempt or 0) if str(attempt or "").isdecimal() else 1)
+
+
+def _branch(ref: str | None) -> str | None:
+    return ref.removeprefix(_BRANCH_REF) if ref and ref.startswith(_BRANCH_REF) else None
+
+
+@dataclass(frozen=True)
+class _Payload:
+    """Some JSON, of which any part may be missing or of another kind."""
+
+    data: Any
+
+    def get(self, *path: str) -> Any:
+        found = self.data
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+    def part(self, *path: str) -> "_Payload":
+        return _Payload(self.get(*path))
+
+    def text(self, *path: str) -> str | None:
+        found = self.get(*path)
+        return found if isinstance(found, str) and found else None
+
+    def number(self, *path: str) -> int | None:
+        found = self.get(*path)
+        return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
