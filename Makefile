@@ -34,12 +34,12 @@ lint: .venv/installed
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/zizmor --offline --quiet .
+	$(BIN)/zizmor --offline --quiet --config .github/zizmor.yml . examples/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/hadolint Dockerfile
-	$(BIN)/actionlint .github/workflows/*.yml
+	$(BIN)/actionlint .github/workflows/*.yml examples/*.yml
 
 image:
 	docker build --network host --tag ci-evals .
