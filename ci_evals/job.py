@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from ci_evals import __version__, templates
 from ci_evals.conversation import simulated_user
+from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
@@ -30,7 +31,6 @@ from ci_evals.domain.results import (
 from ci_evals.domain.suite import Suite
 from ci_evals.grading import judge
 from ci_evals.planning.estimate import of_suite
-from ci_evals.planning.selection import digest
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout
 from ci_evals.runner import Cast, Options, Stop, run
@@ -256,12 +256,11 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
     suites = [planned.suite for planned in job.plan.suites]
     provider = adapter.provider if isinstance(adapter, Adapter) else None
     scripted = all(fact.user_model is None for fact in facts)
-    loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
     return Digests(
-        suites=digest([one for planned in job.plan.suites for one in planned.test_digests]),
+        suites=of_tests(one for planned in job.plan.suites for one in planned.test_digests),
         agents=digest(job.redactor.json([[s.adapter, s.agent_id, s.base_url, s.model] for s in suites])),
-        models=digest([provider, [(fact.judge_model, fact.user_model) for fact in facts]]),
+        models=of_models(provider, ((fact.judge_model, fact.user_model) for fact in facts)),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
         user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
-        loops=digest(loops),
+        loops=of_loops(job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests),
     )

@@ -1,12 +1,15 @@
 """From settings to loaded suites, with every problem of all of them told at once, and to the policy."""
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pydantic.alias_generators import to_camel
+
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.console import environment_keys, remember
-from ci_evals.cli.settings import GateSettings, SuiteSettings, Trust
+from ci_evals.cli.settings import GateSettings, MergeSettings, RunSettings, SuiteSettings, Trust
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.library import load_results
@@ -75,6 +78,16 @@ def read_policy(settings: GateSettings) -> Policy:
         max_p95_latency=settings.max_p95_latency,
         enforced=not settings.no_gate,
     )
+
+
+def in_force(settings: RunSettings | MergeSettings) -> dict[str, str | int | float | bool | None]:
+    """Every option in force but the secret ones, which are those that a settings value does not show."""
+    return {
+        to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
+        for item in dataclasses.fields(settings)
+        for value in [getattr(settings, item.name)]
+        if item.repr and not isinstance(value, list)
+    }
 
 
 def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[Source]:

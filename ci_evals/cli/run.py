@@ -1,7 +1,6 @@
 """`run`: settings in, reports out, the gate's exit code."""
 
 import asyncio
-import dataclasses
 import os
 import signal
 import sys
@@ -10,13 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from pydantic.alias_generators import to_camel
-
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, progress
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
 from ci_evals.cli.publish import Places, publish
-from ci_evals.cli.reading import load_suites, read_policy
+from ci_evals.cli.reading import in_force, load_suites, read_policy
 from ci_evals.cli.settings import Provider, RunSettings
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.plan import Plan
@@ -67,7 +64,7 @@ def run_suites(settings: RunSettings) -> None:
         baseline=baseline,
         confirm=settings.confirm,
         prices=prices,
-        config=_config(settings),
+        config=in_force(settings),
         git=Git(
             commit=environ.get("GITHUB_SHA"),
             ref=environ.get("GITHUB_REF"),
@@ -186,13 +183,3 @@ def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, .
     if not short:
         return ()
     return (f"a key has fewer than {MIN_LENGTH} characters and is not redacted in the reports",)
-
-
-def _config(settings: RunSettings) -> dict[str, str | int | float | bool | None]:
-    """Every option in force but the secret ones, which are those that a settings value does not show."""
-    return {
-        to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
-        for item in dataclasses.fields(settings)
-        if item.repr and item.name != "suites"
-        for value in [getattr(settings, item.name)]
-    }

@@ -1,11 +1,9 @@
 """Loaded suites and a choice of tests become the plan of a run."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from ci_evals.domain.digest import digest
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Suite, Test
@@ -86,8 +84,3 @@ def test_digest(suite: Suite, test: Test, redactor: Redactor) -> str:
     )
     turns = [turn.model_dump(mode="json", by_alias=True) for turn in suite.turns_of(test)]
     return digest(redactor.json([defined, turns, suite.model]))
-
-
-def digest(value: Any) -> str:
-    """SHA-256 of a JSON value, the same whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()

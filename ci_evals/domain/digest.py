@@ -1,0 +1,29 @@
+"""Digests: a short text that differs where two things differ, and tells nothing of them.
+
+Those of a run are made of the parts of it, so that a run and the merger of its legs have the same.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value, the same whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def of_tests(digests: Iterable[str]) -> str:
+    """What is asked: of the digests of all tests, in their order."""
+    return digest([*digests])
+
+
+def of_models(provider: object, models: Iterable[tuple[str | None, str | None]]) -> str:
+    """Who judges and who plays the user: of the provider, and of each suite's judge and simulated user."""
+    return digest([provider, [*models]])
+
+
+def of_loops(loops: Iterable[int]) -> str:
+    """How much is played: of the number of trials of each test."""
+    return digest([*loops])
