@@ -1,0 +1,346 @@
+"""The workflows to copy and our own: they ask of the action what it takes, and of GitHub what they need."""
+
+import math
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+from papers import ROOT, blocks
+
+from ci_evals.cli.app import app
+
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+COMMANDS = typer.main.get_command(app)
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+OURS = re.compile(r"org/aui-evals-action@v1|\./")
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
+FILES = [*EXAMPLES, *sorted((ROOT / ".github/workflows").glob("*.yml"))]
+
+
+def read(file):
+    """A workflow; YAML takes the key `on` for a boolean."""
+    workflow = yaml.safe_load(file.read_text())
+    return workflow | {"on": workflow.pop(True)}
+
+
+def named(file):
+    return file.relative_to(ROOT).as_posix()
+
+
+def ours(job):
+    """What the steps of a job that use our action give it."""
+    return [step.get("with", {}) for step in job["steps"] if OURS.match(step.get("uses", ""))]
+
+
+JOBS = [
+    pytest.param(read(file), job, id=f"{named(file)}:{name}")
+    for file in FILES
+    for name, job in read(file)["jobs"].items()
+]
+each_file = pytest.mark.parametrize("file", FILES, ids=named)
+each_job = pytest.mark.parametrize(("workflow", "job"), JOBS)
+each_use = pytest.mark.parametrize(("workflow", "job"), [param for param in JOBS if ours(param.values[1])])
+
+
+def using(job, action):
+    """The steps that use someone else's action."""
+    return [step for step in job["steps"] if step.get("uses", "").startswith(f"{action}@")]
+
+
+def parsed(args):
+    """A command, and its options as the command line understands them."""
+    name, *rest = shlex.split(args)
+    return name, COMMANDS.commands[name].make_context(name, rest).params
+
+
+def key(inputs):
+    """The comment key of one use of our action."""
+    if "args" in inputs:
+        return parsed(inputs["args"])[1]["comment_key"]
+    return inputs.get("comment-key", ACTION["inputs"]["comment-key"]["default"])
+
+
+def compares(workflow, inputs):
+    """Whether this use of our action looks for a baseline on GitHub."""
+    if "args" in inputs:
+        command, options = parsed(inputs["args"])
+        return command == "merge" and options["baseline"] in {None, "auto"}
+    in_pull_request = "pull_request" in workflow["on"] and not inputs.get("baseline")
+    return in_pull_request or inputs.get("baseline") == "auto"
+
+
+def comments(workflow, inputs):
+    """Whether this use of our action posts a comment."""
+    if "args" in inputs:
+        return parsed(inputs["args"])[0] == "comment"
+    return "pull_request" in workflow["on"] and inputs.get("comment") != "never"
+
+
+def test_the_readme_shows_the_first_example():
+    """Both are copied; one of them alone would be kept up to date."""
+    (shown,) = [block for block in blocks("yaml") if "\njobs:" in block]
+    assert shown == (ROOT / "examples/pull-request.yml").read_text()
+
+
+@each_use
+def test_the_action_is_given_what_it_takes(workflow, job):
+    """Inputs that exist, and suites; or a command with options that exist."""
+    for inputs in ours(job):
+        assert set(inputs) <= {*ACTION["inputs"], "args"}
+        assert ("suites" in inputs) != ("args" in inputs)
+        if "args" in inputs:
+            parsed(inputs["args"])
+
+
+@each_use
+def test_permissions_are_those_that_are_needed(workflow, job):
+    """None is missing, and none is too much."""
+    needed = {}
+    comparing = any(compares(workflow, inputs) for inputs in ours(job))
+    if comparing or using(job, "actions/checkout"):
+        needed["contents"] = "read"
+    if comparing or any("run-id" in step["with"] for step in using(job, "actions/download-artifact")):
+        needed["actions"] = "read"
+    if any(comments(workflow, inputs) for inputs in ours(job)):
+        needed["pull-requests"] = "write"
+    assert workflow["permissions"] == {}
+    assert job["permissions"] == needed
+
+
+@each_use
+def test_results_are_kept_where_a_later_run_looks(workflow, job):
+    """As an artifact named by the comment key, with nothing but the JSON, also where the gate failed."""
+    keys = {key(inputs) for inputs in ours(job) if compares(workflow, inputs)}
+    kept = [
+        (step["with"]["name"], step["with"]["path"], step["if"])
+        for step in using(job, "actions/upload-artifact")
+        if step["with"]["name"].startswith("ci-evals-results-")
+    ]
+    assert kept == [
+        (f"ci-evals-results-{key}", "results/_results.json", "${{ !cancelled() }}") for key in keys
+    ]
+
+
+@each_file
+def test_other_peoples_actions_are_pinned(file):
+    """By commit, with the version beside it."""
+    uses = re.findall(r"uses: (.+)", file.read_text())
+    for line in uses:
+        assert OURS.match(line) or re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+def test_one_version_of_each_action():
+    """An update that forgets a file shows here."""
+    texts = [file.read_text() for file in FILES]
+    pins = {tuple(pin) for text in texts for pin in re.findall(r"uses: ([\w/-]+)@([0-9a-f]{40})", text)}
+    assert len(pins) == len({action for action, _ in pins}), sorted(pins)
+
+
+@each_file
+def test_nothing_is_pasted_into_scripts(file):
+    """Expressions reach them through the environment, where no value can become a command."""
+    scripts = [step.get("run", "") for job in read(file)["jobs"].values() for step in job["steps"]]
+    assert not any("${{" in script for script in scripts)
+
+
+@each_job
+def test_every_job_ends(workflow, job):
+    """The default is six hours."""
+    assert job["timeout-minutes"] <= 120
+    assert workflow["concurrency"]["group"]
+
+
+def test_the_matrix_expects_as_many_results_as_it_has_legs():
+    """One leg more, and the number must follow."""
+    workflow = read(ROOT / "examples/matrix.yml")
+    legs = math.prod(len(values) for values in workflow["jobs"]["leg"]["strategy"]["matrix"].values())
+    ((_, options), *_) = (parsed(inputs["args"]) for inputs in ours(workflow["jobs"]["evals"]))
+    assert options["legs"] == legs
+
+
+def test_the_pair_fits_together():
+    """The second workflow follows the first, and takes what that left."""
+    first, second = (read(ROOT / f"examples/fork-{part}.yml") for part in ("evals", "comment"))
+    assert second["on"]["workflow_run"]["workflows"] == [first["name"]]
+    (kept,) = using(first["jobs"]["evals"], "actions/upload-artifact")
+    (taken,) = using(second["jobs"]["comment"], "actions/download-artifact")
+    assert taken["with"]["name"] == kept["with"]["name"]
+
+
+def test_no_workflow_with_a_writing_token_checks_out_a_fork():
+    """What it checked out could be run."""
+    assert not using(read(ROOT / "examples/fork-comment.yml")["jobs"]["comment"], "actions/checkout")
+
+
+def script(name):
+    """A step of the release, as GitHub's runner starts it."""
+    jobs = read(ROOT / ".github/workflows/release.yml")["jobs"].values()
+    (step,) = [step for job in jobs for step in job["steps"] if step.get("name") == name]
+    return [sys.executable, "-c", step["run"]] if "shell" in step else ["bash", "-e", "-c", step["run"]]
+
+
+def play(name, folder, **variables):
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GITHUB_REF": "refs/heads/main",
+    }
+    return subprocess.run(
+        script(name), cwd=folder, env=environ | variables, capture_output=True, text=True, check=False
+    )
+
+
+def git(folder, *arguments):
+    command = ["git", "-c", "user.name=n", "-c", "user.email=e@example.com", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A clone of a repository with what the release reads, about to release 1.2.3."""
+    origin, folder = tmp_path / "origin", tmp_path / "checkout"
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(origin))
+    git(tmp_path, "clone", "--quiet", str(origin), str(folder))
+    git(folder, "checkout", "--quiet", "-B", "main")
+    (folder / "action.yml").write_text((ROOT / "action.yml").read_text())
+    (folder / "pyproject.toml").write_text('[project]\nname = "ci-evals"\nversion = "1.2.3"\n')
+    (folder / "Dockerfile").write_text('LABEL org.opencontainers.image.version="1.2.3"\n')
+    (folder / "CHANGELOG.md").write_text(
+        "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-11-22\n\n### Added\n\n- A thing.\n"
+        "\n## [1.2.2] - 2026-11-01\n\n- Old.\n"
+    )
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "Everything")
+    git(folder, "push", "--quiet", "origin", "main")
+    return folder
+
+
+def test_a_release_names_the_version_that_the_files_have(checkout):
+    """Then it goes on."""
+    done = play("Check the version", checkout, VERSION="1.2.3")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_projects_own_files_can_be_checked():
+    """They say their version where the check looks for it; the notes come with the release."""
+    done = play("Check the version", ROOT, VERSION="999.0.0")
+    assert "pyproject.toml names '" in done.stderr
+    assert re.search(r"the Dockerfile's label names \['\d+\.\d+\.\d+'\]", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("pyproject.toml", "1.2.3", "1.2.2", "pyproject.toml names '1.2.2'"),
+        ("Dockerfile", "1.2.3", "1.2.2", "the Dockerfile's label names ['1.2.2']"),
+        ("CHANGELOG.md", "[1.2.3]", "[1.2.4]", "CHANGELOG.md has nothing under '## [1.2.3]'"),
+        ("CHANGELOG.md", "- A thing.", "", "CHANGELOG.md has nothing under '## [1.2.3]'"),
+    ],
+)
+def test_a_release_of_another_version_is_refused(checkout, file, old, new, said):
+    """Nothing was built then."""
+    (checkout / file).write_text((checkout / file).read_text().replace(old, new))
+    done = play("Check the version", checkout, VERSION="1.2.3")
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("version", ["", "v1.2.3", "1.2", "1.2.3rc1", "1.2.3\n", "$(id)"])
+def test_what_is_no_version_is_refused(checkout, version):
+    """It becomes a tag and a label."""
+    done = play("Check the version", checkout, VERSION=version)
+    assert done.returncode == 1
+    assert "is no version" in done.stderr
+
+
+def test_only_main_is_released(checkout):
+    """A button in the browser takes any branch."""
+    done = play("Check the version", checkout, VERSION="1.2.3", GITHUB_REF="refs/heads/other")
+    assert done.returncode == 1
+    assert "start it on main" in done.stderr
+
+
+def test_the_image_has_a_name_that_a_registry_takes(tmp_path):
+    """Organisations may have capitals, images not."""
+    output = tmp_path / "output"
+    done = play("Name the image", tmp_path, GITHUB_REPOSITORY="Org/CI-Evals", GITHUB_OUTPUT=str(output))
+    assert done.returncode == 0, done.stderr
+    assert output.read_text() == "name=ghcr.io/org/ci-evals\n"
+
+
+def release(checkout):
+    """The steps of the last job, in order."""
+    image = {"IMAGE": "ghcr.io/org/ci-evals", "DIGEST": DIGEST}
+    for step in ("Name the image in action.yml", "Tag", "Take the notes from CHANGELOG.md"):
+        done = play(step, checkout, VERSION="1.2.3", **image)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_tag_alone_names_the_image(checkout):
+    """By its digest, in a valid action; main goes on building from the Dockerfile."""
+    main = git(checkout, "rev-parse", "main")
+    release(checkout)
+    origin = checkout.parent / "origin"
+    assert git(origin, "rev-parse", "main") == main
+    assert git(origin, "rev-parse", "v1.2.3^") == main
+    assert git(origin, "diff", "--numstat", "main", "v1.2.3") == "1\t1\taction.yml"
+    released = checkout.parent / "action.yml"
+    released.write_text(git(origin, "show", "v1.2.3:action.yml"))
+    assert yaml.safe_load(released.read_text()) == ACTION | {
+        "runs": {"using": "docker", "image": f"docker://ghcr.io/org/ci-evals@{DIGEST}"}
+    }
+    checker = Path(sys.executable).parent / "check-jsonschema"
+    subprocess.run([checker, "--builtin-schema", "vendor.github-actions", released], check=True)
+
+
+def test_the_tags_of_the_line_follow(checkout):
+    """Whoever uses v1 or v1.2 has the newest."""
+    git(checkout, "push", "--quiet", "origin", "main:refs/tags/v1", "main:refs/tags/v1.2")
+    release(checkout)
+    origin = checkout.parent / "origin"
+    assert {git(origin, "rev-parse", tag) for tag in ("v1", "v1.2")} == {git(origin, "rev-parse", "v1.2.3")}
+
+
+def test_a_release_that_broke_off_can_be_run_again(checkout, tmp_path):
+    """The last job makes the same commit anew, so nothing moves."""
+    again = tmp_path / "again"
+    git(tmp_path, "clone", "--quiet", str(checkout.parent / "origin"), str(again))
+    release(checkout)
+    released = git(checkout.parent / "origin", "rev-parse", "v1.2.3")
+    release(again)
+    assert git(checkout.parent / "origin", "rev-parse", "v1.2.3") == released
+
+
+def test_a_released_version_is_not_released_again(checkout):
+    """Nor are the tags of its line moved where it is tried."""
+    origin = checkout.parent / "origin"
+    git(checkout, "push", "--quiet", "origin", "main:refs/tags/v1.2.3", "main:refs/tags/v1")
+    before = git(origin, "show-ref")
+    play("Name the image in action.yml", checkout, IMAGE="ghcr.io/org/ci-evals", DIGEST=DIGEST)
+    assert play("Tag", checkout, VERSION="1.2.3").returncode != 0
+    assert git(origin, "show-ref") == before
+    git(checkout, "tag", "--force", "v1.2.3")
+    assert "v1.2.3 is released" in play("Check the version", checkout, VERSION="1.2.3").stderr
+
+
+@pytest.mark.parametrize("digest", ["", "sha256:0", f"{DIGEST}\n  evil: true"])
+def test_no_image_without_its_digest(checkout, digest):
+    """A tag in its place could be moved later."""
+    before = (checkout / "action.yml").read_text()
+    done = play("Name the image in action.yml", checkout, IMAGE="ghcr.io/org/ci-evals", DIGEST=digest)
+    assert done.returncode == 1
+    assert (checkout / "action.yml").read_text() == before
+
+
+def test_the_notes_are_the_versions_own(checkout):
+    """Without the heading, which the release has as its title."""
+    release(checkout)
+    assert (checkout / "notes.md").read_text() == "### Added\n\n- A thing.\n"
