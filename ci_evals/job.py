@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from ci_evals import __version__, templates
+from ci_evals import templates
 from ci_evals.conversation import simulated_user
 from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
@@ -25,7 +25,6 @@ from ci_evals.domain.results import (
     Results,
     RunInfo,
     SuiteResult,
-    Tool,
     TrialResult,
 )
 from ci_evals.domain.suite import Suite
@@ -34,10 +33,8 @@ from ci_evals.planning.estimate import of_suite
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout
 from ci_evals.runner import Cast, Options, Stop, run
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.gate import Case, Ending, Policy, close_calls, decide
-from ci_evals.scoring.odds import odds_of
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.gate import Ending, Policy, close_calls
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.selectors import Threshold
 from ci_evals.scoring.share import Counting
@@ -161,29 +158,11 @@ class _Look:
         card = score(plan, played, self._facts, Counting(offline=self._offline), prices=job.prices)
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
-        head = Side(info, card.score, card.usage, card.latency, card.suites)
-        pairing = Pairing(head, Side.of(baseline)) if baseline else None
         ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason, bug=stop.bug is not None)
-        policy = _named_as_shown(job.policy, job.redactor)
-        gate = decide(Case(card, policy, offline=self._offline, pairing=pairing), ending)
-        results = Results(
-            tool=Tool(version=__version__),
-            run=info,
-            score=card.score,
-            interval=card.interval,
-            pass_at_k=card.pass_at_k,
-            pass_hat_k=card.pass_hat_k,
-            counts=card.counts,
-            gate=gate,
-            comparison=pairing.comparison() if pairing else None,
-            odds=None
-            if gate.reasons or stop.requested
-            else odds_of(card.suites, gate.checks, offline=self._offline, seed=info.id, beyond=plan.more),
-            usage=card.usage,
-            latency=card.latency,
-            suites=(),
+        results = conclude(card, info, _named_as_shown(job.policy, job.redactor), ending, baseline)
+        return job.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
+            update={"suites": card.suites}
         )
-        return job.redactor.model(results).model_copy(update={"suites": card.suites})
 
     def _info(self, confirmation: Confirmation | None) -> RunInfo:
         job, stop = self._job, self._stop

@@ -70,6 +70,8 @@ class Ending:
     stopped_because: str | None = None
     bug: bool = False
     """Whether it was stopped by a bug of ours."""
+    incomplete: tuple[str, ...] = ()
+    """Why results that were merged are not all that there should be."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ def decide_change(case: Case) -> Decision:
 
 def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
     """Why the run cannot be trusted, whatever its score."""
+    yield from ending.incomplete
     if ending.stopped_because:
         yield f"the run was stopped: {ending.stopped_because}"
     if card.counts.not_run:

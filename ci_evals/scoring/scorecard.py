@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, stdev
+from typing import Any
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.plan import Plan, PlannedSuite
@@ -84,25 +85,36 @@ def score(
             for t, test in enumerate(planned.tests)
         )
         suites.append(_suite(planned, fact, tests, counting))
-    every_test = tuple(test for suite in suites for test in suite.tests)
-    finished = [result for result in played if result is not None]
+    return total(suites, usage_of((result for result in played if result is not None), prices), counting)
+
+
+def total(suites: Sequence[SuiteResult], usage: Usage, counting: Counting) -> Scorecard:
+    """The scorecard of suites whose own numbers are there."""
+    tests = tuple(test for suite in suites for test in suite.tests)
     return Scorecard(
-        score=points(share.of_tests(every_test, counting)),
-        interval=_interval(every_test, counting),
-        **_passing(every_test),
-        counts=_counts(every_test, counting),
-        usage=usage_of(finished, prices),
-        latency=latency_of(finished),
+        score=points(share.of_tests(tests, counting)),
+        interval=_interval(tests, counting),
+        **_passing(tests),
+        counts=_counts(tests, counting),
+        usage=usage,
+        latency=latency_of(trial for test in tests for trial in test.trials),
         suites=tuple(suites),
     )
+
+
+def recounted(suite: SuiteResult, counting: Counting) -> SuiteResult:
+    """The suite with every number in it made anew from its trials."""
+    tests = tuple(
+        test.model_copy(update=_numbers_of_test(test.trials, len(test.trials) + test.not_run, counting))
+        for test in suite.tests
+    )
+    return suite.model_copy(update=_numbers_of_suite(tests, counting))
 
 
 def _test(
     planned: PlannedSuite, place: int, loops: int, trials: Sequence[TrialResult], counting: Counting
 ) -> TestResult:
     test = planned.tests[place]
-    passed = [all_passed(trial, counting) for trial in trials if share.of_trial(trial, counting) is not None]
-    outcome = outcome_of(trials, loops, counting)
     return TestResult(
         name=test.name,
         tags=test.tags,
@@ -114,15 +126,24 @@ def _test(
         user_info=test.user_info,
         guidelines=test.guidelines,
         turns=test.turns,
-        score=points(share.mean(share.of_trial(trial, counting) for trial in trials)),
-        pass_rate=sum(passed) / len(passed) if passed else None,
-        passed=outcome is TestOutcome.PASSED,
-        outcome=outcome,
-        flaky=len(set(passed)) > 1,
-        statistics=_statistics(trials, passed, counting),
         trials=tuple(trials),
         not_run=loops - len(trials),
+        **_numbers_of_test(trials, loops, counting),
     )
+
+
+def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Counting) -> dict[str, Any]:
+    """What a `TestResult` tells of its trials, of which so many were planned."""
+    passed = [all_passed(trial, counting) for trial in trials if share.of_trial(trial, counting) is not None]
+    outcome = outcome_of(trials, planned, counting)
+    return {
+        "score": points(share.mean(share.of_trial(trial, counting) for trial in trials)),
+        "pass_rate": sum(passed) / len(passed) if passed else None,
+        "passed": outcome is TestOutcome.PASSED,
+        "outcome": outcome,
+        "flaky": len(set(passed)) > 1,
+        "statistics": _statistics(trials, passed, counting),
+    }
 
 
 def _statistics(
@@ -162,11 +183,6 @@ def _interval(
 def _suite(
     planned: PlannedSuite, facts: SuiteFacts, tests: tuple[TestResult, ...], counting: Counting
 ) -> SuiteResult:
-    findings = [f for test in tests for trial in test.trials for f in trial.findings]
-    categories = _names(f.category for f in findings)
-    logic = _names(code for f in findings for code in f.aui_logic)
-    tags = _names(tag for test in tests for tag in test.tags)
-    difficulties = _names(test.difficulty for test in tests)
     return SuiteResult(
         name=planned.suite.name,
         file=planned.file,
@@ -178,18 +194,30 @@ def _suite(
         user_model=facts.user_model,
         min_score=planned.suite.min_score,
         folder=facts.folder,
-        score=points(share.of_tests(tests, counting)),
-        interval=_interval(tests, counting),
+        **_numbers_of_suite(tests, counting),
+    )
+
+
+def _numbers_of_suite(tests: tuple[TestResult, ...], counting: Counting) -> dict[str, Any]:
+    """The tests, and what a `SuiteResult` tells of them."""
+    findings = [f for test in tests for trial in test.trials for f in trial.findings]
+    categories = _names(f.category for f in findings)
+    logic = _names(code for f in findings for code in f.aui_logic)
+    tags = _names(tag for test in tests for tag in test.tags)
+    difficulties = _names(test.difficulty for test in tests)
+    return {
+        "score": points(share.of_tests(tests, counting)),
+        "interval": _interval(tests, counting),
         **_passing(tests),
-        counts=_counts(tests, counting),
-        categories=tuple(_group(n, tests, counting, share.of_category(n)) for n in categories),
-        aui_logic=tuple(_group(n, tests, counting, share.of_logic(n)) for n in logic),
-        tags=tuple(_group(n, [t for t in tests if n in t.tags], counting) for n in tags),
-        difficulties=tuple(
+        "counts": _counts(tests, counting),
+        "categories": tuple(_group(n, tests, counting, share.of_category(n)) for n in categories),
+        "aui_logic": tuple(_group(n, tests, counting, share.of_logic(n)) for n in logic),
+        "tags": tuple(_group(n, [t for t in tests if n in t.tags], counting) for n in tags),
+        "difficulties": tuple(
             _group(n, [t for t in tests if t.difficulty == n], counting) for n in difficulties
         ),
-        tests=tests,
-    )
+        "tests": tests,
+    }
 
 
 def _names(names: Iterable[str | None]) -> list[str]:
@@ -198,19 +226,13 @@ def _names(names: Iterable[str | None]) -> list[str]:
 
 
 def _group(name: str, tests: Sequence[TestResult], counting: Counting, choice: Choice = share.every) -> Group:
-    chosen = [
-        (test, finding)
-        for test in tests
-        for trial in test.trials
-        for finding in trial.findings
-        if choice(finding)
-    ]
-    outcomes = Counter(finding.outcome for _, finding in chosen)
+    chosen = [[f for trial in test.trials for f in trial.findings if choice(f)] for test in tests]
+    outcomes = Counter(finding.outcome for found in chosen for finding in found)
     return Group(
         name=name,
         score=points(share.of_tests(tests, counting, choice)),
         interval=_interval(tests, counting, choice),
-        tests=len({test.name for test, _ in chosen}),
+        tests=sum(map(bool, chosen)),
         passed=outcomes[Outcome.PASSED],
         failed=outcomes[Outcome.FAILED],
         undecided=outcomes[Outcome.UNDECIDED],

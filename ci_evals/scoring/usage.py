@@ -1,7 +1,7 @@
 """What a run used: calls and tokens of its models, what they cost, and the agent's time."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 from statistics import median
 
@@ -31,14 +31,13 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
         for (role, model), counts in sorted(sums.items(), key=lambda item: (item[0][0], item[0][1] or ""))
         if counts.total()
     )
-    costs = [usage.cost_usd for usage in by_role if usage.cost_usd is not None]
     return Usage(
         calls=sum(usage.calls for usage in by_role),
         tokens=Tokens(
             input=sum(usage.input_tokens for usage in by_role),
             output=sum(usage.output_tokens for usage in by_role),
         ),
-        cost_usd=fsum(costs) if len(costs) == len(by_role) else None,
+        cost_usd=_added(usage.cost_usd for usage in by_role),
         by_role=(*by_role, *_agents_own(trials)),
         prices_as_of=prices.as_of,
         unpriced=unpriced((usage.model or usage.role for usage in by_role), prices),
@@ -66,6 +65,44 @@ def _priced(usage: RoleUsage, prices: PriceTable) -> RoleUsage:
     free = not (price.input or price.output)
     cost = price.cost(usage.input_tokens, usage.output_tokens) if told or free else None
     return usage.model_copy(update={"cost_usd": cost})
+
+
+def summed(parts: Sequence[Usage]) -> Usage:
+    """The usage of runs together, which may have had other prices each: costs are added as they were told.
+
+    What one of them does not know the price of is unknown of all. The date is that of the oldest prices.
+    """
+    found: dict[tuple[str, str | None], list[RoleUsage]] = {}
+    for one in (one for part in parts for one in part.by_role):
+        found.setdefault((one.role, one.model), []).append(one)
+    order = sorted(found, key=lambda key: (key[0] == "agent", key[0], key[1] or ""))
+    return Usage(
+        calls=sum(part.calls for part in parts),
+        tokens=Tokens(
+            input=sum(part.tokens.input for part in parts), output=sum(part.tokens.output for part in parts)
+        ),
+        cost_usd=_added(part.cost_usd for part in parts if part.calls or part.cost_usd is not None),
+        by_role=tuple(
+            found[key][0].model_copy(
+                update={
+                    "calls": sum(one.calls for one in found[key]),
+                    "input_tokens": sum(one.input_tokens for one in found[key]),
+                    "output_tokens": sum(one.output_tokens for one in found[key]),
+                    "cost_usd": _added(one.cost_usd for one in found[key]),
+                }
+            )
+            for key in order
+        ),
+        prices_as_of=min((part.prices_as_of for part in parts if part.prices_as_of), default=None),
+        unpriced=tuple(sorted({model for part in parts for model in part.unpriced})),
+    )
+
+
+def _added(costs: Iterable[float | None]) -> float | None:
+    """The sum; None where one of them is not known."""
+    told = list(costs)
+    known = [cost for cost in told if cost is not None]
+    return fsum(known) if len(known) == len(told) else None
 
 
 def latency_of(trials: Iterable[TrialResult]) -> Latency:

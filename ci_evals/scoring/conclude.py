@@ -1,0 +1,44 @@
+"""From what was counted to results: the comparison, the gate's decision, the odds of it."""
+
+from ci_evals import __version__
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results import Decision, Results, RunInfo, Tool
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.gate import Case, Ending, Policy, decide
+from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.scorecard import Scorecard
+
+
+def conclude(
+    card: Scorecard, info: RunInfo, policy: Policy, ending: Ending, baseline: Results | None = None
+) -> Results:
+    """The results of a run, or of runs that were merged.
+
+    Of a run that was skipped nothing is asked: it does not pass, and fails nothing.
+    """
+    head = Side(info, card.score, card.usage, card.latency, card.suites)
+    skipped = info.status == "skipped"
+    pairing = Pairing(head, Side.of(baseline)) if baseline and not skipped else None
+    gate = Decision(passed=False, exit_code=Exit.HOLDS)
+    if not skipped:
+        gate = decide(Case(card, policy, offline=head.offline, pairing=pairing), ending)
+    more = info.confirmation.trials if info.confirmation else 0
+    told = not (skipped or gate.reasons or ending.interrupted)
+    return Results(
+        tool=Tool(version=__version__),
+        run=info,
+        score=card.score,
+        interval=card.interval,
+        pass_at_k=card.pass_at_k,
+        pass_hat_k=card.pass_hat_k,
+        counts=card.counts,
+        gate=gate,
+        comparison=pairing.comparison() if pairing else None,
+        odds=odds_of(card.suites, gate.checks, offline=head.offline, seed=info.id, beyond=more)
+        if told
+        else None,
+        usage=card.usage,
+        latency=card.latency,
+        suites=card.suites,
+    )
