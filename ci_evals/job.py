@@ -13,13 +13,14 @@ from pydantic import JsonValue
 
 from ci_evals import templates
 from ci_evals.conversation import simulated_user
-from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.digest import digest, of_models, of_tests
+from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
 from ci_evals.domain.progress import Extended, Listener
 from ci_evals.domain.results import (
     Confirmation,
+    Decision,
     Digests,
     Git,
     Results,
@@ -53,6 +54,8 @@ class Job:
     options: Options
     redactor: Redactor
     baseline: Results | None = None
+    baseline_note: str | None = None
+    """Which baseline was found, or why there is none."""
     confirm: int = 0
     """Further trials of each test where the first look is close."""
     prices: PriceTable = NO_PRICES
@@ -95,6 +98,20 @@ async def evaluate(
         listen(Extended(plan, close))
         played = await play(plan, done=done)
         return look.at(plan, played, Confirmation(trials=job.confirm, because=close))
+
+
+def not_played(
+    job: Job,
+    adapter: Adapter | Cast,
+    why: str,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Results:
+    """The results of a run that was skipped: what was planned, none of it played, and no verdict."""
+    planned = _Look(job, adapter, Stop(), now).at(job.plan, [None] * len(job.plan.trials))
+    run = planned.run.model_copy(update={"status": "skipped", "stopped_because": why})
+    gate = Decision(passed=False, exit_code=Exit.HOLDS)
+    return planned.model_copy(update={"run": run, "gate": gate, "odds": None, "comparison": None})
 
 
 def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
@@ -178,6 +195,7 @@ class _Look:
             environment={"python": platform.python_version(), "system": platform.system(), "ci": job.ci},
             digests=self._digests,
             confirmation=confirmation,
+            baseline_note=job.baseline_note,
             warnings=job.warnings,
         )
 
@@ -235,11 +253,12 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
     suites = [planned.suite for planned in job.plan.suites]
     provider = adapter.provider if isinstance(adapter, Adapter) else None
     scripted = all(fact.user_model is None for fact in facts)
+    loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
     return Digests(
         suites=of_tests(one for planned in job.plan.suites for one in planned.test_digests),
         agents=digest(job.redactor.json([[s.adapter, s.agent_id, s.base_url, s.model] for s in suites])),
         models=of_models(provider, ((fact.judge_model, fact.user_model) for fact in facts)),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
         user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
-        loops=of_loops(job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests),
+        loops=digest(loops),
     )

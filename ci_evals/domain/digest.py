@@ -22,8 +22,3 @@ def of_tests(digests: Iterable[str]) -> str:
 def of_models(provider: object, models: Iterable[tuple[str | None, str | None]]) -> str:
     """Who judges and who plays the user: of the provider, and of each suite's judge and simulated user."""
     return digest([provider, [*models]])
-
-
-def of_loops(loops: Iterable[int]) -> str:
-    """How much is played: of the number of trials of each test."""
-    return digest([*loops])
