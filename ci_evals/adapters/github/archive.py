@@ -1,0 +1,131 @@
+"""Reads the one file that is wanted out of a downloaded artifact. Nothing is unpacked to disk.
+
+Whoever could start a workflow may have made the artifact, so nothing that it says of itself is believed: what
+is read of it is bounded, whatever it holds.
+"""
+
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Sequence
+from typing import IO
+
+from ci_evals.domain.errors import CiEvalsError
+
+MOST_MB = 100
+"""More than this is not unpacked: the results of 10,000 trials take some 40 MB."""
+
+_LIST_BYTES = 4_000_000
+"""The longest list of files that is read. Each takes 46 bytes and its name, and 1 kB of memory."""
+
+_PIECE = 1 << 16
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What GitHub packs with. Of the others Python unpacks pieces whole, however large they become."""
+
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,  # offsets before the start, names that are no text
+    OverflowError,
+    RuntimeError,  # encrypted; a kind of zip that Python does not know
+)
+
+
+class ArchiveError(CiEvalsError):
+    """The file cannot be had. The text goes after what the archive is called: "is damaged"."""
+
+
+def read(file: IO[bytes], name: str) -> bytes:
+    """The content of the file `name` in the zip `file`: of several the one at the least depth.
+
+    An artifact may also have been uploaded unzipped: a file that begins as JSON is given back as it is.
+
+    Raises:
+        ArchiveError: it is neither, is damaged or too large, or which file is meant is not clear.
+    """
+    file.seek(0)
+    if file.read(len(_ZIP[0])) not in _ZIP:
+        file.seek(0)
+        return _json(_bounded(file), f"is neither a zip nor the file {name}")
+    try:
+        with zipfile.ZipFile(_Frugal(file)) as archive:
+            entry = _wanted(archive.infolist(), name)
+            with archive.open(entry) as content:
+                return _json(_bounded(content), f"holds a {name} that is no JSON")
+    except _BROKEN as error:
+        raise ArchiveError("is damaged, and cannot be unpacked") from error
+
+
+def _wanted(entries: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
+    named = [entry for entry in entries if entry.filename.rpartition("/")[2] == name]
+    if not named:
+        raise ArchiveError(f"holds no file {name}; upload the one in the output folder")
+    if any(_is_elsewhere(entry) for entry in named):
+        raise ArchiveError(f"holds a {name} whose path leads out of it")
+    least = min(_depth(entry) for entry in named)
+    nearest = [entry for entry in named if _depth(entry) == least]
+    if len(nearest) > 1:
+        raise ArchiveError(
+            f"holds {len(nearest)} files {name} side by side; upload the one in the output folder alone"
+        )
+    _check(nearest[0], name)
+    return nearest[0]
+
+
+def _check(entry: zipfile.ZipInfo, name: str) -> None:
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        raise ArchiveError(f"holds a {name} that is a symbolic link")
+    if entry.flag_bits & 1:
+        raise ArchiveError("is encrypted")
+    if entry.compress_type not in _METHODS:
+        raise ArchiveError("is packed in a way that is not supported")
+
+
+def _is_elsewhere(entry: zipfile.ZipInfo) -> bool:
+    """Whether the path is absolute, has a `..` or could be read in two ways."""
+    parts = entry.filename.split("/")[:-1]
+    odd = any(part in {"", ".", ".."} or "\\" in part or ":" in part for part in parts)
+    return odd or entry.filename != entry.orig_filename  # that one goes on after a NUL
+
+
+def _depth(entry: zipfile.ZipInfo) -> int:
+    return entry.filename.count("/")
+
+
+def _bounded(file: IO[bytes]) -> bytes:
+    """All of it, read in pieces, whatever a header says of its size."""
+    content = io.BytesIO()
+    while piece := file.read(_PIECE):
+        content.write(piece)
+        if content.tell() > MOST_MB * 1_000_000:
+            raise ArchiveError(f"holds more than {MOST_MB} MB")
+    return content.getvalue()
+
+
+def _json(content: bytes, otherwise: str) -> bytes:
+    """`content`, if it begins as a JSON object does."""
+    if not content[:_PIECE].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
+        raise ArchiveError(otherwise)
+    return content
+
+
+class _Frugal:
+    """A file of which no more is read at once than a list of files may be long.
+
+    Python reads that list in one piece, as long as the zip claims it is, and keeps it in memory.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _LIST_BYTES:
+            raise ArchiveError("lists too many files; upload the _results.json of the output folder alone")
+        return self._file.read(size if size >= 0 else _LIST_BYTES)
