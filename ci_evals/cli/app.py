@@ -9,8 +9,10 @@ import typer
 
 from ci_evals import __version__
 from ci_evals.cli.settings import (
+    CommentSettings,
     CompareSettings,
     EstimateSettings,
+    MergeSettings,
     OddsSettings,
     RunSettings,
     SuiteSettings,
@@ -138,6 +140,23 @@ def compare(settings: CompareSettings) -> None:
 
 
 @app.command()
+@takes(CommentSettings)
+def comment(settings: CommentSettings) -> None:
+    """Post a run's results as a comment on its pull request, or bring the comment that is there up to date.
+
+    For the second workflow of a fork's pull request and the last job of a matrix; `run` posts by itself. It
+    reads the _results.json alone and writes the text itself. What GitHub refuses is a warning, and exits 0.
+
+    \b
+    ci-evals comment results/ --pr-number=7
+    ci-evals comment results/ --dry-run
+    """
+    from ci_evals.cli.comment import comment as work
+
+    work(settings)
+
+
+@app.command()
 @takes(OddsSettings)
 def odds(settings: OddsSettings) -> None:
     """Tell how often an unchanged agent would fail this gate, from the noise of a recorded run.
@@ -148,6 +167,24 @@ def odds(settings: OddsSettings) -> None:
     from ci_evals.cli.compare import odds as work
 
     work(settings)
+
+
+@app.command()
+@takes(MergeSettings)
+def merge(settings: MergeSettings) -> None:
+    """Make one run of the results of several, as of a matrix's legs: one file, one gate, one set of reports.
+
+    Every number is made anew from the trials. The gate is that of these options; whether a leg held its own
+    does not matter, so play the legs with --no-gate. Exit codes as of run; 3 also where a leg is missing
+    (see --legs), stopped or interrupted.
+
+    \b
+    ci-evals merge legs/ --legs=3 --min-score=85 --output-dir=merged
+    ci-evals merge hr/_results.json retail/_results.json --max-drop=2 --baseline=main/
+    """
+    from ci_evals.cli.merge import merge_runs
+
+    merge_runs(settings)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,120 @@
+"""`merge`: the results of several runs in, one run's reports out, the gate's exit code."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ci_evals.cli.console import error_console
+from ci_evals.cli.publish import Places, publish
+from ci_evals.cli.reading import in_force, read_clean, read_policy
+from ci_evals.cli.settings import BaselineSettings, MergeSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Results, SuiteResult
+from ci_evals.reports import layout
+from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.merge import Leg, merge
+from ci_evals.scoring.selectors import check_names
+
+
+def merge_runs(settings: MergeSettings) -> None:
+    """Merges, writes every report, and exits as the gate decides.
+
+    Raises:
+        UsageError: results are not there, cannot be read or do not belong together; nothing is written then.
+    """
+    policy = read_policy(settings)
+    places = Places(settings.output_dir, settings.junit)
+    places.check()
+    legs = read_legs(settings.results)
+    merged = merge(legs, expected=settings.legs)
+    ending = merged.ending
+    if not ending.incomplete and (problem := _unknown_name(policy, merged.card.suites)):
+        if _all_told(merged.card.suites):
+            raise UsageError(problem)
+        ending = replace(ending, incomplete=(problem,))
+    baseline = baseline_for(settings)
+    info = merged.info.model_copy(update={"config": merged.info.config | in_force(settings)})
+    console = error_console(os.environ)
+    for warning in info.warnings:
+        console.say(f"warning: {warning}")
+    results = conclude(merged.card, info, policy, ending, baseline)
+    sys.exit(publish(results, places, console))
+
+
+def read_legs(paths: Sequence[Path]) -> list[Leg]:
+    """The results that the paths stand for, each file once.
+
+    Raises:
+        UsageError: with every path that holds none, and every file that cannot be read.
+    """
+    legs: list[Leg] = []
+    problems = []
+    files: dict[Path, Path] = {}
+    for path in paths:
+        try:
+            for file in _files(path):
+                files.setdefault(file.resolve(), file)
+        except UsageError as error:
+            problems.append(str(error))
+    for file in files.values():
+        try:
+            legs.append(Leg(str(file), read_clean(file)))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(dict.fromkeys(problems)))
+    return legs
+
+
+def baseline_for(settings: BaselineSettings) -> Results | None:
+    """The earlier run that `--baseline` names; None where there is to be none.
+
+    Raises:
+        UsageError: it is not there, or is none of ours.
+    """
+    if settings.baseline is None or settings.baseline == "none":
+        return None
+    try:
+        return read_clean(Path(settings.baseline))
+    except UsageError as error:
+        raise UsageError(f"--baseline: {error}") from error
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The results files that a path stands for: itself, the one in it, or those in the folders in it."""
+    if not path.is_dir():
+        yield path
+        return
+    if (path / layout.RESULTS).is_file():
+        yield path / layout.RESULTS
+        return
+    try:
+        found = [folder / layout.RESULTS for folder in sorted(path.iterdir())]
+        found = [file for file in found if file.is_file()]
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not found:
+        raise UsageError(
+            f"{path}: there is no {layout.RESULTS} in it, nor in a folder right below it; name results "
+            "files, or the folder that actions/download-artifact left them in"
+        )
+    yield from found
+
+
+def _unknown_name(policy: Policy, suites: Sequence[SuiteResult]) -> str | None:
+    """What a floor or a drop names that is in none of the suites."""
+    try:
+        check_names("--thresholds", policy.thresholds, suites)
+        check_names("--max-drop", policy.max_drops, suites)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _all_told(suites: Sequence[SuiteResult]) -> bool:
+    """Whether results tell all names there are: categories and rules are told by the verdicts of trials."""
+    tests = [test for suite in suites for test in suite.tests]
+    return all(test.trials and all(trial.findings for trial in test.trials) for test in tests)

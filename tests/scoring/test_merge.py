@@ -1,0 +1,438 @@
+"""Legs of a run become one: what was split comes out whole, what does not belong together is refused."""
+
+import builders as build
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ci_evals.domain.digest import of_models, of_tests
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.results import (
+    Confirmation,
+    Digests,
+    Git,
+    Results,
+    RoleUsage,
+    Tokens,
+    TrialResult,
+    Usage,
+)
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.gate import Ending, Policy, Regression
+from ci_evals.scoring.merge import Leg, Merged, merge
+from ci_evals.scoring.scorecard import Scorecard, recounted, total
+from ci_evals.scoring.selectors import read_drops, read_thresholds
+from ci_evals.scoring.share import Counting
+from ci_evals.scoring.usage import usage_of
+
+COUNTING = Counting(offline=False)
+PRICES = PriceTable.model_validate({"asOf": "2026-11-22", "models": {"known": {"input": 2, "output": 8}}})
+DROP, DROPS = read_drops("5, suite:a=3")
+POLICY = Policy(
+    min_score=70,
+    thresholds=read_thresholds("category:tone=60, tag:slow=50, suite:b=90, test:a0=100, logic:L1=1"),
+    max_errors=3,
+    max_drop=DROP,
+    max_drops=DROPS,
+    regression=Regression.SIGNIFICANT,
+    max_p95_latency=2,
+    max_cost=5,
+)
+
+
+def a_test(name, trials=None, *, line=1, **fields):
+    trials = (build.trial_result(),) if trials is None else tuple(trials)
+    return build.test_result(name, trials=trials, line=line, digest=f"digest of {name}", **fields)
+
+
+def suite_of(name, *tests, **fields):
+    return build.suite_result(name, *tests, **{"file": f"{name}.json"} | fields)
+
+
+def run(*suites, usage=None, **info) -> Results:
+    """A run of these suites, with the numbers and digests that it would have."""
+    suites = tuple(recounted(suite, COUNTING) for suite in suites)
+    played = [trial for suite in suites for test in suite.tests for trial in test.trials]
+    card = total(suites, usage or usage_of(played, PRICES), COUNTING)
+    digests = {name: name[0] * 64 for name in Digests.model_fields} | {
+        "suites": of_tests(test.digest for suite in suites for test in suite.tests),
+        "models": of_models("openai", ((suite.judge_model, suite.user_model) for suite in suites)),
+    }
+    found = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
+    return found.model_copy(
+        update={name: getattr(card, name) for name in type(card).__dataclass_fields__ if name != "suites"}
+    )
+
+
+def merged(*legs: Results, expected=None) -> Merged:
+    return merge([Leg(f"leg{i}", one) for i, one in enumerate(legs)], expected=expected)
+
+
+def concluded(*legs: Results, expected=None, policy=POLICY, baseline=None) -> Results:
+    found = merged(*legs, expected=expected)
+    return conclude(found.card, found.info, policy, found.ending, baseline)
+
+
+findings = st.builds(
+    lambda outcome, weight, category, logic: Finding(
+        criterion="c",
+        kind="judged",
+        reason="r",
+        outcome=outcome,
+        cause=Cause.JUDGE_ERROR if outcome is Outcome.UNDECIDED else None,
+        weight=weight,
+        category=category,
+        aui_logic=logic,
+    ),
+    st.sampled_from([Outcome.PASSED, Outcome.PASSED, Outcome.FAILED, Outcome.UNDECIDED]),
+    st.sampled_from([0.0, 0.1, 1.0, 3.0]),
+    st.sampled_from([None, "tone", "safety"]),
+    st.sampled_from([(), ("L1",), ("L1", "L2")]),
+)
+usages = st.builds(
+    # Dollars that binary numbers hold exactly, so that they add up to the same in any order.
+    lambda role, model, tokens: RoleUsage(role=role, model=model, calls=1, input_tokens=15_625 * tokens),
+    st.sampled_from(["user", "judge"]),
+    st.sampled_from(["known", "known", "known", "unknown"]),
+    st.integers(1, 100),
+)
+trials = st.builds(
+    lambda status, found, seconds, tokens, used: TrialResult(
+        index=1,
+        status=status,
+        duration_seconds=1,
+        findings=tuple(found),
+        exchanges=(build.exchange(latency_seconds=seconds, input_tokens=tokens),),
+        usage=tuple(used),
+    ),
+    st.sampled_from([EndState.COMPLETED, EndState.COMPLETED, *EndState]),
+    st.lists(findings, max_size=3),
+    st.sampled_from([0.1, 0.7, 3.0]),
+    st.sampled_from([None, 5]),
+    st.lists(usages, max_size=2),
+)
+
+
+@st.composite
+def some_tests(draw, suite):
+    """The tests of a suite, each at its own line."""
+    return tuple(
+        a_test(
+            f"{suite}{place}",
+            played := draw(st.lists(trials, max_size=2)),
+            line=10 * place + 3,
+            tags=draw(st.sampled_from([(), ("slow",), ("slow", "new")])),
+            difficulty=draw(st.sampled_from([None, "easy"])),
+            critical=draw(st.booleans()),
+            min_score=draw(st.sampled_from([None, 50.0])),
+            not_run=draw(st.integers(0, 1)) if played else 1,
+        )
+        for place in range(draw(st.integers(1, 3)))
+    )
+
+
+@st.composite
+def runs(draw):
+    """A whole run of one to three suites."""
+    return tuple(
+        suite_of(name, *draw(some_tests(name)), min_score=draw(st.sampled_from([None, 80.0])))
+        for name in "abc"[: draw(st.integers(1, 3))]
+    )
+
+
+@st.composite
+def splits(draw, suites):
+    """Each test in one of up to three legs; a leg that has none is not there."""
+    legs = draw(st.integers(1, 3))
+    places = {(s.name, t.name): draw(st.integers(0, legs - 1)) for s in suites for t in s.tests}
+    found = []
+    for leg in range(legs):
+        own = [
+            suite.model_copy(update={"tests": kept})
+            for suite in suites
+            if (kept := tuple(t for t in suite.tests if places[suite.name, t.name] == leg))
+        ]
+        if own:
+            found.append(run(*own, id=f"leg {leg}"))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_what_was_split_comes_out_whole(data):
+    """By suites, by tests, or both: every number, check and p, and what was used."""
+    suites = data.draw(runs())
+    baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
+    found = merged(*data.draw(splits(suites)))
+    # Which leg came first decides the order of suites, and nothing else.
+    order = [suite.name for suite in found.card.suites]
+    whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
+    expected = conclude(Scorecard.of(whole), whole.run, POLICY, Ending(), baseline)
+    assert conclude(found.card, found.info, POLICY, found.ending, baseline) == expected.model_copy(
+        update={"run": found.info}
+    )
+    for name in ("suites", "models"):
+        assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
+
+
+def test_tests_of_one_suite_are_in_the_order_of_its_file():
+    """Then in that of the legs; suites in that of the legs."""
+    first = run(suite_of("a", a_test("2", line=20), a_test("4", line=40)), id="1")
+    second = run(
+        suite_of("b", a_test("x")), suite_of("a", a_test("1", line=10), a_test("3", line=40)), id="2"
+    )
+    suites = merged(first, second).card.suites
+    assert [(suite.name, [test.name for test in suite.tests]) for suite in suites] == [
+        ("a", ["1", "2", "4", "3"]),
+        ("b", ["x"]),
+    ]
+
+
+def test_suites_of_one_name_from_two_files_stay_two():
+    """Each in a folder of its own, also where the file system does not tell upper from lower case."""
+    suites = [suite_of("Refunds", a_test("a"), file=f"{place}.json", folder="Refunds/1") for place in "xy"]
+    third = suite_of("refunds", a_test("a"), folder="refunds/2")
+    found = merged(run(suites[0], id="1"), run(suites[1], id="2"), run(third, id="3"))
+    assert [suite.folder for suite in found.card.suites] == ["Refunds/1", "Refunds-2/1", "refunds-3/2"]
+
+
+def test_one_file_named_in_two_ways_is_one_suite():
+    """`./a.json` is `a.json`."""
+    found = merged(
+        run(suite_of("a", a_test("1")), id="1"), run(suite_of("a", a_test("2"), file="./a.json"), id="2")
+    )
+    assert len(found.card.suites) == 1
+
+
+def test_the_run_tells_what_all_legs_have_in_common():
+    """From the first start to the last end; the id hangs on the legs alone."""
+    early = build.STARTED_AT.replace(hour=8)
+    git = {"repository": "o/r", "commit": "c" * 40, "ref": "refs/pull/7/merge"}
+    one = run(
+        suite_of("a"),
+        id="1",
+        started_at=early,
+        config={"provider": "openai", "loops": 3, "test": "x"},
+        git=Git(**git, pull_request=7),
+        environment={"python": "3.13.1", "system": "Linux"},
+        warnings=("w1", "w2"),
+    )
+    other = run(
+        suite_of("b"),
+        id="2",
+        config={"provider": "openai", "loops": 3, "test": "y"},
+        git=Git(**git | {"ref": None}),
+        environment={"python": "3.12.1", "system": "Linux"},
+        warnings=("w2",),
+    )
+    info = merged(one, other).info
+    assert (info.started_at, info.finished_at) == (early, one.run.finished_at)
+    assert info.duration_seconds == (one.run.finished_at - early).total_seconds()
+    assert info.config == {"provider": "openai", "loops": 3}
+    assert info.git == Git(**git, pull_request=7)
+    assert info.environment == {"system": "Linux"}
+    assert info.warnings == ("w1", "w2")
+    assert info.status == "completed"
+    assert info.id == merged(other, one).info.id != merged(one).info.id
+
+
+def test_digests_are_those_of_one_run_where_they_can_be_known():
+    """Else they hang on those of the legs, in no order."""
+    a, b = suite_of("a", judge_model="m"), suite_of("b", judge_model="m")
+    own = {"agents": "x", "loops": "l", "judge_prompt": "j", "user_prompt": "u", "scoring": "1"}
+    one = run(a, id="1", digests=Digests(**own, suites="?", models="secret"))
+    other = run(b, id="2", digests=Digests(**own | {"agents": "y"}, suites="?", models="secret"))
+    found, swapped = merged(one, other).info.digests, merged(other, one).info.digests
+    assert (found.loops, found.models) == ("l", "secret")
+    assert found.agents == swapped.agents not in {"x", "y"}
+    assert found.suites == of_tests(test.digest for suite in (a, b) for test in suite.tests)
+
+
+def using(*by_role: RoleUsage, **fields) -> Usage:
+    calls = {"calls": sum(one.calls for one in by_role if one.role != "agent")}
+    return Usage(by_role=by_role, **calls | fields)
+
+
+def test_usage_is_added_by_role_and_model():
+    """Costs as the legs told them, the date that of the oldest prices."""
+    judge = RoleUsage(role="judge", model="m", calls=2, input_tokens=10, output_tokens=4, cost_usd=0.25)
+    agent = RoleUsage(role="agent", calls=3, input_tokens=7)
+    user = RoleUsage(role="user", model="m", calls=1, input_tokens=1, cost_usd=0.5)
+    one = using(judge, agent, tokens=Tokens(input=10, output=4), cost_usd=0.25, prices_as_of="2026-11-01")
+    other = using(judge, user, tokens=Tokens(input=11, output=4), cost_usd=0.75, prices_as_of="2026-10-01")
+    usage = merged(run(suite_of("a"), usage=one, id="1"), run(suite_of("b"), usage=other, id="2")).card.usage
+    assert usage == using(
+        judge.model_copy(update={"calls": 4, "input_tokens": 20, "output_tokens": 8, "cost_usd": 0.5}),
+        user,
+        agent,
+        tokens=Tokens(input=21, output=8),
+        cost_usd=1.0,
+        prices_as_of="2026-10-01",
+    )
+
+
+def test_a_cost_that_one_leg_does_not_know_is_unknown_of_all():
+    """A leg that asked no model costs nothing."""
+    known = using(RoleUsage(role="judge", model="m", calls=1, cost_usd=0.5), cost_usd=0.5)
+    unknown = using(RoleUsage(role="judge", model="new", calls=1), unpriced=("new",))
+    free, a, b = Usage(), suite_of("a"), suite_of("b")
+    usage = merged(run(a, usage=known, id="1"), run(b, usage=unknown, id="2")).card.usage
+    assert (usage.cost_usd, usage.unpriced) == (None, ("new",))
+    assert merged(run(a, usage=known, id="1"), run(b, usage=free, id="2")).card.usage.cost_usd == 0.5
+
+
+def test_further_trials_are_told_where_all_legs_played_as_many():
+    """The odds of the next run count without them; else a warning says why they do not."""
+    more = Confirmation(trials=2, because=("close",))
+    a, b = run(suite_of("a"), id="1", confirmation=more), run(suite_of("b"), id="2", confirmation=more)
+    assert merged(a, b).info.confirmation == more
+    mixed = merged(a, run(suite_of("b"), id="2")).info
+    assert mixed.confirmation is None
+    assert "--confirm" in mixed.warnings[0]
+    assert "2 (leg0); 0 (leg1)" in mixed.warnings[0]
+
+
+def test_legs_of_different_versions_are_warned_of():
+    """Their numbers are all made anew by this one."""
+    old = run(suite_of("b"), id="2").model_copy(update={"tool": build.Tool(version="0.0.9")})
+    assert merged(run(suite_of("a"), id="1"), old).info.warnings == (
+        "the legs are of different versions of ci-evals: 0.1.0 (leg0); 0.0.9 (leg1)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("info", "told"),
+    [
+        ({"git": Git(commit="2" * 40)}, f"different commits: {'1' * 12} (leg0, leg1); {'2' * 12} (leg2)"),
+        ({"git": Git(repository="o/fork")}, "different repositories: o/r (leg0, leg1); o/fork (leg2)"),
+        ({"config": {"provider": "anthropic"}}, "different providers: openai (leg0, leg1); anthropic (leg2)"),
+        ({"config": {}}, "different providers: openai (leg0, leg1); its own (leg2)"),
+        ({"judge_prompt": "x"}, "different prompts of the judge"),
+        ({"user_prompt": "x"}, "different prompts of the simulated user"),
+        ({"scoring": "2"}, "different rules of scoring"),
+    ],
+)
+def test_what_does_not_mean_the_same_is_refused(info, told):
+    """With the files, and what to do."""
+    git = Git(commit="1" * 40, repository="o/r")
+    legs = [run(suite_of(name), id=name, git=git) for name in "ab"]
+    other = run(suite_of("c"), id="c", **{name: info[name] for name in info if name in {"git", "config"}})
+    digests = {name: info[name] for name in info if name in Digests.model_fields}
+    update = {"digests": other.run.digests.model_copy(update=digests)}
+    other = other.model_copy(update={"run": other.run.model_copy(update=update)})
+    with pytest.raises(UsageError) as refused:
+        merged(*legs, other)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_test_in_two_legs_is_refused():
+    """Named, with both files and the way out for two agents."""
+    one = run(suite_of("a", *(a_test(str(i)) for i in range(5)), agent_id="x"), id="1")
+    other = run(suite_of("a", *(a_test(str(i)) for i in range(1, 6)), agent_id="y"), id="2")
+    with pytest.raises(UsageError) as refused:
+        merged(one, other)
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith(
+        "tests of the suite 'a' (a.json) came from both leg0 and leg1: '1', '2', '3' and 1 more."
+    )
+    assert "--comment-key" in line
+
+
+def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_leg():
+    """They are two tests there too."""
+    both = a_test("***", line=1), a_test("***", (build.trial_result(findings=()),), line=2)
+    found = merged(run(suite_of("a", *both, a_test("b", line=3)), id="1"))
+    assert found.card.counts.tests == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"agent_id": "agent-2"}, "agent"),
+        ({"judge_model": "other"}, "judge"),
+        ({"user_model": "other"}, "simulated user"),
+        ({"digest": "other"}, "text"),
+        ({"min_score": 5.0}, "minScore"),
+        ({"adapter": "demo"}, "adapter"),
+    ],
+)
+def test_legs_that_share_a_suite_must_play_it_alike(fields, word):
+    """One suite has one agent and one judge."""
+    one, other = suite_of("a", a_test("1")), suite_of("a", a_test("2"), **fields)
+    with pytest.raises(UsageError, match=f"has not the same {word} in leg0 and leg1"):
+        merged(run(one, id="1"), run(other, id="2"))
+
+
+def test_more_results_than_legs_are_refused():
+    """Some of them are not of this run."""
+    legs = [run(suite_of(name), id=name) for name in "ab"]
+    with pytest.raises(UsageError, match="--legs=1, but there are 2 results: leg0, leg1"):
+        merged(*legs, expected=1)
+
+
+@pytest.mark.parametrize(
+    ("here", "expected", "reason"),
+    [
+        (2, 3, "2 of 3 legs are here: one is missing"),
+        (1, 3, "1 of 3 legs is here: 2 are missing"),
+    ],
+)
+def test_a_missing_leg_makes_the_run_untrusted(here, expected, reason):
+    """Whatever the others scored; it is the first reason."""
+    legs = [run(suite_of(name), id=name) for name in "ab"[:here]]
+    results = concluded(*legs, expected=expected, policy=Policy())
+    assert results.gate.reasons == (reason,)
+    assert (results.gate.passed, results.gate.exit_code) == (False, 3)
+    assert (results.run.status, results.run.stopped_because) == ("stopped", reason)
+    assert results.odds is None
+    assert concluded(*legs, expected=here, policy=Policy()).gate.exit_code == 0
+
+
+@pytest.mark.parametrize("status", ["stopped", "interrupted", "skipped"])
+def test_a_leg_that_did_not_go_through_makes_the_run_untrusted(status):
+    """The reason names it, after those that are missing."""
+    broken = run(suite_of("b"), id="2", status=status, stopped_because="the key was refused")
+    results = concluded(run(suite_of("a"), id="1"), broken, expected=3, policy=Policy())
+    assert results.gate.exit_code == 3
+    assert results.gate.reasons == (
+        "2 of 3 legs are here: one is missing",
+        f"the run of leg1 was {status}: the key was refused",
+    )
+    assert results.run.status == ("interrupted" if status == "interrupted" else "stopped")
+
+
+def skipped(name):
+    suite = suite_of(name, a_test(name, (), not_run=1))
+    return run(suite, id=name, status="skipped", stopped_because="a fork's pull request has no secrets")
+
+
+def test_legs_that_were_all_skipped_are_a_skipped_run():
+    """It neither passes nor fails; with one missing it cannot be known."""
+    results = concluded(skipped("a"), skipped("b"), expected=2)
+    assert (results.run.status, results.gate.passed, results.gate.exit_code) == ("skipped", False, 0)
+    assert results.run.stopped_because == "a fork's pull request has no secrets"
+    assert results.counts.not_run == 2
+    assert concluded(skipped("a"), expected=2).gate.exit_code == 3
+
+
+def test_what_was_merged_can_be_merged_again():
+    """A leg that was missing then is still missing."""
+    a, b, c = (run(suite_of(name), id=name) for name in "abc")
+    inner = concluded(a, b, expected=2)
+    assert concluded(inner, c).suites == concluded(a, b, c).suites
+    lacking = concluded(a, b, expected=3)
+    assert concluded(lacking, c).gate.exit_code == 3
+
+
+def test_a_leg_that_missed_its_own_gate_does_not_matter():
+    """The gate of all decides."""
+    failing = build.finding("failed")
+    low = run(suite_of("a", a_test("1", (build.trial_result(findings=(build.finding(), failing)),))), id="1")
+    low = low.model_copy(update={"gate": build.decision(passed=False, exit_code=1)})
+    high = run(suite_of("b", a_test("2")), id="2")
+    assert concluded(low, high, policy=Policy(min_score=75)).gate.exit_code == 0
+    assert concluded(low, high, policy=Policy(min_score=76)).gate.exit_code == 1
