@@ -8,12 +8,14 @@ credentials; what a token may not do is answered with 403. Paths, parameters and
 import io
 import json
 import re
+import ssl
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -52,12 +54,17 @@ class Answer:
     raw: bytes | None = None
 
 
+HANG_UP = Answer(0)
+"""No answer: the connection is closed."""
+
+
 class RefusedError(Exception):
     """An answer other than 200 or 201."""
 
-    def __init__(self, status: int, message: str, **headers: str) -> None:
+    def __init__(self, status: int, message: str, *, faults: Json = None, **headers: str) -> None:
         super().__init__(message)
-        self.answer = Answer(status, {"message": message}, headers)
+        told = {"message": message, "documentation_url": "https://docs.github.com/rest"}
+        self.answer = Answer(status, told | ({"errors": faults} if faults else {}), headers)
 
 
 def zipped(**files: str | bytes) -> bytes:
@@ -90,6 +97,8 @@ class GitHubApi:
         self.user: Json | None = None
         """Whom the token belongs to, if to a person."""
         self.bot = dict(BOT)
+        self.locked: set[int] = set()
+        """The pull requests whose conversation takes no new comment."""
         self.faults: list[tuple[str, list[Answer]]] = []
         self.before: list[tuple[str, Callable[[], None]]] = []
         """What happens once, just before a request that matches is answered: another writer, say."""
@@ -285,10 +294,18 @@ class GitHubApi:
 
     def _checked(self, body: str) -> str:
         if len(body.encode()) > 65_536:
-            raise RefusedError(422, "Validation Failed: body is too long (maximum is 65536 characters)")
+            too_long = {
+                "resource": "IssueComment",
+                "code": "unprocessable",
+                "field": "data",
+                "message": "Body is too long (maximum is 65536 characters)",
+            }
+            raise RefusedError(422, "Validation Failed", faults=[too_long])
         return body
 
     def _create_comment(self, request: Request, number: str) -> Json:
+        if int(number) in self.locked:
+            raise RefusedError(403, "Unable to create comment because issue is locked.")
         return self.add_comment(int(number), self._checked(request.body["body"]), self.user)
 
     def _of_id(self, number: str) -> tuple[list[Json], Json]:
@@ -354,6 +371,8 @@ def serving() -> Iterator[GitHubApi]:
 def _server(answer: Callable[[Request], tuple[Answer, bool]], api: GitHubApi) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # in one packet: else each answer waits 40 ms for an acknowledgement
+        disable_nagle_algorithm = True  # else head and body, written one by one, wait 40 ms for each other
 
         def _handle(self) -> None:
             parts = urlsplit(self.path)
@@ -365,6 +384,9 @@ def _server(answer: Callable[[Request], tuple[Answer, bool]], api: GitHubApi) ->
             given, paged = answer(request)
             if paged:
                 given = _page(given, request, api.url)
+            if given.status == 0:
+                self.close_connection = True
+                return
             data = given.raw if given.raw is not None else json.dumps(given.body).encode()
             self.send_response(given.status)
             for name, value in given.headers.items():
@@ -396,3 +418,18 @@ def _page(given: Answer, request: Request, url: str) -> Answer:
         headers["Link"] = f'<{url}{request.path}?{query}>; rel="next", <{url}{request.path}>; rel="first"'
     body = given.body | {"artifacts": part} if isinstance(given.body, dict) else part
     return Answer(given.status, body, headers)
+
+
+@contextmanager
+def tls(answer: Answer, key: Path, certificate: Path) -> Iterator[str]:
+    """A server on `localhost` that gives this answer to everything, over TLS."""
+    server = _server(lambda _: (answer, False), GitHubApi())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"https://localhost:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()

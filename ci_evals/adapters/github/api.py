@@ -6,19 +6,20 @@ sent again, all waits together are bounded, and the token goes to the API's own 
 
 import asyncio
 import contextlib
-import itertools
 import random
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 from urllib.parse import urlsplit
 
 import httpx2
 
-from ci_evals.adapters.connections import AnswerTooLargeError, host_of, new_client, proxy_for
+from ci_evals.adapters.connections import AnswerTooLargeError, header_value, host_of, new_client, proxy_for
 from ci_evals.adapters.retry import MAX_RESENDS, may_resend, told_seconds, wait_seconds
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.text import visible
 
 PAGE = 100
 """Items a page: the most that GitHub gives. Left to itself it gives 30."""
@@ -33,6 +34,17 @@ _TIMEOUT_SECONDS = 20.0
 _DOWNLOAD_SECONDS = 120.0
 _UNSAID_WAIT_SECONDS = 60.0
 """GitHub's advice where a secondary rate limit names no time."""
+
+_MAX_MOVES = 3
+"""Redirects that are followed within the API: those of a repository that was renamed meanwhile."""
+
+_LACKING = re.compile("not accessible by|must have|requires? .*(permission|scope)", re.IGNORECASE)
+"""How GitHub words a missing permission. Its other reasons (locked, archived, single sign-on) say so."""
+
+_DAY_SECONDS = 86_400
+_SECONDS = re.compile(r"[0-9]{1,12}")
+_SAID_LENGTH = 300
+"""Characters of GitHub's own words that a message of ours quotes."""
 
 
 class GitHub:
@@ -54,23 +66,33 @@ class GitHub:
         self._patience = PATIENCE_SECONDS
 
     async def __aenter__(self) -> Self:
-        if urlsplit(self._url).scheme not in {"http", "https"} or not urlsplit(self._url).hostname:
+        if not _is_address(self._url):
             raise GitHubError(f"GITHUB_API_URL is no address: {self._url!r}")
-        if not self._token.isascii() or not self._token.isprintable():
-            raise GitHubError("the GitHub token holds characters that no HTTP header can carry")
+        try:
+            token = header_value(self._token, "the GitHub token")
+            proxy = proxy_for(self._url)
+        except UsageError as error:
+            raise GitHubError(str(error)) from error
+        if not token:
+            raise GitHubError("there is no GitHub token: give one by --github-token or GITHUB_TOKEN")
         headers = {
             "Accept": "application/vnd.github+json",
-            "Authorization": f"Bearer {self._token}",
+            "Authorization": f"Bearer {token}",
             "User-Agent": "ci-evals",
             "X-GitHub-Api-Version": "2022-11-28",
         }
-        self._client = new_client(self._url, proxy=self._proxy(), timeout=_TIMEOUT_SECONDS, headers=headers)
+        self._client = new_client(self._url, proxy=proxy, timeout=_TIMEOUT_SECONDS, headers=headers)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._client.aclose()
+
+    @property
+    def of_app(self) -> bool:
+        """Whether the token is an app's, as that of a workflow: no user is behind it."""
+        return self._token.strip().startswith("ghs_")
 
     async def get(self, path: str, *, needs: str, **params: str | int) -> Any:
         """The JSON at `path`."""
@@ -94,7 +116,7 @@ class GitHub:
             if following is None or not items:
                 return
             if not self._is_own(following):
-                raise GitHubError(f"GitHub's next page of {path} is on another host, {host_of(following)}")
+                raise GitHubError(f"GitHub names a next page of {path} on another host, {host_of(following)}")
             url, asked = following, None
 
     async def post(self, path: str, body: Any, *, needs: str) -> Any:
@@ -112,71 +134,97 @@ class GitHub:
     async def download(self, path: str, into: BinaryIO, *, needs: str, most_mb: int) -> None:
         """Writes to `into` what `path` redirects to, often on another host, which must not see the token.
 
-        The signed address is good for a minute, so a repeated try asks for a new one.
+        The signed address is good for a minute, so a repeated try asks for a new one. An error has a status
+        only where the API itself refused.
         """
+        why: str | None = None
         for resend in range(MAX_RESENDS + 1):
-            answer = await self._send("GET", self._url + path, needs)
+            answer = await self._send("GET", self._url + path, needs, leaves=True)
             if not answer.has_redirect_location:
-                into.write(answer.content)
-                return
-            place = str(httpx2.URL(self._url + path).join(answer.headers["location"]))
+                return _keep(answer.content, into, most_mb)
+            place = _target(answer)
             if urlsplit(place).scheme != "https" and not self._url.startswith("http:"):
                 raise GitHubError(f"GitHub redirects the download to {host_of(place)} without TLS")
-            try:
-                status = await self._fetch(place, into, most_mb)
-            except (httpx2.HTTPError, OSError, UsageError) as error:
-                status, why = None, f"{type(error).__name__}"
-            except AnswerTooLargeError as error:
-                raise GitHubError(f"the download {error}") from error
-            else:
-                if status == httpx2.codes.OK:
-                    return
-                why = f"it answered {status}"
+            why = await self._fetch(place, into, most_mb)
+            if why is None:
+                return None
             into.seek(0)
             into.truncate()
-            if resend < MAX_RESENDS:
-                await self._wait(_usual_wait(resend))
-        raise GitHubError(f"the download from {host_of(place)} failed: {why}", status)
+            wait = self._granted(resend, _usual_wait(resend))
+            if wait is None:
+                break
+            await self._wait(wait)
+        raise GitHubError(f"the download from {host_of(place)} failed: {why}")
 
-    async def _fetch(self, url: str, into: BinaryIO, most_mb: int) -> int:
-        async with (
-            new_client(
-                url, proxy=proxy_for(url), timeout=_DOWNLOAD_SECONDS, most_mb=most_mb
-            ) as client,  # nobody's token
-            asyncio.timeout(_DOWNLOAD_SECONDS),
-            client.stream("GET", url) as answer,
-        ):
-            if answer.status_code == httpx2.codes.OK:
+    async def _fetch(self, url: str, into: BinaryIO, most_mb: int) -> str | None:
+        """Reads the signed address. What is given back is why it is worth another try."""
+        try:
+            proxy = proxy_for(url)
+            async with (
+                new_client(url, proxy=proxy, timeout=_DOWNLOAD_SECONDS, most_mb=most_mb) as stranger,
+                asyncio.timeout(_DOWNLOAD_SECONDS),
+                stranger.stream("GET", url) as answer,
+            ):
+                if answer.status_code != httpx2.codes.OK:
+                    return f"it answered {answer.status_code}"
                 async for part in answer.aiter_bytes():
                     into.write(part)
-            return answer.status_code
+        except AnswerTooLargeError as error:
+            raise GitHubError(f"the download is not read: {host_of(url)} {error}") from error
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise GitHubError(
+                f"the download from {host_of(url)} takes more than {_DOWNLOAD_SECONDS:.0f} s"
+            ) from error
+        except UsageError as error:
+            raise GitHubError(str(error)) from error
+        except (httpx2.HTTPError, OSError) as error:
+            return f"it cannot be reached ({type(error).__name__})"
+        return None
 
-    async def _send(self, method: str, url: str, needs: str, **request: Any) -> httpx2.Response:
-        for resend in itertools.count():
+    async def _send(
+        self, method: str, url: str, needs: str, *, leaves: bool = False, **request: Any
+    ) -> httpx2.Response:
+        """The answer of the API. `leaves`: a redirect to another host is one too."""
+        for _ in range(_MAX_MOVES):
+            answer = await self._tried(method, url, needs, request)
+            if not answer.has_redirect_location:
+                return answer
+            url = _target(answer)
+            if not self._is_own(url):
+                if leaves:
+                    return answer
+                raise GitHubError(f"GitHub redirects to another host, {host_of(url)}", answer.status_code)
+            request.pop("params", None)  # the new address has them
+        raise GitHubError(f"GitHub at {host_of(url)} redirects without end", answer.status_code)
+
+    async def _tried(self, method: str, url: str, needs: str, request: dict[str, Any]) -> httpx2.Response:
+        idempotent = method != "POST"
+        for resend in range(MAX_RESENDS + 1):
             try:
                 answer = await self._client.request(method, url, **request)
             except AnswerTooLargeError as error:
-                raise GitHubError(f"{host_of(url)} {error}") from error
+                raise GitHubError(f"GitHub at {host_of(url)} {error}") from error
             except httpx2.HTTPError as error:
-                if method == "POST" or resend == MAX_RESENDS:
-                    why = f"{host_of(url)} cannot be reached ({type(error).__name__})"
-                    raise GitHubError(f"GitHub at {why}") from error
-                await self._wait(_usual_wait(resend))
+                wait = self._granted(resend, _usual_wait(resend)) if idempotent else None
+                if wait is None:
+                    why = f"cannot be reached ({type(error).__name__})"
+                    raise GitHubError(f"GitHub at {host_of(url)} {why}") from error
             else:
                 if answer.is_success or answer.has_redirect_location:
                     return answer
-                wait = self._wait_after(answer, resend, idempotent=method != "POST")
-                if wait is None or wait > self._patience or resend == MAX_RESENDS:
-                    raise _refused(answer, needs)
-                await self._wait(wait)
-        raise AssertionError  # pragma: no cover  # counting has no end
+                wait = self._granted(resend, self._wait_after(answer, resend, idempotent=idempotent))
+                if wait is None:
+                    raise self._refused(answer, needs)
+            await self._wait(wait)
+        raise AssertionError  # pragma: no cover  # the last try is granted no wait
 
     def _wait_after(self, answer: httpx2.Response, resend: int, *, idempotent: bool) -> float | None:
         """How long to wait before the request is sent again; None if it must not be."""
         if _is_limited(answer):
             return self._limit_seconds(answer)
         if may_resend(answer.status_code, idempotent=idempotent, told_to_wait=False):
-            return _usual_wait(resend)
+            told = told_seconds(answer.headers.get("retry-after"), self._now())
+            return _usual_wait(resend) if told is None else told
         return None
 
     def _limit_seconds(self, answer: httpx2.Response) -> float:
@@ -185,23 +233,69 @@ class GitHub:
         if told is not None:
             return told
         reset = answer.headers.get("x-ratelimit-reset", "")
-        if answer.headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+        if answer.headers.get("x-ratelimit-remaining") == "0" and _SECONDS.fullmatch(reset):
             return max(1.0, int(reset) - self._now().timestamp())
         return _UNSAID_WAIT_SECONDS
+
+    def _granted(self, resend: int, wait: float | None) -> float | None:
+        """`wait` where there is time for it, and a try left after it."""
+        return None if wait is None or wait > self._patience or resend == MAX_RESENDS else wait
 
     async def _wait(self, seconds: float) -> None:
         self._patience -= seconds
         await self._sleep(seconds)
 
     def _is_own(self, url: str) -> bool:
-        own, other = urlsplit(self._url), urlsplit(url)
-        return (own.scheme, own.netloc) == (other.scheme, other.netloc)
-
-    def _proxy(self) -> str | None:
         try:
-            return proxy_for(self._url)
-        except UsageError as error:
-            raise GitHubError(str(error)) from error
+            own, other = httpx2.URL(self._url), httpx2.URL(url)
+        except httpx2.InvalidURL:
+            return False
+        return (own.scheme, own.host, own.port) == (other.scheme, other.host, other.port)
+
+    def _refused(self, answer: httpx2.Response, needs: str) -> GitHubError:
+        status, said = answer.status_code, _said(answer)
+        words = f"GitHub answered {status}" + (f" ({said})" if said else "")
+        match status:
+            case _ if _is_limited(answer):
+                words += f": the rate limit is used up{self._until(self._limit_seconds(answer))}"
+            case httpx2.codes.UNAUTHORIZED:
+                words += ": the token is not valid there"
+            case httpx2.codes.FORBIDDEN if not said or _LACKING.search(said):
+                words += f": the token lacks the permission {needs!r}"
+            case httpx2.codes.NOT_FOUND:
+                words += f": there is no such thing, or the token lacks the permission {needs!r}"
+            case _ if status >= httpx2.codes.INTERNAL_SERVER_ERROR:
+                words += ": it has a problem of its own, try again later"
+            case _:
+                pass
+        return GitHubError(words, status)
+
+    def _until(self, seconds: float) -> str:
+        if seconds >= _DAY_SECONDS:
+            return ""
+        return f" until {self._now() + timedelta(seconds=seconds):%H:%M:%S} UTC"
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # among them a port beyond 65535
+        return False
+
+
+def _target(answer: httpx2.Response) -> str:
+    """Where an answer redirects to. It may be signed: no message names more of it than the host."""
+    place = "" if answer.next_request is None else str(answer.next_request.url)
+    if not _is_address(place):
+        raise GitHubError("GitHub redirects to an address that cannot be read", answer.status_code)
+    return place
+
+
+def _keep(data: bytes, into: BinaryIO, most_mb: int) -> None:
+    if len(data) > most_mb * 1_000_000:
+        raise GitHubError(f"the download is not read: {AnswerTooLargeError(most_mb)}")
+    into.write(data)
 
 
 def _usual_wait(resend: int) -> float:
@@ -211,7 +305,7 @@ def _usual_wait(resend: int) -> float:
 def _json(answer: httpx2.Response) -> Any:
     try:
         return answer.json()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise GitHubError(
             f"GitHub at {host_of(str(answer.url))} answered with something else than JSON"
         ) from error
@@ -222,30 +316,17 @@ def _is_limited(answer: httpx2.Response) -> bool:
     if answer.status_code == httpx2.codes.TOO_MANY_REQUESTS:
         return True
     told = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
-    return answer.status_code == httpx2.codes.FORBIDDEN and (told or "rate limit" in _message(answer).lower())
+    return answer.status_code == httpx2.codes.FORBIDDEN and (told or "rate limit" in _said(answer).lower())
 
 
-def _message(answer: httpx2.Response) -> str:
-    """GitHub's own words."""
-    with contextlib.suppress(ValueError):
+def _said(answer: httpx2.Response) -> str:
+    """GitHub's own words, on one line."""
+    with contextlib.suppress(ValueError, RecursionError):
         data = answer.json()
-        if isinstance(data, dict) and isinstance(data.get("message"), str):
-            return str(data["message"])
+        if isinstance(data, dict):
+            faults = data.get("errors")
+            parts = [data, *(faults if isinstance(faults, list) else ())]
+            told = [part.get("message") for part in parts if isinstance(part, dict)]
+            words = "; ".join(one for one in told if isinstance(one, str))
+            return " ".join(visible(words).split())[:_SAID_LENGTH].rstrip(".")
     return ""
-
-
-def _refused(answer: httpx2.Response, needs: str) -> GitHubError:
-    status, said = answer.status_code, _message(answer)
-    words = f"GitHub answered {status}" + (f" ({said})" if said else "")
-    match status:
-        case _ if _is_limited(answer):
-            words += ": the rate limit is used up"
-        case httpx2.codes.UNAUTHORIZED:
-            words += ": the token is not valid there"
-        case httpx2.codes.FORBIDDEN:
-            words += f": the token lacks the permission {needs!r}"
-        case httpx2.codes.NOT_FOUND:
-            words += f": there is no such thing, or the token lacks the permission {needs!r}"
-        case _:
-            pass
-    return GitHubError(words, status)

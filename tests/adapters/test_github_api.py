@@ -1,0 +1,417 @@
+"""The client of GitHub's API, held to a server that behaves as it does."""
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import github_api
+import pytest
+import world
+from github_api import HANG_UP, REPOSITORY, TOKEN, Answer, GitHubApi
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ci_evals.adapters.github.api import MAX_PAGES, PATIENCE_SECONDS, GitHub
+from ci_evals.domain.errors import GitHubError
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+COMMENTS = f"/repos/{REPOSITORY}/issues/7/comments"
+NEEDS = "pull-requests: write"
+TROUBLE = Answer(502, {"message": "Server Error"})
+
+
+@pytest.fixture
+def api() -> Iterator[GitHubApi]:
+    with github_api.serving() as serving:
+        yield serving
+
+
+class Slept(list[float]):
+    """A `sleep` that only remembers."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def slept() -> Slept:
+    return Slept()
+
+
+@pytest.fixture
+def hub(api: GitHubApi, slept: Slept) -> GitHub:
+    return GitHub(api.url, TOKEN, sleep=slept, now=lambda: NOW)
+
+
+def limited(status: int = 403, message: str = "Forbidden", **headers: str) -> Answer:
+    return Answer(
+        status, {"message": message}, {name.replace("_", "-"): value for name, value in headers.items()}
+    )
+
+
+async def listed(hub: GitHub, path: str = COMMENTS, **options: str) -> list[github_api.Json]:
+    async with hub:
+        return [item async for item in hub.pages(path, needs=NEEDS, **options)]
+
+
+async def sent(hub: GitHub, method: str, path: str = COMMENTS) -> github_api.Json:
+    """What comes of one request."""
+    async with hub:
+        match method:
+            case "GET":
+                return await hub.get(path, needs=NEEDS)
+            case "POST":
+                return await hub.post(path, {"body": "Hello"}, needs=NEEDS)
+            case "PATCH":
+                return await hub.patch(path, {"body": "Bye"}, needs=NEEDS)
+            case _:
+                return await hub.delete(path, needs=NEEDS)
+
+
+async def refusal(hub: GitHub, method: str = "GET") -> GitHubError:
+    """What a request is refused with."""
+    with pytest.raises(GitHubError) as caught:
+        await sent(hub, method)
+    return caught.value
+
+
+# -- requests and pages
+
+
+async def test_a_request_says_who_asks_in_which_version(api: GitHubApi, hub: GitHub) -> None:
+    """GitHub refuses requests without a user agent, and changes its answers between versions."""
+    await listed(hub)
+    (request,) = api.requests
+    assert request.headers["authorization"] == f"Bearer {TOKEN}"
+    assert request.headers["accept"] == "application/vnd.github+json"
+    assert request.headers["user-agent"] == "ci-evals"
+    assert request.headers["x-github-api-version"] == "2022-11-28"
+
+
+@pytest.mark.parametrize(("comments", "pages"), [(0, 1), (99, 1), (100, 1), (101, 2), (250, 3)])
+async def test_every_page_of_a_list_is_read(api: GitHubApi, hub: GitHub, comments: int, pages: int) -> None:
+    """A hundred a page, where GitHub gives thirty to who does not ask."""
+    for place in range(comments):
+        api.add_comment(7, f"Comment {place}")
+    assert [one["body"] for one in await listed(hub)] == [f"Comment {place}" for place in range(comments)]
+    assert [request.query.get("page", "1") for request in api.requests] == [
+        str(1 + place) for place in range(pages)
+    ]
+    assert {request.query["per_page"] for request in api.requests} == {"100"}
+
+
+async def test_a_list_may_stand_within_an_object(api: GitHubApi, hub: GitHub) -> None:
+    """Artifacts do, and are asked for by name on every page."""
+    run = api.add_run("a" * 40)
+    for _ in range(130):
+        api.add_artifact(run, b"{}", name="wanted")
+    api.add_artifact(run, b"{}", name="other")
+    found = await listed(hub, f"/repos/{REPOSITORY}/actions/artifacts", within="artifacts", name="wanted")
+    assert len(found) == 130
+    assert [request.query["name"] for request in api.requests] == ["wanted", "wanted"]
+
+
+@pytest.mark.parametrize(
+    ("link", "host"),
+    [
+        ("https://evil.example/comments?page=2", "evil.example"),
+        ("http://127.0.0.1:1/comments?page=2", "127.0.0.1:1"),
+        ("http://[::1", "an address that cannot be read"),
+        ("//evil.example/", "evil.example"),
+    ],
+)
+async def test_a_next_page_elsewhere_is_not_read(api: GitHubApi, hub: GitHub, link: str, host: str) -> None:
+    """The token would go there."""
+    api.fail("GET", Answer(200, [{"id": 1}], {"Link": f'<{link}>; rel="next"'}))
+    with pytest.raises(GitHubError) as caught:
+        await listed(hub)
+    assert str(caught.value) == f"GitHub names a next page of {COMMENTS} on another host, {host}"
+    assert len(api.requests) == 1
+
+
+async def test_pages_come_to_an_end(api: GitHubApi, hub: GitHub) -> None:
+    """Even where each names itself as the next."""
+    link = {"Link": f'<{api.url}{COMMENTS}>; rel="next"'}
+    api.fail("GET", *[Answer(200, [{"id": 1}], link)] * (MAX_PAGES + 5))
+    assert len(await listed(hub)) == MAX_PAGES
+
+
+@pytest.mark.parametrize("body", [{"message": "Hm"}, "text", 7, None])
+async def test_an_answer_that_is_no_list_is_said(api: GitHubApi, hub: GitHub, body: github_api.Json) -> None:
+    """With what was asked for."""
+    api.fail("GET", Answer(200, body))
+    with pytest.raises(GitHubError, match=f"GitHub answered {COMMENTS} with something else than a list"):
+        await listed(hub)
+
+
+@pytest.mark.parametrize("raw", [b"<html>", b"", b'{"a":', b"\xff\xfe", b"[" * 200_000], ids=repr)
+async def test_an_answer_that_is_no_json_is_said(api: GitHubApi, hub: GitHub, raw: bytes) -> None:
+    """With the host that gave it: a proxy, maybe."""
+    api.fail("GET", Answer(200, raw=raw))
+    assert str(await refusal(hub)) == (
+        f"GitHub at {api.url.removeprefix('http://')} answered with something else than JSON"
+    )
+
+
+async def test_an_answer_has_an_end(api: GitHubApi, hub: GitHub) -> None:
+    """Sixteen megabytes."""
+    api.fail("GET", Answer(200, raw=b" " * 16_000_001))
+    assert str(await refusal(hub)).endswith(" answered with more than 16 MB")
+
+
+# -- what it refuses
+
+
+LACKS = "the token lacks the permission 'pull-requests: write'"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (401, {"message": "Bad credentials"}, " (Bad credentials): the token is not valid there"),
+        (403, {"message": "Resource not accessible by integration"},
+         f" (Resource not accessible by integration): {LACKS}"),
+        (403, {"message": "Resource not accessible by personal access token"},
+         f" (Resource not accessible by personal access token): {LACKS}"),
+        (403, {"message": "Must have admin rights to Repository."},
+         f" (Must have admin rights to Repository): {LACKS}"),
+        (403, {}, f": {LACKS}"),
+        (403, {"message": "Repository was archived so is read-only."},
+         " (Repository was archived so is read-only)"),
+        (403, {"message": "Resource protected by organization SAML enforcement."},
+         " (Resource protected by organization SAML enforcement)"),
+        (404, {"message": "Not Found"}, f" (Not Found): there is no such thing, or {LACKS}"),
+        (410, {"message": "Artifact has expired"}, " (Artifact has expired)"),
+        (422, {"message": "Validation Failed", "errors": [{"message": "Body is too long"}, "x", {}]},
+         " (Validation Failed; Body is too long)"),
+        (422, {"message": "Validation Failed", "errors": "none"}, " (Validation Failed)"),
+        (304, None, ""),
+        (400, {"message": 7}, ""),
+        (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 287})"),
+    ],
+)  # fmt: skip
+async def test_a_refusal_says_what_is_missing(
+    api: GitHubApi, hub: GitHub, slept: Slept, status: int, body: github_api.Json, expected: str
+) -> None:
+    """The permission only where that may be the cause; GitHub's own words on one line, and never for ever."""
+    api.fail("POST", Answer(status, body))
+    error = await refusal(hub, "POST")
+    assert str(error) == f"GitHub answered {status}{expected}"
+    assert error.status == status
+    assert (len(api.requests), slept) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "wait"),
+    [
+        (limited(403, "You have exceeded a secondary rate limit.", retry_after="7"), 7),
+        (limited(403, "Forbidden", retry_after="7"), 7),
+        (limited(429, "Too many requests", retry_after="Sat, 21 Nov 2026 09:30:12 GMT"), 12),
+        (limited(429, "Too many requests", retry_after="soon"), 60),
+        (limited(403, "You have exceeded a secondary rate limit. Please wait a few minutes."), 60),
+        (limited(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW.timestamp()) + 40)), 40),
+        (limited(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW.timestamp()) - 40)), 1),
+        (limited(429, x_ratelimit_remaining="0", x_ratelimit_reset="9" * 400), 60),
+        (limited(429, x_ratelimit_remaining="0"), 60),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_rate_limit_is_waited_for(
+    api: GitHubApi, hub: GitHub, slept: Slept, answer: Answer, wait: float, method: str
+) -> None:
+    """As long as GitHub says, or a minute. It has not acted on the request: a comment may be sent again."""
+    api.fail(method, answer)
+    await sent(hub, method)
+    assert slept == [wait]
+    assert len(api.asked(method)) == 2
+    assert len(api.comments.get(7, [])) == (method == "POST")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (limited(403, "API rate limit exceeded", x_ratelimit_remaining="0",
+                 x_ratelimit_reset=str(int(NOW.timestamp()) + 3600)),
+         "GitHub answered 403 (API rate limit exceeded): the rate limit is used up until 10:30:00 UTC"),
+        (limited(429, "Slow down", retry_after="61"),
+         "GitHub answered 429 (Slow down): the rate limit is used up until 09:31:01 UTC"),
+        (limited(429, "Slow down", retry_after="9" * 400),
+         "GitHub answered 429 (Slow down): the rate limit is used up"),
+    ],
+)  # fmt: skip
+async def test_a_limit_that_lasts_is_not_waited_for(
+    api: GitHubApi, hub: GitHub, slept: Slept, answer: Answer, expected: str
+) -> None:
+    """A report is not worth an hour of a job: it says when there is room again."""
+    api.fail("GET", answer)
+    error = await refusal(hub)
+    assert str(error) == expected
+    assert error.status == answer.status
+    assert slept == []
+
+
+async def test_all_waits_together_have_an_end(api: GitHubApi, hub: GitHub, slept: Slept) -> None:
+    """Requests that are each limited for half a minute cost a minute, not half of one each."""
+    api.fail("GET", *[limited(429, retry_after="25")] * 9)
+    assert (await refusal(hub)).status == 429
+    assert slept == [25, 25]
+    assert str(await refusal(hub)).endswith("the rate limit is used up until 09:30:25 UTC")
+    assert sum(slept) <= PATIENCE_SECONDS
+
+
+async def test_connections_that_fail_have_an_end_too(api: GitHubApi, hub: GitHub, slept: Slept) -> None:
+    """However many requests are made."""
+    api.fail("GET", *[HANG_UP] * 300)
+    for _ in range(40):
+        await refusal(hub)
+    assert sum(slept) <= PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+@pytest.mark.parametrize("trouble", [TROUBLE, HANG_UP, Answer(500, raw=b"<html>")])
+async def test_trouble_of_githubs_is_tried_again(
+    api: GitHubApi, hub: GitHub, slept: Slept, method: str, trouble: Answer
+) -> None:
+    """Twice, after one second and two: doing these twice does no harm."""
+    comment = api.add_comment(7, "Hello")
+    path = COMMENTS if method == "GET" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
+    api.fail(method, trouble, trouble)
+    await sent(hub, method, path)
+    left = {"GET": [comment], "PATCH": [comment | {"body": "Bye"}], "DELETE": []}
+    assert api.comments[7] == left[method]
+    assert slept == pytest.approx([1, 2], rel=0.1)
+    assert len(api.requests) == 3
+
+
+async def test_a_server_that_says_when_it_is_back_is_believed(
+    api: GitHubApi, hub: GitHub, slept: Slept
+) -> None:
+    """Retry-After is not for limits alone."""
+    api.fail("GET", limited(503, retry_after="4"))
+    assert await listed(hub) == []
+    assert slept == [4]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "expected"),
+    [
+        (TROUBLE, "GitHub answered 502 (Server Error): it has a problem of its own, try again later"),
+        (HANG_UP, "GitHub at {host} cannot be reached (RemoteProtocolError)"),
+    ],
+)
+async def test_a_comment_is_not_sent_twice(
+    api: GitHubApi, hub: GitHub, slept: Slept, trouble: Answer, expected: str
+) -> None:
+    """GitHub may have written it before it stumbled."""
+    api.fail("POST", trouble)
+    host = api.url.removeprefix("http://")
+    assert str(await refusal(hub, "POST")) == expected.format(host=host)
+    assert (len(api.requests), slept) == (1, [])
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+async def test_trouble_that_stays_is_said(api: GitHubApi, hub: GitHub, method: str) -> None:
+    """After three tries."""
+    api.fail(method, *[TROUBLE] * 9)
+    assert (await refusal(hub, method)).status == 502
+    assert len(api.requests) == 3
+
+
+async def test_nobody_listens() -> None:
+    """The host is named, and what kind of trouble it was."""
+    slept = Slept()
+    error = await refusal(GitHub("http://127.0.0.1:9", TOKEN, sleep=slept))
+    assert str(error) == "GitHub at 127.0.0.1:9 cannot be reached (ConnectError)"
+    assert (error.status, len(slept)) == (None, 2)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
+async def test_a_repository_that_moved_is_followed(api: GitHubApi, hub: GitHub, method: str) -> None:
+    """GitHub redirects the paths of a renamed repository, and wants the same method there."""
+    comment = api.add_comment(7, "Hello")
+    there = COMMENTS if method != "PATCH" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
+    api.fail("old/name", Answer(301, {"message": "Moved"}, {"Location": f"{api.url}{there}?per_page=100"}))
+    await sent(hub, method, "/repos/old/name")
+    assert [str(request) for request in api.requests] == [f"{method} /repos/old/name", f"{method} {there}"]
+    texts = {"GET": ["Hello"], "POST": ["Hello", "Hello"], "PATCH": ["Bye"]}
+    assert [one["body"] for one in api.comments[7]] == texts[method]
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("https://evil.example/repos", "GitHub redirects to another host, evil.example"),
+        ("http://[::1", "GitHub redirects to an address that cannot be read"),
+        ("http://evil:99999/", "GitHub redirects to an address that cannot be read"),
+        (COMMENTS, "GitHub at {host} redirects without end"),
+    ],
+)
+async def test_the_api_leads_nowhere_else(api: GitHubApi, hub: GitHub, location: str, expected: str) -> None:
+    """The token stays where it belongs."""
+    api.fail("GET", *[Answer(302, None, {"Location": location})] * 9)
+    assert str(await refusal(hub)) == expected.format(host=api.url.removeprefix("http://"))
+
+
+# -- tokens and addresses
+
+
+UNSENDABLE = "the GitHub token holds characters that no HTTP header can carry; was it pasted wrongly?"
+NO_TOKEN = "there is no GitHub token: give one by --github-token or GITHUB_TOKEN"
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [("", NO_TOKEN), (" \n", NO_TOKEN), ("ghs_a\nX-Evil: 1", UNSENDABLE), ("ghs_\xe9", UNSENDABLE)],
+)
+async def test_a_token_that_cannot_be_sent_is_not(api: GitHubApi, token: str, expected: str) -> None:
+    """It is said before anything is asked, without the token."""
+    assert str(await refusal(GitHub(api.url, token))) == expected
+    assert api.requests == []
+
+
+async def test_a_token_may_have_been_pasted_with_a_line_end(api: GitHubApi, slept: Slept) -> None:
+    """As secrets often are."""
+    assert await listed(GitHub(api.url, f" {TOKEN}\n", sleep=slept)) == []
+
+
+@pytest.mark.parametrize(("token", "app"), [(TOKEN, True), (f"{TOKEN}\n", True), ("ghp_abc", False)])
+def test_apps_have_tokens_of_their_own_kind(token: str, app: bool) -> None:
+    """Nobody's user is behind them."""
+    assert GitHub("https://api.github.com", token).of_app is app
+
+
+@pytest.mark.parametrize(
+    "url", ["", "api.github.com", "ftp://github.example", "http://[::1", "https://a:99999"]
+)
+async def test_an_address_that_is_none_is_said(url: str) -> None:
+    """It comes from the environment, which may be anybody's outside of Actions."""
+    assert str(await refusal(GitHub(url, TOKEN))) == f"GITHUB_API_URL is no address: {url!r}"
+
+
+async def test_a_proxy_that_is_not_supported_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an error of GitHub's: it ends no run."""
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://user:s3cret@proxy.example")
+    monkeypatch.setenv("NO_PROXY", "")
+    error = await refusal(GitHub("https://api.github.example", TOKEN))
+    assert "a proxy for api.github.example of the kind 'socks5'" in str(error)
+    assert "s3cret" not in str(error)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(answers=st.lists(world.odd_answers(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
+async def test_no_answer_breaks_the_client(answers: list[bytes], method: str) -> None:
+    """Whatever a server sends, it is an answer or a `GitHubError`."""
+    closing = [part for answer in answers for part in (answer, world.HANG_UP)]
+    async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=Slept()) as hub:
+        told = "fine"
+        try:
+            match method:
+                case "GET":
+                    assert [item async for item in hub.pages("/x", needs=NEEDS)] == []
+                case "POST":
+                    await hub.post("/x", {}, needs=NEEDS)
+                case _:
+                    await hub.download("/x", io.BytesIO(), needs=NEEDS, most_mb=1)
+        except GitHubError as error:
+            told = str(error)
+        assert told.isprintable()

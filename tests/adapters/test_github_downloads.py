@@ -1,0 +1,190 @@
+"""How the client of GitHub's API follows a download to another host."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+
+import github_api
+import pytest
+from github_api import HANG_UP, REPOSITORY, TOKEN, Answer, GitHubApi
+
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.domain.errors import GitHubError
+
+
+@pytest.fixture
+def api() -> Iterator[GitHubApi]:
+    with github_api.serving() as serving:
+        yield serving
+
+
+class Slept(list[float]):
+    """A `sleep` that only remembers."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def slept() -> Slept:
+    return Slept()
+
+
+@pytest.fixture
+def hub(api: GitHubApi, slept: Slept) -> GitHub:
+    return GitHub(api.url, TOKEN, sleep=slept)
+
+
+class Download:
+    """One artifact of a run, to be downloaded."""
+
+    def __init__(self, api: GitHubApi, data: bytes = b"PK data") -> None:
+        artifact = api.add_artifact(api.add_run("a" * 40), data, name="results")
+        self.path = f"/repos/{REPOSITORY}/actions/artifacts/{artifact['id']}/zip"
+        self.artifact, self.into = artifact, io.BytesIO()
+
+    async def read(self, hub: GitHub, most_mb: int = 1) -> bytes:
+        async with hub:
+            await hub.download(self.path, self.into, needs="actions: read", most_mb=most_mb)
+        return self.into.getvalue()
+
+    async def refusal(self, hub: GitHub) -> GitHubError:
+        with pytest.raises(GitHubError) as caught:
+            await self.read(hub)
+        assert "signed" not in str(caught.value)
+        return caught.value
+
+
+@pytest.fixture
+def download(api: GitHubApi) -> Download:
+    return Download(api)
+
+
+async def test_a_download_leaves_the_token_behind(api: GitHubApi, hub: GitHub, download: Download) -> None:
+    """The store of artifacts is another host, and refuses who shows a token."""
+    assert await download.read(hub) == b"PK data"
+    (request,) = api.blob_requests
+    assert TOKEN not in str(request.headers)
+
+
+async def test_a_download_that_breaks_is_asked_for_anew(
+    api: GitHubApi, hub: GitHub, slept: Slept, download: Download
+) -> None:
+    """The signed address is good for a minute; what came of a broken answer is thrown away."""
+    api.fail("BLOB", Answer(503, raw=b"<Error/>"), HANG_UP)
+    download.into.write(b"")
+    assert await download.read(hub) == b"PK data"
+    assert len(api.asked("/zip")) == 3
+    assert slept == pytest.approx([1, 2], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Answer(403, raw=b"<Error/>"), "it answered 403"),
+        (Answer(302, None, {"Location": "https://evil.example/signed"}), "it answered 302"),
+        (HANG_UP, "it cannot be reached (RemoteProtocolError)"),
+        (
+            Answer(200, raw=b"half", headers={"Content-Encoding": "gzip"}),
+            "it cannot be reached (DecodingError)",
+        ),
+    ],
+)
+async def test_a_download_that_stays_broken_is_said(
+    api: GitHubApi, hub: GitHub, download: Download, answer: Answer, why: str
+) -> None:
+    """With the host alone. The store's status is none of the API's: no permission is missing."""
+    api.fail("BLOB", *[answer] * 9)
+    error = await download.refusal(hub)
+    assert str(error) == f"the download from {api.blob_url.removeprefix('http://')} failed: {why}"
+    assert error.status is None
+    assert download.into.getvalue() == b""
+
+
+async def test_a_download_that_is_gone_is_not_repeated(
+    api: GitHubApi, hub: GitHub, download: Download
+) -> None:
+    """An artifact expires between list and download."""
+    download.artifact["expired"] = True
+    error = await download.refusal(hub)
+    assert (str(error), error.status) == ("GitHub answered 410 (Artifact has expired)", 410)
+    assert (len(api.asked("/zip")), api.blob_requests) == (1, [])
+
+
+async def test_a_download_without_the_permission_names_it(
+    api: GitHubApi, hub: GitHub, download: Download
+) -> None:
+    """As every other refusal."""
+    api.permissions.discard("actions: read")
+    assert str(await download.refusal(hub)).endswith("the token lacks the permission 'actions: read'")
+
+
+async def test_a_download_has_an_end(api: GitHubApi, hub: GitHub) -> None:
+    """No megabyte beyond what was asked for is kept, and it is not tried again."""
+    download = Download(api, b" " * 1_000_001)
+    host = api.blob_url.removeprefix("http://")
+    error = await download.refusal(hub)
+    assert str(error) == f"the download is not read: {host} answered with more than 1 MB"
+    assert len(api.blob_requests) == 1
+
+
+@pytest.mark.parametrize("size", [5, 1_000_001])
+async def test_a_download_may_come_at_once(
+    api: GitHubApi, hub: GitHub, download: Download, size: int
+) -> None:
+    """Without a redirect, from the API itself."""
+    api.fail("/zip", Answer(200, raw=b"x" * size))
+    if size > 1_000_000:
+        assert str(await download.refusal(hub)) == "the download is not read: answered with more than 1 MB"
+    else:
+        assert await download.read(hub) == b"x" * size
+
+
+async def test_a_download_of_a_repository_that_moved_keeps_the_token(
+    api: GitHubApi, hub: GitHub, download: Download
+) -> None:
+    """A redirect within the API is one of the API's."""
+    moved = Answer(301, {"message": "Moved"}, {"Location": download.path})
+    api.fail("old/name", moved)
+    download.path = "/repos/old/name"
+    assert await download.read(hub) == b"PK data"
+
+
+WITHOUT_TLS = """
+import asyncio, io, sys
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.domain.errors import GitHubError
+
+async def main():
+    async with GitHub(sys.argv[1], "ghs_secret") as hub:
+        await hub.download("/zip", io.BytesIO(), needs="actions: read", most_mb=1)
+
+try:
+    asyncio.run(main())
+except GitHubError as error:
+    print(error)
+"""
+"""A program of its own: which certificates are trusted is read from the environment once."""
+
+
+@pytest.mark.skipif(which("openssl") is None, reason="needs openssl, to make a certificate")
+def test_a_download_keeps_tls(tmp_path: Path) -> None:
+    """An API that is asked by https does not lead to a store without: anybody could answer there."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    redirect = Answer(302, None, {"Location": "http://store.example/zip?sig=signed"})
+    with github_api.tls(redirect, key, certificate) as url:
+        told = subprocess.run(
+            [sys.executable, "-c", WITHOUT_TLS, url],
+            env=os.environ | {"SSL_CERT_FILE": str(certificate)}, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+    assert told.stdout == "GitHub redirects the download to store.example without TLS\n"
