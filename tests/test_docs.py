@@ -11,6 +11,7 @@ import pytest
 from papers import README, ROOT, blocks, code, table
 
 import ci_evals
+from ci_evals.adapters.github import baseline
 from ci_evals.cli.app import app
 from ci_evals.domain.evaluation import Criterion, Strict
 from ci_evals.domain.suite import Suite
@@ -65,6 +66,14 @@ def test_the_readme_lists_every_command():
 def test_the_exit_codes_are_all_described():
     """A workflow decides by them."""
     assert [int(number) for number, _ in table("code")] == sorted(Exit)
+
+
+def test_every_reason_for_no_baseline_is_explained():
+    """Word for word, so that a search finds it."""
+    parts = {"name": "NAME", "branch": "BRANCH", "commit": "COMMIT", "event": "EVENT", "why": "WHY"}
+    texts = [text for name, text in vars(baseline).items() if name.isupper() and str(text).startswith("no ")]
+    told = table("line", (ROOT / "docs/github-action.md").read_text())
+    assert {code(line) for line, _ in told} == {text.format(**parts) for text in texts}
 
 
 @pytest.fixture(scope="module")
