@@ -396,6 +396,16 @@ def test_there_is_an_end_to_refused_runs(api):
     assert len(api.asked("/actions/runs/")) == 10
 
 
+def test_forks_and_expired_ones_use_up_nothing(api):
+    """The list alone shows that they do not serve, however many there are: their runs are not asked for."""
+    api.add_run(LINE[5], artifact("honest"))
+    for _ in range(12):
+        api.add_run(BASE, artifact("forked"), event="pull_request", **FORKED)
+        api.add_run(BASE, artifact("old"), expired=True)
+    assert name_of(found(api)) == "honest"
+    assert len(api.asked("/actions/runs/")) == 1
+
+
 # -- none
 
 
