@@ -9,6 +9,20 @@ import pytest
 import yaml
 from github_runner import Step
 from papers import ROOT
+from replay import (
+    BASE,
+    FLOW,
+    HEAD,
+    MERGE,
+    NEXT,
+    NEXT_MERGE,
+    Actions,
+    agent,
+    pull_request,
+    push,
+    record_baseline,
+    repository,
+)
 
 pytestmark = pytest.mark.container
 
@@ -131,6 +145,50 @@ def test_a_cancelled_job_keeps_its_reports(image, step, signal):
             docker("rm", "--force", container)
     assert step.outputs["result"] == "invalid"
     assert (step.workspace / "results/_results.json").is_file()
+
+
+class InContainer(Actions):
+    """Steps of a container action: only what the runner mounts is there, and GitHub is on the host."""
+
+    def start(self, step, environment, *arguments):
+        inside = {
+            name: str(value).replace(str(step.folder), "/github") for name, value in environment.items()
+        }
+        del inside["PATH"]
+        mounts = ["--volume", f"{step.folder}:/github", "--workdir", "/github/workspace", "--network", "host"]
+        variables = (part for name, value in inside.items() for part in ("--env", f"{name}={value}"))
+        inner = [argument.replace(f"{step.folder}/", "/github/") for argument in arguments]
+        return docker("run", "--rm", *mounts, *variables, IMAGE, *inner)
+
+
+def test_a_pull_request_is_played_from_event_to_comment(image, tmp_path):
+    """The base run uploads, the head run finds it and comments, the second push updates the comment."""
+    with repository(tmp_path, InContainer) as actions:
+        record_baseline(actions)
+        with agent(broken=["RETURN_REQUEST"]) as inputs:
+            step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
+        assert step.done.returncode == 1, step.done.stderr
+        (comment,) = actions.api.comments[7]
+        assert FLOW in comment["body"]
+        assert float(step.outputs["delta"]) < -5
+        with agent() as inputs:
+            step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs)
+        assert step.done.returncode == 0, step.done.stderr
+        assert [one["id"] for one in actions.api.comments[7]] == [comment["id"]]
+
+
+def test_another_command_is_given_by_args(image, tmp_path):
+    """As the runner does with a step's `args`: the inputs are there, and the token among them."""
+    with repository(tmp_path, InContainer) as actions:
+        with agent() as inputs:
+            run = actions.api.add_run(BASE)
+            step = actions.step("push", push(), sha=HEAD, run=run, inputs=inputs)
+        results = str(step.results_file)
+        told = actions.step(
+            "pull_request", pull_request(7, HEAD), "comment", "results", sha=HEAD, run=run, bring=results
+        )
+        assert told.done.returncode == 0, told.done.stderr
+        assert len(actions.api.comments[7]) == 1
 
 
 def test_it_is_small(image):

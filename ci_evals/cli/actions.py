@@ -1,20 +1,40 @@
-"""What a run tells GitHub Actions: outputs, step summary, masks. Elsewhere it does nothing."""
+"""What a run tells GitHub Actions: outputs, step summary, annotations, groups, masks. Elsewhere nothing."""
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ci_evals.adapters.github import workflow
-from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.adapters.github import commands, workflow
+from ci_evals.adapters.suites import COLLECTIONS
+from ci_evals.cli.console import error_console, show
+from ci_evals.domain.errors import Exit, SuiteError, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.redaction import Redactor
-from ci_evals.reports import layout, markdown, numbers
+from ci_evals.reports import layout, markdown, numbers, sanitize
+from ci_evals.reports.annotations import Level, annotations
+
+OUTPUTS = (
+    "passed",
+    "result",
+    "score",
+    "baseline-score",
+    "delta",
+    "tests",
+    "failed-tests",
+    "errors",
+    "cost-usd",
+    "results-path",
+    "junit-path",
+    "summary-path",
+    "report-path",
+)
+"""The outputs of the action."""
 
 
 def mask(redactor: Redactor, environ: Mapping[str, str]) -> None:
     """Registers every secret with the runner, before anything else is printed."""
-    if environ.get("GITHUB_ACTIONS") == "true":
+    if _in_actions(environ):
         for line in workflow.mask_lines(redactor.keys | redactor.values):
             print(line, flush=True)  # noqa: T201  # a workflow command must reach the stream as it is
 
@@ -22,30 +42,109 @@ def mask(redactor: Redactor, environ: Mapping[str, str]) -> None:
 def publish(results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
     """Writes all outputs of the action, and the step summary. `code` is the exit code that will be."""
     held = results.gate.passed and code == Exit.HOLDS
-    result = "passed" if held else "failed"
-    _write_outputs(
-        environ,
-        {
-            "passed": str(held).lower(),
-            "result": "invalid" if code not in (Exit.HOLDS, Exit.FAILED) else result,
-            "score": "" if results.score is None else numbers.score(results.score),
-            "tests": str(results.counts.tests),
-            "failed-tests": str(results.counts.failed),
-            "errors": str(results.counts.errors),
-            "results-path": _relative(output_dir / layout.RESULTS, environ),
-            "junit-path": _relative(junit, environ),
-            "summary-path": _relative(output_dir / layout.SUMMARY, environ),
-        },
-    )
+    found, cost = results.comparison, results.usage.cost_usd
+    told = {
+        "passed": str(held).lower(),
+        "result": _result(results, code),
+        "score": numbers.score(results.score),
+        "baseline-score": numbers.score(found.base) if found else "",
+        "delta": numbers.signed(found.delta) if found and found.delta is not None else "",
+        "tests": str(results.counts.tests),
+        "failed-tests": str(results.counts.failed),
+        "errors": str(results.counts.errors),
+        "cost-usd": "" if cost is None else f"{cost:.4f}",
+        "results-path": _relative(output_dir / layout.RESULTS, environ),
+        "junit-path": _relative(junit, environ),
+        "summary-path": _relative(output_dir / layout.SUMMARY, environ),
+        "report-path": "",
+    }
+    _write_outputs(environ, {name: "" if value == numbers.NONE else value for name, value in told.items()})
     if path := environ.get("GITHUB_STEP_SUMMARY"):
-        workflow.append_summary(Path(path), markdown.summary_sections(results))
+        summary = Path(path)
+        workflow.append_summary(summary, markdown.step_summary(results, workflow.summary_room(summary)))
+
+
+def _result(results: Results, code: int) -> str:
+    if code not in (Exit.HOLDS, Exit.FAILED):
+        return "invalid"
+    if results.run.status == "skipped":
+        return "skipped"
+    return "passed" if results.gate.passed else "failed"
 
 
 def refused(environ: Mapping[str, str]) -> None:
     """Writes all outputs for a run that published nothing."""
-    names = ("score", "tests", "failed-tests", "errors", "results-path", "junit-path", "summary-path")
     with suppress(UsageError):  # the exit code tells it too
-        _write_outputs(environ, {"passed": "false", "result": "invalid", **dict.fromkeys(names, "")})
+        _write_outputs(environ, dict.fromkeys(OUTPUTS, "") | {"passed": "false", "result": "invalid"})
+
+
+def annotate(results: Results, environ: Mapping[str, str]) -> None:
+    """Shows what failed at its line of the suite's file, the worst first, as many as GitHub shows."""
+    if not _in_actions(environ):
+        return
+    found = annotations(results)
+    for level in Level:
+        of_level = [one for one in found if one.level is level]
+        for one in of_level[: commands.MOST]:
+            file = _place(one.file, environ)
+            show(
+                commands.command(
+                    level, one.message, file=file, line=one.line if file else None, title=one.title
+                )
+            )
+        if (more := len(of_level) - commands.MOST) > 0:
+            show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
+
+
+def complain(error: Exception, environ: Mapping[str, str]) -> None:
+    """Shows why nothing was run, problems of suites at their lines."""
+    if not _in_actions(environ):
+        return
+    console = error_console(environ)
+    problems = error.problems if isinstance(error, SuiteError) else ()
+    for problem in problems[: commands.MOST]:
+        told = f"{problem.path}: {problem.message}" if problem.path else problem.message
+        file = _place(problem.file, environ)
+        line, column = (problem.line, problem.column) if file else (None, None)
+        told = sanitize.log_line(told)
+        console.command(commands.command("error", told, file=file, line=line, col=column, title="ci-evals"))
+    if not problems:
+        console.command(commands.command("error", sanitize.log(str(error)), title="ci-evals"))
+
+
+def warn(message: str, environ: Mapping[str, str], *, level: Level = Level.WARNING) -> None:
+    """Says something that changes no exit code: in GitHub Actions as an annotation, elsewhere in the log."""
+    console = error_console(environ)
+    if _in_actions(environ):
+        console.command(commands.command(level, sanitize.log_line(message), title="ci-evals"))
+    else:
+        console.say(f"{level}: {message}")
+
+
+@contextmanager
+def group(title: str, environ: Mapping[str, str]) -> Iterator[None]:
+    """Folds what is said meanwhile in GitHub's log."""
+    console = error_console(environ)
+    if not _in_actions(environ):
+        yield
+        return
+    console.command(commands.command("group", title))
+    try:
+        yield
+    finally:
+        console.command(commands.command("endgroup"))
+
+
+def _in_actions(environ: Mapping[str, str]) -> bool:
+    return environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _place(file: str | None, environ: Mapping[str, str]) -> str | None:
+    """The path of a file within the workspace, as annotations need it; None for any other."""
+    if file is None or file.startswith(tuple(f"{name}:" for name in COLLECTIONS)):
+        return None
+    path = _relative(Path(file).absolute(), environ)
+    return None if path.startswith("../") else path
 
 
 def _write_outputs(environ: Mapping[str, str], outputs: Mapping[str, str]) -> None:

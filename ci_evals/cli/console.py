@@ -16,7 +16,9 @@ SECRET_VARIABLES = (
     "ANTHROPIC_AUTH_TOKEN",
     "CI_EVALS_LLM_KEY",
     "CI_EVALS_AGENT_KEY",
+    "CI_EVALS_GITHUB_TOKEN",
     "GITHUB_TOKEN",
+    "INPUT_GITHUB-TOKEN",
     "ACTIONS_RUNTIME_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 )
@@ -33,8 +35,15 @@ class Console:
 
     def say(self, text: str) -> None:
         """Writes `text`, line by line."""
+        self._write(sanitize.log(self.redactor.text(text)))
+
+    def command(self, line: str) -> None:
+        """Writes a workflow command, which the sanitiser would break. What is foreign in it is clean."""
+        self._write(self.redactor.text(line))
+
+    def _write(self, text: str) -> None:
         with suppress(OSError):  # nobody listens any more; the reports are what counts
-            self.stream.write(sanitize.log(self.redactor.text(text)) + "\n")
+            self.stream.write(text + "\n")
             self.stream.flush()
 
 

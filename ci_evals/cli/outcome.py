@@ -22,7 +22,7 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = _code_of(command)
-    if outputs and list(args[:1]) == ["run"] and code not in (0, 1) and _size(outputs) == before:
+    if outputs and list(args[:1]) in (["run"], ["merge"]) and code not in (0, 1) and _size(outputs) == before:
         from ci_evals.cli.actions import refused
 
         refused(os.environ)
@@ -45,6 +45,9 @@ def _code_of(command: Callable[[], object]) -> int:
         return Exit.INTERRUPTED
     except UsageError as error:
         _tell(f"error: {error}")
+        from ci_evals.cli.actions import complain
+
+        complain(error, os.environ)
         return Exit.USAGE
     except Exception:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
         _tell(f"{traceback.format_exc()}\nThis is a bug in ci-evals. Please report it with the lines above.")

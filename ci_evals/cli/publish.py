@@ -58,6 +58,7 @@ def publish(results: Results, places: Places, console: Console, *, verbose: bool
         console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
     show(f"Reports: {folder / layout.SUMMARY}")
+    actions.annotate(results, os.environ)
     return code
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
+from ci_evals.adapters.github.context import UNTRUSTED_EVENTS
 from ci_evals.adapters.suites import Source, sources
+from ci_evals.cli.choices import Trust
 from ci_evals.cli.console import environment_keys, remember
-from ci_evals.cli.settings import GateSettings, MergeSettings, RunSettings, SuiteSettings, Trust
-from ci_evals.domain.errors import UsageError
+from ci_evals.cli.settings import GateSettings, MergeSettings, RunSettings, SuiteSettings
+from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.library import load_results
 from ci_evals.planning.agents import AgentChoice, choose
@@ -19,12 +21,11 @@ from ci_evals.redaction import Redactor
 from ci_evals.scoring.gate import Policy, Regression
 from ci_evals.scoring.selectors import read_drops, read_thresholds
 
-UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
-"""Events in which a workflow has secrets while the files may be anybody's."""
 
-
-def load_suites(settings: SuiteSettings, environ: Mapping[str, str]) -> list[LoadedSuite]:
-    """All suites that the settings name.
+def load_suites(
+    settings: SuiteSettings, environ: Mapping[str, str], *, without_key: bool = False
+) -> list[LoadedSuite]:
+    """All suites that the settings name. With `without_key` the key of their agent may be missing.
 
     Raises:
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
@@ -35,7 +36,7 @@ def load_suites(settings: SuiteSettings, environ: Mapping[str, str]) -> list[Loa
     faults: list[UsageError] = []
     for source in _sources(settings.suites, faults):
         try:
-            suite = choose(load(source.text, source.file, reading), choice)
+            suite = choose(load(source.text, source.file, reading), choice, without_key=without_key)
         except UsageError as error:
             faults.append(error)
         else:
@@ -45,8 +46,16 @@ def load_suites(settings: SuiteSettings, environ: Mapping[str, str]) -> list[Loa
     keys += [item.suite.api_key.get_secret_value() for item in suites if item.suite.api_key]
     remember(Redactor(keys=keys, values={value for item in suites for value in item.secrets}))
     if faults:
-        raise UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
+        raise _together(faults)
     return suites
+
+
+def _together(faults: Sequence[UsageError]) -> UsageError:
+    """All faults as one; where all have places they keep them."""
+    problems = [fault.problems for fault in faults if isinstance(fault, SuiteError)]
+    if len(problems) == len(faults):
+        return SuiteError(tuple(dict.fromkeys(problem for found in problems for problem in found)))
+    return UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
 
 
 def read_clean(path: Path) -> Results:

@@ -1,31 +1,34 @@
 """`run`: settings in, reports out, the gate's exit code."""
 
-import asyncio
 import os
-import signal
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
+from dataclasses import replace
 
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, progress
+from ci_evals.cli.choices import Commenting, MissingSecrets, Provider
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
+from ci_evals.cli.github import Held, Platform, baseline_of, post, wants_comment
+from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, load_suites, read_policy
-from ci_evals.cli.settings import Provider, RunSettings
-from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.cli.settings import RunSettings
+from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.results import Git, Results
-from ci_evals.job import Job, evaluate
-from ci_evals.library import keys_of, load_results
+from ci_evals.domain.results import Results
+from ci_evals.job import Job, evaluate, not_played
+from ci_evals.library import keys_of
+from ci_evals.planning.agents import has_key
 from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
-from ci_evals.runner import Options, Stop
+from ci_evals.reports import layout, numbers
+from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import Adapter, no_key
 
@@ -37,15 +40,18 @@ def run_suites(settings: RunSettings) -> None:
         UsageError: before anything has run.
     """
     environ = os.environ
+    platform = Platform.of(settings, environ)
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
-    baseline = _read_baseline(Path(settings.baseline)) if settings.baseline else None
-    loaded = load_suites(settings, environ)
+    may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
+    loaded = load_suites(settings, environ, without_key=may_skip)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
-    adapter = _adapter(settings, environ)
-    if not adapter.offline and of_plan(planned).needs_llm and not adapter.llm_key:
+    missing = _missing_keys(settings, planned, environ)
+    skipped = bool(missing) and may_skip
+    adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
+    if LLM_KEY in missing and not skipped:
         raise UsageError(no_key(settings.provider))
     redactor = _redactor(settings, adapter, loaded, environ)
     actions.mask(redactor, environ)
@@ -56,71 +62,70 @@ def run_suites(settings: RunSettings) -> None:
         console.say(f"warning: {warning}")
     places = Places(settings.output_dir, settings.junit)
     places.check()
+    baseline = Held() if skipped else baseline_of(settings, platform)
+    if baseline.note:
+        console.say(baseline.note)
     job = Job(
         plan=planned,
         policy=policy,
         options=Options(parallel=settings.parallel, retries=settings.retries),
         redactor=redactor,
-        baseline=baseline,
+        baseline=baseline.results,
+        baseline_note=baseline.note,
         confirm=settings.confirm,
         prices=prices,
         config=in_force(settings),
-        git=Git(
-            commit=environ.get("GITHUB_SHA"),
-            ref=environ.get("GITHUB_REF"),
-            repository=environ.get("GITHUB_REPOSITORY"),
-        ),
+        git=platform.git,
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
         warnings=warnings,
     )
+    if skipped:
+        sys.exit(publish(not_played(job, adapter, _why_skipped(platform, missing)), places, console))
     interruption = Interruption()
     with _listening(settings, planned, console) as listen:
-        results = asyncio.run(_run(job, adapter, listen, interruption))
+        results = interruption.play(evaluate(job, adapter, listen=listen, stop=interruption.stop))
     code = publish(results, places, console, verbose=settings.verbose)
+    if wants_comment(settings, platform):
+        _comment(results, settings, platform, interruption)
     if interruption.stop.bug:
         raise interruption.stop.bug
     sys.exit(code)
 
 
-def _read_baseline(path: Path) -> Results:
+def _comment(results: Results, settings: RunSettings, platform: Platform, interruption: Interruption) -> None:
+    """Posts the comment. One that cannot be posted changes nothing, be it by a bug of ours."""
+    pushed = settings.comment is Commenting.ALWAYS
     try:
-        return load_results(path)
-    except UsageError as error:
-        raise UsageError(f"--baseline: {error}") from error
+        told = interruption.afterwards(post(results, settings, platform, pushed=pushed))
+    except GitHubError as error:
+        text = f"its text is in the step summary and in {settings.output_dir / layout.SUMMARY}"
+        actions.warn(f"no comment was posted: {error}; {text}", os.environ)
+    except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
+        console = error_console(os.environ)
+        console.say(
+            f"{traceback.format_exc()}\nThis is a bug in ci-evals. Please report it with the lines above."
+        )
+        actions.warn("no comment was posted: a bug in ci-evals (see the log)", os.environ)
+    else:
+        for line in ("no comment: the run was interrupted",) if told is None else told:
+            error_console(os.environ).say(line)
 
 
-class Interruption:
-    """SIGINT and SIGTERM, from the start of a run until its last report is written.
-
-    The first one ends the run in order, a second one ends the program. When every trial has been played, they
-    change nothing any more: the outcome stands, and its reports are written in full.
-    """
-
-    def __init__(self) -> None:
-        self.came = self.over = False
-        self.stop = Stop()
-        self.loop: asyncio.AbstractEventLoop | None = None
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._take)
-
-    def _take(self, _number: int, _frame: FrameType | None) -> None:
-        if self.over:
-            return
-        if self.came:
-            os._exit(Exit.INTERRUPTED)  # as process 1 no default of the system would end it
-        self.came = True
-        if self.loop:
-            self.loop.call_soon_threadsafe(self.stop.interrupt)
+LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agent-key)"
 
 
-async def _run(job: Job, adapter: Adapter, listen: Listener, interruption: Interruption) -> Results:
-    interruption.loop = asyncio.get_running_loop()
-    if interruption.came:
-        interruption.stop.interrupt()
-    try:
-        return await evaluate(job, adapter, listen=listen, stop=interruption.stop)
-    finally:
-        interruption.over = True
+def _missing_keys(settings: RunSettings, planned: Plan, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys that the plan needs and that are not there."""
+    needs_llm = settings.provider is not Provider.OFFLINE and of_plan(planned).needs_llm
+    has_llm_key = not needs_llm or bool(_llm_key(settings, environ))
+    keys = [] if has_llm_key else [LLM_KEY]
+    return (*keys, *([] if all(has_key(item.suite) for item in planned.suites) else [AGENT_KEY]))
+
+
+def _why_skipped(platform: Platform, missing: Sequence[str]) -> str:
+    whose = "comes from a fork" if platform.context.foreign else "is Dependabot's"
+    said = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    return f"the pull request {whose}, so GitHub gives it no secrets: {said}"
 
 
 @contextmanager
@@ -131,7 +136,8 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
         with progress.live(planned, console) as listen:
             yield listen
     else:
-        yield progress.lines(planned, console)
+        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", os.environ):
+            yield progress.lines(planned, console)
 
 
 def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
@@ -173,6 +179,7 @@ def _redactor(
         *environment_keys(environ),
         settings.llm_key or "",
         settings.agent_key or "",
+        settings.github_token or "",
         *keys_of(adapter, loaded),
     ]
     return Redactor(keys=keys, values={value for item in loaded for value in item.secrets})

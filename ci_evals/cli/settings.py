@@ -8,7 +8,6 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -16,65 +15,21 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.models import OptionInfo
 
+from ci_evals.cli.choices import (
+    AdapterName,
+    AgentIdPlace,
+    Commenting,
+    Form,
+    MissingSecrets,
+    Provider,
+    Regression,
+    Trust,
+)
+
 ENV_PREFIX = "CI_EVALS_"
 
 INPUT_DEFAULT = "input default"
 """Metadata of a field whose input has another default in action.yml than the option."""
-
-
-class Provider(StrEnum):
-    """The LLM behind judge and simulated user."""
-
-    OPENAI = "openai"
-    ANTHROPIC = "anthropic"
-    OFFLINE = "offline"
-
-
-class AdapterName(StrEnum):
-    """How an agent is spoken to."""
-
-    AUI = "aui"
-    DEMO = "demo"
-
-
-class AgentIdPlace(StrEnum):
-    """Where the create-task body names the agent."""
-
-    TOP = "top"
-    NESTED = "nested"
-    BOTH = "both"
-    NONE = "none"
-
-
-class Regression(StrEnum):
-    """Which change against the baseline fails the gate."""
-
-    OFF = "off"
-    ANY = "any"
-    SIGNIFICANT = "significant"
-
-
-class Trust(StrEnum):
-    """Whether a suite may name endpoints and read the environment."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class Commenting(StrEnum):
-    """When a comment is posted on the pull request."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class MissingSecrets(StrEnum):
-    """What to do in a pull request that is given no secrets."""
-
-    SKIP = "skip"
-    FAIL = "fail"
 
 
 Suites = Annotated[
@@ -212,8 +167,8 @@ class GitHubSettings:
         str,
         typer.Option(
             metavar="KEY",
-            help="Tells comments and baselines of one repository apart, as those of a matrix's legs: letters, "
-            "digits, '.', '_' and '-'. The baseline is the artifact ci-evals-results-KEY.",
+            help="Tells comments and baselines of one repository apart, as those of a matrix's legs: "
+            "letters, digits, '.', '_' and '-'. The baseline is the artifact ci-evals-results-KEY.",
         ),
     ] = "default"
     github_token: Annotated[
@@ -230,9 +185,9 @@ class BaselineSettings(GitHubSettings):
         str | None,
         typer.Option(
             metavar="auto|none|PATH",
-            help="What to compare with. auto: what the base commit, or an earlier one of its branch, left as an "
-            "artifact on GitHub. PATH: an earlier run's _results.json, or the folder that holds it. Default: "
-            "auto in pull requests and merge queues, else none.",
+            help="What to compare with. auto: what the base commit, or an earlier one of its branch, left "
+            "as an artifact on GitHub. PATH: an earlier run's _results.json, or the folder that holds it. "
+            "Default: auto in pull requests and merge queues, else none.",
         ),
     ] = None
     baseline_branch: Annotated[
@@ -247,9 +202,7 @@ class PullRequestSettings(GitHubSettings):
 
     pr_number: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="The pull request, where the event does not name it.", show_default=False
-        ),
+        typer.Option(min=1, help="The pull request, where the event does not name it.", show_default=False),
     ] = None
 
 
@@ -317,14 +270,6 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
     ] = False
 
 
-class Form(StrEnum):
-    """How a comparison is told."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-
-
 @dataclass(frozen=True, kw_only=True)
 class CompareSettings(ChangeSettings):
     """What `compare` depends on."""
@@ -369,7 +314,9 @@ class MergeSettings(BaselineSettings, GateSettings):
     legs: Annotated[
         int | None,
         typer.Option(
-            min=1, help="How many results there must be: fewer mean that a leg is missing.", show_default=False
+            min=1,
+            help="How many results there must be: fewer mean that a leg is missing.",
+            show_default=False,
         ),
     ] = None
     output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")

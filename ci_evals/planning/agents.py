@@ -18,11 +18,11 @@ class AgentChoice:
     base_url: str | None = None
 
 
-def choose(loaded: LoadedSuite, choice: AgentChoice) -> LoadedSuite:
+def choose(loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = False) -> LoadedSuite:
     """The suite with the agent that it is to be played with.
 
     An id or an address of an agent takes a suite off the embedded demo agent; a key alone does not, as it may
-    be set for all suites of a job.
+    be set for all suites of a job. With `without_key` a suite without a key may pass: see `has_key`.
 
     Raises:
         SuiteError: an AUI agent is wanted, and neither suite nor user names its id or key.
@@ -39,9 +39,14 @@ def choose(loaded: LoadedSuite, choice: AgentChoice) -> LoadedSuite:
     changes |= {"base_url": choice.base_url} if choice.base_url else {}
     chosen = Suite.model_validate(suite.model_dump() | changes)
     problems = [Problem(loaded.file, 1, 1, path, message) for path, message in _missing(chosen)]
-    if problems:
+    if problems and not (without_key and not has_key(chosen)):
         raise SuiteError(problems)
     return replace(loaded, suite=chosen)
+
+
+def has_key(suite: Suite) -> bool:
+    """Whether the suite has the key that its agent needs, if it needs one."""
+    return suite.adapter != "aui" or bool(suite.api_key and suite.api_key.get_secret_value().strip())
 
 
 def _missing(suite: Suite) -> list[tuple[str, str]]:
@@ -51,7 +56,7 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
     missing = []
     if suite.agent_id is None:
         missing.append(("agentId", "is missing; or name the agent by --agent-id"))
-    if suite.api_key is None or not suite.api_key.get_secret_value().strip():
+    if not has_key(suite):
         hint = 'write "${AUI_API_KEY}" there, or give --agent-key or CI_EVALS_AGENT_KEY'
         missing.append(("apiKey", f"is missing; {hint}"))
     return missing

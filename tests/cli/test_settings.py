@@ -1,7 +1,8 @@
 """The options: declared once, and in step with what they set."""
 
 from ci_evals.adapters import aui_wire
-from ci_evals.cli.settings import AdapterName, AgentIdPlace, Provider, RunSettings
+from ci_evals.cli.choices import AdapterName, AgentIdPlace, Provider
+from ci_evals.cli.settings import RunSettings
 from ci_evals.domain.suite import Suite
 from ci_evals.wiring import DEFAULT_MODELS, OFFLINE
 
@@ -25,6 +26,12 @@ def test_choices_are_those_of_the_parts_they_choose():
 def test_keys_do_not_show():
     """Where a settings value is printed, in a traceback for one."""
     shown = repr(
-        RunSettings(suites=[], llm_key="secret-1", agent_key="secret-2", agent_headers="x: secret-3")
+        RunSettings(
+            suites=[],
+            llm_key="hidden-1",
+            agent_key="hidden-2",
+            agent_headers="x: hidden-3",
+            github_token="hidden-4",
+        )
     )
-    assert "secret" not in shown
+    assert "hidden" not in shown

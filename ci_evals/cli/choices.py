@@ -1,0 +1,66 @@
+"""The closed sets of words that options take. A word that is none of them is refused with the list."""
+
+from enum import StrEnum
+
+
+class Provider(StrEnum):
+    """The LLM behind judge and simulated user."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    OFFLINE = "offline"
+
+
+class AdapterName(StrEnum):
+    """How an agent is spoken to."""
+
+    AUI = "aui"
+    DEMO = "demo"
+
+
+class AgentIdPlace(StrEnum):
+    """Where the create-task body names the agent."""
+
+    TOP = "top"
+    NESTED = "nested"
+    BOTH = "both"
+    NONE = "none"
+
+
+class Regression(StrEnum):
+    """Which change against the baseline fails the gate."""
+
+    OFF = "off"
+    ANY = "any"
+    SIGNIFICANT = "significant"
+
+
+class Trust(StrEnum):
+    """Whether a suite may name endpoints and read the environment."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class Commenting(StrEnum):
+    """When a comment is posted on the pull request."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class MissingSecrets(StrEnum):
+    """What to do in a pull request that is given no secrets."""
+
+    SKIP = "skip"
+    FAIL = "fail"
+
+
+class Form(StrEnum):
+    """How a comparison is told."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"

@@ -1,0 +1,197 @@
+"""What the commands do on GitHub: read the event, find the baseline, post the comment.
+
+Nothing here decides an exit code: what GitHub refuses is told in one line, and the run stands without it.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ci_evals.adapters.github import baseline as artifacts
+from ci_evals.adapters.github import comments, context, pulls
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.adapters.github.context import Context
+from ci_evals.cli.choices import Commenting
+from ci_evals.cli.settings import BaselineSettings, GitHubSettings, PullRequestSettings, RunSettings
+from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.results import Git, Results
+from ci_evals.library import load_results
+from ci_evals.reports import comment, layout
+
+AUTO, NONE = "auto", "none"
+
+_FIND_SECONDS = 180.0
+_POST_SECONDS = 90.0
+_NO_TOKEN = "there is no GitHub token: give --github-token or set GITHUB_TOKEN"  # noqa: S105  # says so
+_NO_REPOSITORY = "GITHUB_REPOSITORY does not say in which repository"
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The event of the job, and the token to speak to GitHub with."""
+
+    context: Context
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, settings: GitHubSettings, environ: Mapping[str, str]) -> "Platform":
+        """What settings and environment say.
+
+        Raises:
+            UsageError: the comment key has characters that names of artifacts cannot have.
+        """
+        comments.check_key(settings.comment_key)
+        # In a step with `args` the inputs are no settings, but the token's default is still handed over.
+        token = settings.github_token or environ.get("GITHUB_TOKEN") or environ.get("INPUT_GITHUB-TOKEN")
+        return cls(context.read(environ, _event(environ)), token or None)
+
+    @property
+    def git(self) -> Git:
+        """What the results tell of the commit."""
+        known = self.context
+        return Git(
+            commit=known.sha,
+            ref=known.ref,
+            repository=known.repository,
+            head_commit=known.head.sha if known.head and known.number else None,
+            pull_request=known.number,
+        )
+
+    @property
+    def missing(self) -> str | None:
+        """Why GitHub cannot be asked; None where it can."""
+        if not self.context.repository:
+            return _NO_REPOSITORY
+        return None if self.token else _NO_TOKEN
+
+    def client(self) -> GitHub:
+        """A client of its API."""
+        return GitHub(self.context.api_url, self.token or "")
+
+
+def _event(environ: Mapping[str, str]) -> Any:
+    """The event's payload; without a readable one nothing is known but the environment."""
+    path = environ.get("GITHUB_EVENT_PATH")
+    try:
+        return json.loads(Path(path).read_bytes()) if path else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a run is held against, and the line that says which it is or why there is none."""
+
+    results: Results | None = None
+    note: str | None = None
+
+
+def baseline_of(settings: BaselineSettings, platform: Platform) -> Held:
+    """The baseline that the settings ask for.
+
+    Raises:
+        UsageError: they name a file that is not there or is none of ours.
+    """
+    asked = settings.baseline or (AUTO if platform.context.compared_with_base() else NONE)
+    match asked.lower():
+        case "none":
+            return Held()
+        case "auto":
+            return _recorded(settings, platform)
+    try:
+        return Held(load_results(asked))
+    except UsageError as error:
+        raise UsageError(f"--baseline: {error}") from error
+
+
+def _recorded(settings: BaselineSettings, platform: Platform) -> Held:
+    """The baseline that a run of the base branch left on GitHub."""
+    if platform.missing:
+        return Held(note=f"no baseline: {platform.missing}")
+    wanted = artifacts.Wanted(settings.comment_key, settings.baseline_branch)
+    try:
+        found = asyncio.run(_found(platform, wanted))
+    except TimeoutError:
+        return Held(note="no baseline: GitHub did not answer in time")
+    except GitHubError as error:
+        return Held(note=f"no baseline: {error}")
+    if isinstance(found, artifacts.Missing):
+        return Held(note=found.why)
+    try:
+        return Held(layout.load(found.data, f"the results of commit {found.commit[:7]}"), found.note)
+    except UsageError as error:
+        return Held(note=f"no baseline: {str(error).splitlines()[0]}")
+
+
+async def _found(platform: Platform, wanted: artifacts.Wanted) -> artifacts.Found | artifacts.Missing:
+    async with asyncio.timeout(_FIND_SECONDS), platform.client() as hub:
+        return await artifacts.find(hub, await pulls.located(hub, platform.context), wanted)
+
+
+def wants_comment(settings: RunSettings, platform: Platform) -> bool:
+    """Whether a run posts a comment.
+
+    Not by itself in a fork's pull request, whose token may only read: the second workflow does it.
+    """
+    match settings.comment:
+        case Commenting.NEVER:
+            return False
+        case Commenting.ALWAYS:
+            return True
+        case Commenting.AUTO:
+            known = settings.pr_number is not None or platform.context.of_pull_request
+            return known and not (platform.context.without_secrets and platform.context.foreign)
+
+
+def text_of(results: Results, platform: Platform) -> str:
+    """The comment as people will see it."""
+    known = platform.context
+    foreign = known.foreign and known.event == "workflow_run"
+    own = known.head if known.of_pull_request else None
+    place = comment.Place(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
+    return comment.render(results, place)
+
+
+async def post(
+    results: Results, settings: PullRequestSettings, platform: Platform, *, pushed: bool = True
+) -> tuple[str, ...]:
+    """Posts the comment, and gives back what became of it, a line for each pull request.
+
+    Args:
+        results: Of the run.
+        settings: Key and number.
+        platform: Where to.
+        pushed: Whether a pushed commit's pull requests are looked for too.
+
+    Raises:
+        GitHubError: it was not posted; the text says why, and what to do.
+    """
+    if platform.missing:
+        raise GitHubError(platform.missing)
+    try:
+        async with asyncio.timeout(_POST_SECONDS), platform.client() as hub:
+            return await _posted(hub, results, settings, platform, pushed=pushed)
+    except TimeoutError as error:
+        raise GitHubError("GitHub did not answer in time") from error
+
+
+async def _posted(
+    hub: GitHub, results: Results, settings: PullRequestSettings, platform: Platform, *, pushed: bool
+) -> tuple[str, ...]:
+    known = platform.context
+    if settings.pr_number is not None:
+        numbers: tuple[int, ...] = (settings.pr_number,)
+    else:
+        numbers = await pulls.numbers_of(hub, known, pushed=pushed)
+    if not numbers:
+        return ("no comment: no open pull request has this commit as its head",)
+    commit = known.head.sha if known.head else known.sha
+    written = comments.Comment(settings.comment_key, text_of(results, platform), known.run, commit)
+    told = []
+    for number in numbers:
+        posted = await comments.post(hub, known.repository or "", number, written)
+        told.append(f"comment on #{number} {posted.what}: {posted.url}")
+    return tuple(told)

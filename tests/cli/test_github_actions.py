@@ -1,0 +1,282 @@
+"""What the commands say to GitHub Actions, and what GitHub cannot make them do."""
+
+import json
+import signal
+import threading
+import time
+from pathlib import Path
+
+import github_api
+import pytest
+from commands import ci_evals, results_in, start, write_suite
+from github_api import REPOSITORY, TOKEN
+
+from ci_evals.demo_agent.server import DemoServer
+
+HELLO = {"evaluations": [{"criterion": "It answers", "strict": "regex", "pattern": "."}]}
+IMPOSSIBLE = {"evaluations": [{"criterion": "It sings", "strict": "contains", "text": "la la la"}]}
+DEMO = {"adapter": "demo", "agentId": "demo-hr", "apiKey": "none-needed"}
+PUSH = {"before": "0" * 40, "repository": {"full_name": REPOSITORY}}
+HEAD = "d" * 40
+
+
+@pytest.fixture
+def api():
+    with github_api.serving() as served:
+        yield served
+
+
+def job(folder: Path, event: str = "push", payload=PUSH, api=None, **variables) -> dict[str, str]:
+    """The environment of a job."""
+    place = folder / "event.json"
+    place.write_text(json.dumps(payload))
+    known = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": event,
+        "GITHUB_EVENT_PATH": str(place),
+        "GITHUB_OUTPUT": str(folder / "outputs"),
+        "GITHUB_STEP_SUMMARY": str(folder / "step-summary"),
+        "GITHUB_REPOSITORY": REPOSITORY,
+        "GITHUB_SHA": HEAD,
+        "GITHUB_RUN_ID": "99",
+        "GITHUB_TOKEN": TOKEN,
+    }
+    return known | ({"GITHUB_API_URL": api.url} if api else {}) | variables
+
+
+def on_pull_request(number: int = 7) -> dict:
+    head = {"sha": HEAD, "ref": "topic", "repo": {"full_name": REPOSITORY}}
+    base = {"sha": "b" * 40, "ref": "main", "repo": {"full_name": REPOSITORY}}
+    return {"number": number, "pull_request": {"number": number, "head": head, "base": base}}
+
+
+def run(folder: Path, *options: str, env):
+    return ci_evals("run", "suite.json", "--provider=offline", *options, cwd=folder, env=env)
+
+
+def lines_of(name: str, text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(f"::{name}")]
+
+
+def test_every_problem_of_a_suite_stands_at_its_line(tmp_path):
+    """Where the reviewer reads the suite; no more than GitHub shows, and all of them in the log."""
+    tests = [HELLO | {"name": f"Test {n}", "turnz": 1} for n in range(12)]
+    write_suite(tmp_path, *tests, **DEMO)
+    done = run(tmp_path, env=job(tmp_path))
+    assert done.returncode == 2
+    errors = lines_of("error", done.stderr)
+    assert len(errors) == 10
+    assert errors[0].startswith("::error file=suite.json,line=1,col=")
+    assert "tests[0].turnz" in errors[0]
+    assert done.stderr.count("did you mean 'turns'?") >= 12
+
+
+def test_a_wrong_option_is_an_annotation_too(tmp_path):
+    """It is what one sees on the page of the run."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    done = run(tmp_path, "--thresholds=tag:none=1", env=job(tmp_path))
+    (error,) = lines_of("error", done.stderr)
+    assert "there is no tag 'none'" in error
+
+
+def test_the_conversations_are_folded_in_the_log(tmp_path):
+    """A group around one line for each trial; the results stand outside of it."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    done = run(tmp_path, env=job(tmp_path))
+    told = done.stderr.splitlines()
+    begin, end = told.index("::group::Playing 1 trial"), told.index("::endgroup::")
+    assert any(line.startswith("[1/1]") for line in told[begin:end])
+
+
+def test_elsewhere_nothing_is_said_to_github(tmp_path, api):
+    """No command on any stream, and no request, although the variables of a job are about."""
+    write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
+    env = job(tmp_path, "pull_request", on_pull_request(), api) | {"GITHUB_ACTIONS": ""}
+    done = run(tmp_path, "--baseline=none", "--comment=never", env=env)
+    assert done.returncode == 1
+    assert [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("::")] == []
+    assert api.requests == []
+
+
+def test_ten_annotations_and_how_many_more(tmp_path):
+    """GitHub keeps ten of a level, so the rest is only counted."""
+    tests = [IMPOSSIBLE | {"name": f"Test {n}"} for n in range(15)]
+    write_suite(tmp_path, *tests, **DEMO)
+    done = run(tmp_path, env=job(tmp_path))
+    assert len(lines_of("error", done.stdout)) == 10
+    assert "and 6 more errors" in done.stdout
+
+
+def test_what_the_agent_says_gives_no_command(tmp_path):
+    """Commands of either syntax, in names and texts."""
+    hostile = "::error::owned\n::set-output name=score::1 ##[add-mask]a"
+    test = IMPOSSIBLE | {"name": hostile, "turns": [{"user": hostile}]}
+    test["evaluations"] = [{"criterion": hostile, "strict": "contains", "text": hostile}]
+    write_suite(tmp_path, test, **DEMO)
+    suite = json.loads((tmp_path / "suite.json").read_text())
+    (tmp_path / "suite.json").write_text(json.dumps(suite | {"name": hostile}))
+    done = run(tmp_path, "--verbose", env=job(tmp_path))
+    assert done.returncode == 1
+    for line in (done.stdout + done.stderr).splitlines():
+        assert "##[" not in line
+        assert not line.strip().startswith("::") or line.startswith(
+            ("::error file=suite.json", "::error title=ci-evals", "::group::", "::endgroup::", "::add-mask::")
+        )
+
+
+def test_a_key_must_be_fit_for_a_name(tmp_path):
+    """It becomes part of an artifact's name and of a hidden marker."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    done = run(tmp_path, "--comment-key=a b/../-->", env={})
+    assert done.returncode == 2
+    assert "--comment-key" in done.stderr
+
+
+def test_a_pushed_commit_gets_its_comment_only_where_asked(tmp_path, api):
+    """`auto` comments in events of a pull request alone, `always` looks for those of the commit."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    api.add_pull(7, HEAD)
+    run(tmp_path, env=job(tmp_path, api=api))
+    assert api.requests == []
+    done = run(tmp_path, "--comment=always", env=job(tmp_path, api=api))
+    assert done.returncode == 0, done.stderr
+    assert len(api.comments[7]) == 1
+
+
+def test_a_baseline_may_be_asked_for_anywhere(tmp_path, api):
+    """On a push it is the commit before; outside of GitHub there is none, and that is said."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    run(tmp_path, env={})
+    data = (tmp_path / "results/_results.json").read_text()
+    before = "e" * 40
+    api.add_commits(before, HEAD)
+    api.add_run(before, github_api.zip_of({"_results.json": data}))
+    done = run(
+        tmp_path,
+        "--baseline=auto",
+        env=job(tmp_path, payload=PUSH | {"before": before}, api=api) | {"GITHUB_REF": "refs/heads/main"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert results_in(tmp_path)["comparison"]["delta"] == 0
+    done = run(tmp_path, "--baseline=auto", env={})
+    assert done.returncode == 0
+    assert "no baseline: GITHUB_REPOSITORY" in done.stderr
+    assert results_in(tmp_path)["comparison"] is None
+
+
+def test_none_is_no_baseline(tmp_path, api):
+    """Also in a pull request."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    env = job(tmp_path, "pull_request", on_pull_request(), api)
+    run(tmp_path, "--baseline=none", "--comment=never", env=env)
+    assert api.requests == []
+    assert results_in(tmp_path)["run"]["baselineNote"] is None
+
+
+def test_github_that_is_not_there_is_a_warning(tmp_path):
+    """The run stands."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    env = job(tmp_path, "pull_request", on_pull_request(), GITHUB_API_URL="http://127.0.0.1:1")
+    done = run(tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "no baseline: " in done.stderr
+    (warning,) = lines_of("warning", done.stderr)
+    assert "no comment was posted" in warning
+
+
+@pytest.mark.parametrize("payload", ["", "not JSON", "[]", '{"pull_request": 1}', "[" * 100_000])
+def test_an_unreadable_event_is_no_reason_to_fail(tmp_path, payload):
+    """What it would tell is not known, and the run goes on."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    env = job(tmp_path, "push")
+    Path(env["GITHUB_EVENT_PATH"]).write_text(payload)
+    assert run(tmp_path, env=env).returncode == 0
+
+
+def test_a_cancelled_job_does_not_wait_for_the_comment(tmp_path, api):
+    """GitHub kills it soon; the run's outcome stands."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    asked, over = threading.Event(), threading.Event()
+
+    def hang():
+        asked.set()
+        over.wait(30)
+
+    api.before.append(("POST", hang))
+    env = job(tmp_path, "pull_request", on_pull_request(), api)
+    process = start("run", "suite.json", "--provider=offline", "--baseline=none", cwd=tmp_path, env=env)
+    try:
+        assert asked.wait(20)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=10)
+        assert time.monotonic() - began < 7
+        assert process.returncode == 0
+        assert "no comment" in err
+    finally:
+        over.set()
+        process.kill()
+    assert (tmp_path / "results/_results.json").is_file()
+
+
+@pytest.fixture
+def results(tmp_path):
+    write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
+    ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
+    return "results"
+
+
+def test_a_comment_can_be_looked_at_first(tmp_path, results):
+    """Without a token, and outside of GitHub."""
+    done = ci_evals("comment", results, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Sings" in done.stdout
+
+
+def test_a_comment_goes_to_the_number_that_is_given(tmp_path, results, api):
+    """From any machine with a token."""
+    env = {"GITHUB_REPOSITORY": REPOSITORY, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
+    for what in ("created", "unchanged"):
+        done = ci_evals("comment", results, "--pr-number=7", cwd=tmp_path, env=env)
+        assert done.returncode == 0, done.stderr
+        assert what in done.stderr
+    assert len(api.comments[7]) == 1
+
+
+def test_a_comment_needs_a_place(tmp_path, results):
+    """Wrong usage, said in full."""
+    done = ci_evals("comment", results, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "GITHUB_REPOSITORY" in done.stderr
+    done = ci_evals("comment", results, cwd=tmp_path, env={"GITHUB_REPOSITORY": REPOSITORY})
+    assert done.returncode == 2
+    assert "token" in done.stderr
+
+
+def test_a_comment_without_a_pull_request_is_no_error(tmp_path, results, api):
+    """It may have been merged meanwhile."""
+    done = ci_evals("comment", results, cwd=tmp_path, env=job(tmp_path, api=api))
+    assert done.returncode == 0
+    assert "no open pull request" in done.stderr
+
+
+def test_results_that_are_none_are_refused(tmp_path, api):
+    """The second workflow takes what a stranger's job uploaded."""
+    for text in ("", "{}", "[" * 100_000, '{"schemaVersion": 99}'):
+        (tmp_path / "_results.json").write_text(text)
+        done = ci_evals("comment", "_results.json", "--pr-number=7", cwd=tmp_path, env=job(tmp_path, api=api))
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    assert api.requests == []
+
+
+def test_a_demo_agent_of_another_address_is_no_secret(tmp_path):
+    """The masks of the log are keys, and nothing short or common."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    with DemoServer() as server:
+        done = run(
+            tmp_path, f"--base-url={server.base_url}", "--agent-key=a-key-of-agents", env=job(tmp_path)
+        )
+    masks = lines_of("add-mask", done.stdout)
+    assert "::add-mask::a-key-of-agents" in masks
+    assert f"::add-mask::{TOKEN}" in masks

@@ -1,0 +1,203 @@
+"""A pull request replayed from event to comment: the action as a process, GitHub as a local server."""
+
+import json
+
+import github_api
+import pytest
+from github_api import FORK, REPOSITORY, TOKEN
+from replay import (
+    BASE,
+    FLOW,
+    FORKED,
+    HEAD,
+    MERGE,
+    NEXT,
+    NEXT_MERGE,
+    SUITE,
+    agent,
+    push,
+    record_baseline,
+    repository,
+)
+
+
+@pytest.fixture
+def actions(tmp_path):
+    with repository(tmp_path) as played:
+        yield played
+
+
+@pytest.fixture
+def with_baseline(actions):
+    record_baseline(actions)
+    return actions
+
+
+def test_a_run_of_main_is_the_next_baseline(actions):
+    """It looks for no baseline itself and posts no comment: it asks GitHub nothing."""
+    run = actions.api.add_run(BASE)
+    with agent() as inputs:
+        step = actions.step("push", push(), sha=BASE, run=run, inputs=inputs)
+    assert step.done.returncode == 0, step.done.stderr
+    assert (step.outputs["result"], step.outputs["delta"], step.outputs["baseline-score"]) == (
+        "passed",
+        "",
+        "",
+    )
+    assert actions.api.requests == []
+
+
+def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
+    """The base is found, the comment shows what broke, and the next push updates the same comment."""
+    actions, api = with_baseline, with_baseline.api
+    with agent(broken=["RETURN_REQUEST"]) as inputs:
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
+    assert step.done.returncode == 1, step.done.stderr
+    (comment,) = api.comments[7]
+    assert comment["body"].startswith("<!-- ci-evals comment: default -->\n")
+    assert FLOW in comment["body"]
+    assert BASE[:7] in comment["body"]
+    assert HEAD[:7] in comment["body"]
+    outputs = step.outputs
+    assert outputs["result"] == "failed"
+    assert float(outputs["baseline-score"]) == 100
+    assert float(outputs["delta"]) < -5
+    assert FLOW in step.step.summary
+    line = (step.step.workspace / SUITE).read_text().split(f'"name": "{FLOW}"')[0].count("\n")
+    assert f"::error file={SUITE},line={line},title=Failed%3A {FLOW}" in step.done.stdout
+    results = json.loads(step.results_file.read_text())
+    assert (results["run"]["git"]["headCommit"], results["run"]["git"]["pullRequest"]) == (HEAD, 7)
+    assert "the base commit" in results["run"]["baselineNote"]
+
+    with agent() as inputs:
+        step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs | {"max-drop": "5"})
+    assert step.done.returncode == 0, step.done.stderr
+    (again,) = api.comments[7]
+    assert again["id"] == comment["id"]
+    assert FLOW not in again["body"].split("<details>")[0]
+    assert NEXT[:7] in again["body"]
+
+
+def test_a_late_writer_changes_nothing(with_baseline):
+    """A run that began earlier and ends later leaves the newer run's comment alone."""
+    actions, api = with_baseline, with_baseline.api
+    early = api.add_run(HEAD, event="pull_request", head_branch="topic")
+    with agent() as inputs:
+        actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs)
+        (before,) = [comment["body"] for comment in api.comments[7]]
+        step = actions.of_pull_request(7, HEAD, MERGE, run=early, inputs=inputs)
+    assert step.done.returncode == 0
+    assert [comment["body"] for comment in api.comments[7]] == [before]
+    assert "stale" in step.done.stderr
+
+
+def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
+    """No key, no verdict, no red build; the second workflow says so on the pull request."""
+    actions, api = with_baseline, with_baseline.api
+    api.permissions.discard("pull-requests: write")
+    api.add_pull(8, FORKED, repository=FORK, branch="main")
+    with agent() as inputs:
+        run = api.add_run(FORKED, event="pull_request", head_branch="main")
+        step = actions.of_pull_request(
+            8, FORKED, FORKED, run=run, repository=FORK, branch="main", inputs=inputs | {"agent-key": ""}
+        )
+    assert step.done.returncode == 0, step.done.stderr
+    assert (step.outputs["result"], step.outputs["passed"], step.outputs["score"]) == ("skipped", "false", "")
+    assert "::notice" in step.done.stdout
+    assert "agent-key" in step.step.summary
+    assert 8 not in api.comments
+
+    api.permissions.add("pull-requests: write")
+    payload = {
+        "repository": {"full_name": REPOSITORY, "id": github_api.REPOSITORY_ID},
+        "workflow_run": {
+            "id": run["id"],
+            "run_attempt": 1,
+            "head_sha": FORKED,
+            "head_branch": "main",
+            "event": "pull_request",
+            "head_repository": {"full_name": FORK, "owner": {"login": "eve"}},
+            "pull_requests": [],
+        },
+    }
+    second = actions.step(
+        "workflow_run",
+        payload,
+        "comment",
+        "results",
+        sha=BASE,
+        run=api.add_run(BASE),
+        bring=step.results_file,
+    )
+    assert second.done.returncode == 0, second.done.stderr
+    (comment,) = api.comments[8]
+    assert "not tested" in comment["body"]
+    assert FORKED[:7] in comment["body"]
+
+
+def test_a_fork_that_needs_no_secret_is_tested(with_baseline):
+    """Its token may only read: the run tries nothing, and the second stage posts the scores."""
+    actions, api = with_baseline, with_baseline.api
+    api.add_pull(8, FORKED, repository=FORK)
+    with agent() as inputs:
+        step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs)
+    assert (step.done.returncode, step.outputs["result"]) == (0, "passed"), step.done.stderr
+    assert not api.asked("POST|PATCH")
+
+
+def test_missing_secrets_may_fail_the_build(with_baseline):
+    """`on-missing-secrets: fail`, and always where the pull request is not foreign."""
+    with agent() as inputs:
+        empty = inputs | {"agent-key": ""}
+        forked = with_baseline.of_pull_request(
+            8, FORKED, FORKED, repository=FORK, inputs=empty | {"on-missing-secrets": "fail"}
+        )
+        own = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=empty)
+    for step in (forked, own):
+        assert step.done.returncode == 2
+        assert step.outputs["result"] == "invalid"
+        assert "apiKey: is missing" in step.done.stderr
+
+
+def test_dependabot_is_given_no_secrets_either(with_baseline):
+    """Although its branch is one of the repository's own."""
+    with agent() as inputs:
+        step = with_baseline.of_pull_request(
+            7, HEAD, MERGE, inputs=inputs | {"agent-key": ""}, GITHUB_ACTOR="dependabot[bot]"
+        )
+    assert (step.done.returncode, step.outputs["result"]) == (0, "skipped"), step.done.stderr
+    assert "Dependabot" in step.step.summary
+
+
+def test_a_comment_that_is_not_allowed_changes_no_exit_code(with_baseline):
+    """A warning names the permission."""
+    with_baseline.api.permissions.discard("pull-requests: write")
+    with agent() as inputs:
+        step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+    assert (step.done.returncode, step.outputs["result"]) == (0, "passed")
+    (warning,) = [line for line in step.done.stderr.splitlines() if line.startswith("::warning")]
+    assert "pull-requests: write" in warning
+    assert step.step.summary
+
+
+def test_without_a_baseline_it_says_why_and_goes_on(actions):
+    """Here the token may not read artifacts."""
+    actions.api.permissions.discard("actions: read")
+    with agent() as inputs:
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
+    assert step.done.returncode == 0, step.done.stderr
+    assert "actions: read" in step.done.stderr
+    (comment,) = actions.api.comments[7]
+    assert "actions: read" in comment["body"].replace("\\", "")
+
+
+def test_no_file_or_stream_holds_the_token(with_baseline):
+    """Nor the address that a download is signed with."""
+    with agent() as inputs:
+        step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+    texts = [path.read_text(errors="replace") for path in step.step.folder.rglob("*") if path.is_file()]
+    masks = f"::add-mask::{TOKEN}"
+    told = [step.done.stdout.replace(masks, ""), step.done.stderr, with_baseline.api.comments[7][0]["body"]]
+    for text in [*texts, *told]:
+        assert TOKEN not in text
+        assert "signed-secret" not in text
