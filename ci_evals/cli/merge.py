@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,20 +52,23 @@ def read_legs(paths: Sequence[Path]) -> list[Leg]:
     """
     legs: list[Leg] = []
     problems = []
-    files: dict[Path, Path] = {}
+    seen: set[Path] = set()
     for path in paths:
         try:
-            for file in _files(path):
-                files.setdefault(file.resolve(), file)
+            files = _files(path)
         except UsageError as error:
             problems.append(str(error))
-    for file in files.values():
-        try:
-            legs.append(Leg(str(file), read_clean(file)))
-        except UsageError as error:
-            problems.append(str(error))
+            continue
+        for file in files:
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
+            try:
+                legs.append(Leg(str(file), read_clean(file)))
+            except UsageError as error:
+                problems.append(str(error))
     if problems:
-        raise UsageError("\n".join(dict.fromkeys(problems)))
+        raise UsageError("\n".join(problems))
     return legs
 
 
@@ -83,14 +86,12 @@ def baseline_for(settings: BaselineSettings) -> Results | None:
         raise UsageError(f"--baseline: {error}") from error
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: Path) -> list[Path]:
     """The results files that a path stands for: itself, the one in it, or those in the folders in it."""
     if not path.is_dir():
-        yield path
-        return
+        return [path]
     if (path / layout.RESULTS).is_file():
-        yield path / layout.RESULTS
-        return
+        return [path / layout.RESULTS]
     try:
         found = [folder / layout.RESULTS for folder in sorted(path.iterdir())]
         found = [file for file in found if file.is_file()]
@@ -101,7 +102,7 @@ def _files(path: Path) -> Iterator[Path]:
             f"{path}: there is no {layout.RESULTS} in it, nor in a folder right below it; name results "
             "files, or the folder that actions/download-artifact left them in"
         )
-    yield from found
+    return found
 
 
 def _unknown_name(policy: Policy, suites: Sequence[SuiteResult]) -> str | None:

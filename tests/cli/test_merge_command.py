@@ -1,0 +1,241 @@
+"""`ci-evals merge` as a workflow's last job calls it: legs are played apart, downloaded, and made one."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import ci_evals, files_in, results_in
+from github_runner import Step
+
+from ci_evals import load_suite
+from ci_evals.demo_agent.server import DemoServer
+
+SUITES = ("demo:hr", "demo:retail")
+GATE = (
+    "--min-score=97",
+    "--thresholds=suite:HR assistant=90,category:safety=100",
+    "--max-drop=1",
+    "--regression=significant",
+    "--baseline=before",
+)
+OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds"} | {
+    *("latency", "latencySeconds", "headPace")
+}
+"""What no two runs have in common: times, what is drawn by a run's id, and the options it was made with."""
+
+SLOWEST = "the slowest reply"
+"""What a verdict on times tells, which of the replies it was being a matter of chance."""
+
+
+def play(root: Path, name: str, *options: str, broken: tuple[str, ...] = (), code: int = 0) -> None:
+    """Plays each test twice."""
+    with DemoServer(broken=broken) as server:
+        ran = ci_evals(
+            *("run", *options, "--provider=offline", f"--base-url={server.base_url}", "--quiet"),
+            *("--loops=2", "--parallel=8", f"--output-dir={name}"),
+            cwd=root,
+        )
+    assert ran.returncode == code, ran.stdout + ran.stderr
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> Path:
+    """A run of an agent with two broken flows: whole, by suites, by tests; and one from before they broke."""
+    root = tmp_path_factory.mktemp("legs")
+    broken = ("RETURN_REQUEST", "VACATION_REQUEST")
+    names = [test.name for suite in SUITES for test in load_suite(suite).suite.tests]
+    legs = {
+        "suites/1-hr": ["demo:hr"],
+        "suites/2-retail": ["demo:retail"],
+        "tests/even": [*SUITES, f"--test={','.join(names[::2])}"],
+        "tests/odd": [*SUITES, f"--test={','.join(names[1::2])}"],
+    }
+    play(root, "before", *SUITES)
+    play(root, "whole", *SUITES, *GATE, broken=broken, code=1)
+    for name, options in legs.items():
+        play(root, name, *options, "--no-gate", broken=broken)
+    return root
+
+
+@pytest.fixture
+def legs(played, tmp_path) -> Path:
+    """The two suites, each in the folder of its artifact."""
+    shutil.copytree(played / "suites", tmp_path / "legs")
+    return tmp_path
+
+
+def step_in(folder: Path) -> Step:
+    """A step of a job, for what GitHub's runner hands it."""
+    (folder / "step").mkdir()
+    return Step(folder / "step")
+
+
+def read(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text())
+
+
+def comparable(value: Any) -> Any:
+    """Results without what no two runs have in common."""
+    match value:
+        case {"reason": str(reason)} if SLOWEST in reason:
+            return value["outcome"]
+        case dict():
+            return {name: comparable(item) for name, item in value.items() if name not in OWN}
+        case list():
+            return [comparable(item) for item in value]
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("split", ["suites", "tests"])
+def test_legs_merge_to_the_undivided_run(played, tmp_path, split):
+    """Scores, counts, groups, verdicts, usage, checks, comparison and p: all of `_results.json`."""
+    told = ci_evals("merge", split, "--legs=2", *GATE, f"--output-dir={tmp_path}", cwd=played)
+    assert told.returncode == 1, told.stderr
+    whole, merged = read(played / "whole/_results.json"), read(tmp_path / "_results.json")
+    assert merged["comparison"]["p"] < 0.05
+    # These two are told of what a leg plays, and no comparison looks at them.
+    for results in (whole, merged):
+        del results["run"]["digests"]["agents"], results["run"]["digests"]["loops"]
+    assert comparable(merged) == comparable(whole)
+    config = {
+        name: merged["run"]["config"][name] for name in ("provider", "loops", "minScore", "noGate", "legs")
+    }
+    assert config == {"provider": "offline", "loops": 2, "minScore": 97, "noGate": False, "legs": 2}
+
+
+def test_every_report_is_written(legs):
+    """As a run writes them, and told to the job in the same way."""
+    step = step_in(legs)
+    told = ci_evals("merge", "legs", "--min-score=0", cwd=legs, env=step.variables(step.folder, {}))
+    assert told.returncode == 1, told.stderr  # critical tests fail
+    written = files_in(legs / "results")
+    assert {"_results.json", "summary.md", "junit.xml"} <= set(written)
+    for folder in ("HR-assistant", "Retail-assistant"):
+        assert any(name.startswith(f"{folder}/") and name.endswith("/_summary.md") for name in written)
+    for text in (told.stdout, step.summary, written["summary.md"].decode()):
+        assert "HR assistant" in text
+        assert "Retail assistant" in text
+    assert (step.outputs["result"], step.outputs["passed"], step.outputs["tests"]) == (
+        "failed",
+        "false",
+        "24",
+    )
+    assert step.outputs["results-path"].endswith("results/_results.json")
+
+
+def test_a_leg_that_is_missing(legs):
+    """Exit code 3, and the reports of what is there say so first."""
+    told = ci_evals(
+        "merge", "legs", "--legs=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml", cwd=legs
+    )
+    assert told.returncode == 3, told.stderr
+    gate = results_in(legs)["gate"]
+    assert gate["reasons"] == ["2 of 3 legs are here: one is missing"]
+    assert (gate["passed"], gate["exitCode"]) == (False, 3)
+    assert "one is missing" in told.stdout
+    assert "one is missing" in (legs / "results/summary.md").read_text()
+    assert (legs / "j/tests.xml").exists()
+
+
+def test_more_results_than_legs(legs):
+    """Something is here that does not belong to this run."""
+    told = ci_evals("merge", "legs", "--legs=1", cwd=legs)
+    assert told.returncode == 2
+    assert "--legs=1, but there are 2 results" in told.stderr
+    assert not (legs / "results").exists()
+
+
+def test_a_run_that_was_cut_short_is_not_trusted(legs):
+    """Its file is named."""
+    file = legs / "legs/1-hr/_results.json"
+    cut = read(file)
+    cut["run"] |= {"status": "stopped", "stoppedBecause": "the agent refused the key"}
+    file.write_text(json.dumps(cut))
+    assert ci_evals("merge", "legs", "--legs=2", "--no-gate", cwd=legs).returncode == 3
+    assert results_in(legs)["gate"]["reasons"] == [
+        "the run of legs/1-hr/_results.json was stopped: the agent refused the key"
+    ]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ["legs"],
+        ["legs/1-hr", "legs/2-retail"],
+        ["legs/1-hr/_results.json", "legs/2-retail"],
+        ["legs/1-hr", "legs", "./legs/2-retail/_results.json"],
+    ],
+)
+def test_ways_to_name_results(legs, named):
+    """Files, their folders, folders of folders; what is named twice counts once."""
+    (legs / "legs/0-logs").mkdir()
+    (legs / "legs/0-logs/log.txt").write_text("x")
+    told = ci_evals("merge", *named, "--legs=2", "--no-gate", cwd=legs)
+    assert told.returncode == 0, told.stderr
+    assert [suite["name"] for suite in results_in(legs)["suites"]] == ["HR assistant", "Retail assistant"]
+
+
+def test_all_that_cannot_be_read_is_told_at_once(legs):
+    """Nothing is written then, and the action's outputs say so."""
+    (legs / "empty").mkdir()
+    (legs / "legs/2-retail/_results.json").write_text("[]")
+    step = step_in(legs)
+    asked = ("nowhere", "empty", "legs")
+    told = ci_evals("merge", *asked, cwd=legs, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""})
+    assert told.returncode == 2
+    missing, empty, broken = told.stderr.splitlines()
+    assert "nowhere: cannot be read: No such file or directory" in missing
+    assert "empty: there is no _results.json in it, nor in a folder right below it" in empty
+    assert "legs/2-retail/_results.json: not a results file" in broken
+    assert not (legs / "results").exists()
+    assert step.outputs["result"] == "invalid"
+
+
+def test_a_test_in_two_legs_is_refused(legs):
+    """With both files."""
+    shutil.copytree(legs / "legs/1-hr", legs / "legs/3-again")
+    told = ci_evals("merge", "legs", cwd=legs)
+    assert told.returncode == 2
+    assert "legs/1-hr/_results.json and legs/3-again/_results.json" in told.stderr
+    assert "'Books vacation that the balance covers'" in told.stderr
+
+
+def test_a_floor_on_a_name_that_no_leg_has(legs):
+    """A slip of the pen would guard nothing; where verdicts are missing, the name may be among them."""
+    asked = ("merge", "legs", "--thresholds=category:safty=100")
+    told = ci_evals(*asked, cwd=legs)
+    assert told.returncode == 2
+    assert "did you mean 'safety'?" in told.stderr
+    file = legs / "legs/1-hr/_results.json"
+    lost = read(file)
+    lost["suites"][0]["tests"][0]["trials"][0] |= {"status": "failed", "findings": []}
+    file.write_text(json.dumps(lost))
+    told = ci_evals(*asked, "--max-errors=5", cwd=legs)
+    assert told.returncode == 3
+    assert "did you mean 'safety'?" in results_in(legs)["gate"]["reasons"][0]
+
+
+def test_baselines(legs, played):
+    """A path, or none; what is not there is refused."""
+    asked = ("merge", "legs", "--no-gate")
+    assert ci_evals(*asked, f"--baseline={played / 'before'}", cwd=legs).returncode == 0
+    assert results_in(legs)["comparison"]["delta"] < -5
+    assert ci_evals(*asked, "--baseline=none", cwd=legs).returncode == 0
+    assert results_in(legs)["comparison"] is None
+    told = ci_evals(*asked, "--baseline=nowhere", cwd=legs)
+    assert told.returncode == 2
+    assert "--baseline: nowhere" in told.stderr
+
+
+def test_keys_of_the_environment_are_taken_out(legs):
+    """Whoever wrote the results may not have known them."""
+    key = "sk-a-key-of-this-environment"
+    file = legs / "legs/1-hr/_results.json"
+    file.write_text(file.read_text().replace("Books vacation that the balance covers", f"Books {key}"))
+    told = ci_evals("merge", "legs", "--no-gate", cwd=legs, env={"OPENAI_API_KEY": key})
+    assert told.returncode == 0, told.stderr
+    assert key not in told.stdout + told.stderr
+    assert not any(key.encode() in text for text in files_in(legs / "results").values())
