@@ -116,6 +116,9 @@ class Comparison(Change):
     new: tuple[TestName, ...] = Field((), description="Not in the baseline.")
     removed: tuple[TestName, ...] = Field((), description="In the baseline, and not in this run.")
     changed: tuple[TestName, ...] = Field((), description="Defined differently, so not compared.")
+    deltas: tuple[Points, ...] = Field(
+        (), description="How the score of each compared test changed, in points, the deepest fall first."
+    )
     suites: tuple[SuiteComparison, ...] = ()
     head_pace: Pace = Pace()
     base_pace: Pace = Pace()

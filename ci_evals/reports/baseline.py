@@ -1,88 +1,81 @@
-"""What Markdown reports tell of the baseline: the change by suite, and the tests that came out otherwise."""
+"""What Markdown reports tell of the baseline: which it was, what became of the tests, what the runs took."""
 
-from collections.abc import Collection
-
-from ci_evals.domain.comparison import Comparison
+from ci_evals.domain.comparison import Comparison, TestChange
 from ci_evals.domain.results import Results
-from ci_evals.reports import change, highlights, numbers, sanitize
-from ci_evals.reports.pieces import Section, section, table
-
-Shown = Collection[tuple[str, str]]
-"""Suites and names of tests whose failure the same report shows elsewhere."""
+from ci_evals.reports import change, numbers, sanitize
+from ci_evals.reports.failures import place
+from ci_evals.reports.pieces import Rank, Section, folded, listing, section
 
 
-def against(results: Results, *, pace: bool = True) -> Section | None:
-    """Which run it was, the suites' scores on both sides, and what the runs took; None without a baseline."""
-    comparison = results.comparison
-    if comparison is None:
-        return None
-    text = section(
-        "against",
-        comparison=comparison,
-        results=results,
-        table=_suites(results),
-        pace=change.pace(comparison) if pace else None,
-    )
-    return Section("the comparison with the baseline", text)
+def line(results: Results) -> Section | None:
+    """Which run it was, or why there is none; None where none was looked for."""
+    text = section("baseline", comparison=results.comparison, results=results, note=results.run.baseline_note)
+    return Section("the baseline", text) if text else None
 
 
-def otherwise(results: Results, shown: Shown = ()) -> tuple[Section, ...]:
-    """The tests that came out otherwise than in the baseline, those that fail now first."""
-    found = results.comparison
-    if found is None:
+def reasons(comparison: Comparison | None) -> tuple[Section, ...]:
+    """Why not all of it was compared."""
+    found = change.shown_reasons(comparison) if comparison else ()
+    rows = tuple(f"- {sanitize.inline(reason, 300)}" for reason in found)
+    whole = Section("what was not compared", "Not compared:", Rank.TELLING, rows, noun="reason")
+    return listing(whole) if rows else ()
+
+
+def pace(comparison: Comparison | None) -> Section | None:
+    """Cost and latency on both sides."""
+    text = change.pace(comparison) if comparison else None
+    return Section("cost and latency", text, Rank.TELLING) if text else None
+
+
+def fixed(comparison: Comparison | None) -> tuple[Section, ...]:
+    """The tests that pass again."""
+    tests = comparison.fixed if comparison else ()
+    if comparison is None or not tests:
         return ()
-    many = len(found.suites) > 1
-    sections = []
-    if found.regressed:
-        sections.append(Section("the newly failing tests", _newly_failing(results, found, shown, many=many)))
-    if suspects := change.suspects(found):
-        more = bool(found.regressed)
-        sections.append(Section("the suspects", section("suspects", tests=suspects, many=many, more=more)))
-    if found.fixed:
-        sections.append(Section("the fixed tests", section("fixed", tests=found.fixed, many=many)))
-    return tuple(sections)
+    it = (
+        "It failed in the baseline, and passes"
+        if len(tests) == 1
+        else "They failed in the baseline, and pass"
+    )
+    head = f"### {numbers.count(len(tests), 'fixed test')}\n\n{it} now."
+    rows = tuple(_fixed(test, many=len(comparison.suites) > 1) for test in tests)
+    return listing(Section("the fixed tests", head, Rank.TELLING, rows, noun="fixed test"))
+
+
+def suspects(comparison: Comparison | None) -> tuple[Section, ...]:
+    """The tests that fell far and are not among the newly failing ones."""
+    tests = change.suspects(comparison) if comparison else ()
+    if comparison is None or not tests:
+        return ()
+    what = numbers.count(len(tests), "more suspect" if comparison.regressed else "suspect")
+    rows = tuple(_suspect(test, many=len(comparison.suites) > 1) for test in tests)
+    head = f"### {what}\n\n{change.on_suspects(tests)}"
+    return listing(Section("the suspects", head, Rank.TELLING, rows, noun="suspect"))
 
 
 def differing(comparison: Comparison | None) -> Section | None:
     """The tests that were not compared, folded."""
     found = change.differences(comparison) if comparison else ()
-    return Section("the tests not compared", section("differing", differences=found)) if found else None
+    if not found:
+        return None
+    counts = ", ".join(f"{len(one.tests)} {one.title}" for one in found)
+    rows = tuple(f"- {sanitize.inline(name, 260)} ({one.title})" for one in found for name in one.tests)
+    return folded(f"Tests not compared: {counts}", Section("the tests not compared", "", Rank.LISTS, rows))
 
 
-def _newly_failing(results: Results, found: Comparison, shown: Shown, *, many: bool) -> str:
-    wanted = {(test.suite, test.name) for test in found.regressed}
-    flaky = {
-        (suite.name, test.name): f"{highlights.passes(test)} trials passed"
-        for suite in results.suites
-        for test in suite.tests
-        if test.flaky and (suite.name, test.name) in wanted
-    }
-    return section(
-        "newly_failing",
-        tests=change.failing(found),
-        open=change.not_failed(results),
-        flaky=flaky,
-        shown=shown,
-        many=many,
-    )
+def _fixed(test: TestChange, *, many: bool) -> str:
+    row = f"- {_became(test, many=many)}"
+    if not (evidence := test.evidence):
+        return row
+    criterion, reason = sanitize.inline(evidence.criterion, 200), sanitize.inline(evidence.reason, 160)
+    return f"{row}. In the baseline “{criterion}” failed: {reason or 'no reason was given'}"
 
 
-def _suites(results: Results) -> str | None:
-    """A row for each suite that was compared."""
-    rows = []
-    for suite, found in zip(results.suites, change.of_suites(results), strict=True):
-        if found is None or found.delta is None:
-            continue
-        rows.append(
-            [
-                sanitize.cell(suite.name),
-                numbers.score(found.head),
-                numbers.score(found.base),
-                numbers.signed(found.delta),
-                numbers.change_interval(found.interval) if found.interval else "",
-                numbers.chance(found.p) if change.tells_p(found) else "",
-                f"{found.tests} of {suite.counts.tests}" if found.tests < suite.counts.tests else "",
-            ]
-        )
-    headers = ["suite", change.score_column(results), "baseline", "change", "95 %", "p", "tests compared"]
-    return table(headers, rows) if rows else None
+def _suspect(test: TestChange, *, many: bool) -> str:
+    confirmed = f", **confirmed** ({numbers.p_value(test.p)})" if test.confirmed else ""
+    return f"- {_became(test, many=many)} ({numbers.signed(test.delta)}){confirmed}"
+
+
+def _became(test: TestChange, *, many: bool) -> str:
+    name = place(test.suite, test.name, many=many)
+    return f"**{name}**: {numbers.score(test.base)} → {numbers.score(test.head)}"

@@ -134,12 +134,13 @@ def suspects(comparison: Comparison) -> tuple[TestChange, ...]:
     return _by_drop(test for test in comparison.suspects if (test.suite, test.name) not in named)
 
 
-def on_failing(tests: Collection[TestChange]) -> str:
-    """What a reader must know of tests that passed in the baseline."""
+def on_failing(tests: Collection[TestChange], *, titled: bool = False) -> str:
+    """What a reader must know of tests that passed in the baseline. `titled`: a title says that they did."""
     one = len(tests) == 1
     did = "It passed in the baseline, and does" if one else "They passed in the baseline, and do"
     fell = any(test.delta is None or test.delta < 0 for test in tests)
-    return f"{did} not pass now." + (f" {_by_chance(tests)}" if fell else "")
+    said = [] if titled else [f"{did} not pass now."]
+    return " ".join([*said, *([_by_chance(tests)] if fell else [])])
 
 
 def on_suspects(tests: Collection[TestChange]) -> str:
@@ -150,11 +151,11 @@ def on_suspects(tests: Collection[TestChange]) -> str:
 def _by_chance(tests: Collection[TestChange]) -> str:
     fell = [test for test in tests if test.delta is not None and test.delta <= -SUSPECT]
     if fell and all(test.p is None for test in fell):
-        return "Noise alone may do that: so few trials cannot confirm a single test (--confirm plays more)."
+        return "Noise alone may do that to a test: so few trials cannot confirm one (--confirm plays more)."
     confirmed = sum(test.confirmed for test in tests)
     which = "none is" if not confirmed else "one is" if confirmed == 1 else f"{confirmed} are"
     which = ("it is" if confirmed else "it is not") if len(tests) == 1 else which
-    return f"Noise alone may do that: the drop of a test is proven only where confirmed; {which}."
+    return f"Noise alone may do that to a test: its drop is proven only where confirmed; {which}."
 
 
 def _by_drop(tests: Iterable[TestChange]) -> tuple[TestChange, ...]:
@@ -211,6 +212,8 @@ def _narrowed(comparison: Comparison, suite: SuiteComparison) -> Comparison:
             },
             "comparable": suite.comparable,
             "reasons": suite.reasons,
+            # Which of them are the suite's is not told.
+            "deltas": comparison.deltas if len(comparison.suites) == 1 else (),
             "suites": (suite,),
         }
     )
@@ -306,7 +309,7 @@ def _too_few(change: Change) -> bool:
 
 def _enough(change: Change) -> str:
     """How many trials it takes to prove a drop."""
-    able = next(k for k in (1, 2, 3) if comb(2 * k, k) ** -max(1, change.tests) <= ALPHA)
+    able = next(k for k in (1, 2, 3) if comb(2 * k, k) ** -min(max(1, change.tests), 100) <= ALPHA)
     trials = numbers.count(max(able, change.trials_needed or 1), "trial")
     return f"at least {trials} {'' if change.tests == 1 else 'of each test '}on each side are needed"
 

@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from ci_evals.domain.comparison import Comparison, TestChange
 from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult
-from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports import change, gate, highlights, numbers, sanitize
 from ci_evals.reports.highlights import OUTCOMES, Tone
 
 _NAME_LIMIT = 60
@@ -61,7 +61,7 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
     rows = [
         [
             sanitize.log_line(check.name, _NAME_LIMIT),
-            highlights.required(check),
+            gate.required(check),
             numbers.odds(found[check.name].popleft()) if found[check.name] else "not looked at",
         ]
         for check in checks
@@ -84,7 +84,7 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
 
 def _left_out(check: GateCheck) -> str:
     """A check that noise is not told for, in words."""
-    if highlights.is_chance(check):
+    if gate.is_chance(check):
         return f"regression (up to {numbers.odds(check.required)} more by its own level)"
     return _UNSEEN.get(check.name) or sanitize.log_line(check.name, _NAME_LIMIT)
 
@@ -287,14 +287,14 @@ def _gate(results: Results, *, color: bool) -> str:
     rows = [
         [
             sanitize.log_line(check.name, _NAME_LIMIT),
-            highlights.required(check),
-            highlights.seen(check),
+            gate.required(check),
+            gate.seen(check),
             _painted("holds", _GREEN, color=color)
             if check.holds
             else _painted("does not hold", _RED, color=color),
             sanitize.log_line(check.note or "", 2 * _NAME_LIMIT),
         ]
-        for check in highlights.checks(results)
+        for check in gate.in_order(results)
     ]
     # The last column is there only where a check has a note.
     width = len(_CHECK_HEADERS) - (not any(row[-1] for row in rows))

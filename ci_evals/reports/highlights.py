@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.results import Odds, Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
-from ci_evals.reports import change, numbers
+from ci_evals.reports import change, gate, numbers
 from ci_evals.scoring.odds import WORTH_TELLING
 from ci_evals.scoring.soundness import CUT_OFF, ended_well
 from ci_evals.scoring.statistics import ALPHA
@@ -64,12 +64,13 @@ OUTCOMES = {
 
 
 class Standing(Enum):
-    """How the run stands: the gate holds, it does not, or the run cannot be trusted to say."""
+    """How the run stands: the gate holds, it does not, the run cannot be trusted to say, or was skipped."""
 
     HOLDS = Look("the gate holds", "✅", Tone.GOOD)
     BROKEN = Look("the gate does not hold", "❌", Tone.BAD)
     UNTRUSTED = Look("the run cannot be trusted", "⚠️", Tone.OPEN)
     INTERRUPTED = Look("the run was interrupted", "⚠️", Tone.OPEN)
+    SKIPPED = Look("not tested", "⏭️", Tone.OPEN)
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ class Trouble:
 
 def standing(results: Results) -> Standing:
     """The verdict on the run."""
+    if results.run.status == "skipped":
+        return Standing.SKIPPED
     match results.gate.exit_code, results.gate.passed:
         case Exit.INTERRUPTED, _:
             return Standing.INTERRUPTED
@@ -121,16 +124,13 @@ def standing(results: Results) -> Standing:
 def verdict(results: Results) -> str:
     """The same in words, with the checks that do not hold: `the gate does not hold (min-score, max-drop)`."""
     found = standing(results)
+    if found is Standing.SKIPPED and results.run.stopped_because:
+        return f"{found.value.words}: {results.run.stopped_because}"
     failing = [check.name for check in results.gate.checks if not check.holds]
     if found is not Standing.BROKEN or not failing:
         return found.value.words
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
     return f"{found.value.words} ({', '.join(failing[:_NAMED])}{more})"
-
-
-def checks(results: Results) -> tuple[GateCheck, ...]:
-    """The gate's checks, those first that do not hold."""
-    return tuple(sorted(results.gate.checks, key=lambda check: check.holds))
 
 
 def notes(results: Results) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def notes(results: Results) -> tuple[str, ...]:
     Why a run cannot be trusted is not among them: that is told with the verdict.
     """
     out = []
-    if not results.gate.passed and results.gate.exit_code == Exit.HOLDS:
+    if standing(results) is Standing.BROKEN and results.gate.exit_code == Exit.HOLDS:
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
     out += [note for note in (_looked_twice(results), _counted_otherwise(results)) if note]
     if results.odds and results.odds.share > WORTH_TELLING and not _explained(results):
@@ -163,7 +163,7 @@ def _looked_twice(results: Results) -> str | None:
 def _counted_otherwise(results: Results) -> str | None:
     """Where the gate's p is not that of the comparison."""
     found = results.comparison
-    of_gate = [check.seen for check in results.gate.checks if is_chance(check)]
+    of_gate = [check.seen for check in results.gate.checks if gate.is_chance(check)]
     if found is None or not change.tells_p(found) or all(seen in {None, found.p} for seen in of_gate):
         return None
     return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
@@ -180,12 +180,7 @@ def _explained(results: Results) -> bool:
         and found.p <= ALPHA
     )
     failing = [check for check in results.gate.checks if not check.holds]
-    return (proven and not results.gate.passed) or any(_wanting(check) for check in failing)
-
-
-def _wanting(check: GateCheck) -> bool:
-    """Whether undecided verdicts make a difference to the check."""
-    return check.seen_if_undecided_failed is not None and check.seen_if_undecided_failed != check.seen
+    return (proven and not results.gate.passed) or any(gate.wanting(check) for check in failing)
 
 
 def paid(results: Results) -> bool:
@@ -305,48 +300,6 @@ def mishap(trial: TrialResult) -> str | None:
     return details[-1] if details else None
 
 
-def required(check: GateCheck) -> str:
-    """What a gate check asks, in words and its own unit."""
-    if check.required is None:
-        return ""
-    if is_chance(check):
-        return f"p above {numbers.plain(check.required)}"
-    match check.name:
-        case "max-cost":
-            limit = numbers.budget(check.required, check.required)
-        case "max-p95-latency":
-            limit = f"{numbers.plain(check.required)} s"
-        case _:
-            limit = numbers.plain(check.required)
-    return f"{'at most' if _is_limit(check) else 'at least'} {limit}"
-
-
-def seen(check: GateCheck) -> str:
-    """What a gate check found; of a floor with its interval, and with both scores where they differ."""
-    if check.seen is None:
-        return numbers.NONE if check.required is not None else ""
-    if is_chance(check):
-        return numbers.p_value(check.seen)
-    match check.name:
-        case "max-cost":
-            return numbers.budget(check.seen, check.required)
-        case "max-p95-latency":
-            return numbers.latency(check.seen, check.required)
-    write = numbers.least if _is_limit(check) else numbers.score
-    decisive = check.seen_if_undecided_failed
-    interval = [numbers.interval(check.interval)] if check.interval and not _is_limit(check) else []
-    if _wanting(check):
-        remarks = [", ".join([write(decisive, check.required), *interval]) + " if undecided counts as failed"]
-    else:
-        remarks = interval or ["rose"] * (_is_drop(check) and check.seen < 0)
-    return " ".join([write(check.seen, check.required), *(f"({remark})" for remark in remarks)])
-
-
-def is_chance(check: GateCheck) -> bool:
-    """Whether the check holds a p against its limit: `regression`, unless it counts newly failing tests."""
-    return check.name == "regression" and bool(check.required)
-
-
 def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:
     """The tests with one of these outcomes, in the order of the run."""
     for suite in results.suites:
@@ -370,11 +323,3 @@ def tally(findings: Iterable[Finding]) -> str:
 
 def _trouble(names: list[str], noun: str, became: str, why: str) -> Trouble:
     return Trouble(f"{numbers.count(len(names), noun)} {became}", why, tuple(dict.fromkeys(names)))
-
-
-def _is_limit(check: GateCheck) -> bool:
-    return check.name == "regression" or check.name.startswith("max-")
-
-
-def _is_drop(check: GateCheck) -> bool:
-    return check.name == "max-drop" or check.name.startswith("max-drop ")

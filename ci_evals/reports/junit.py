@@ -25,6 +25,7 @@ _GATE = {
     Standing.BROKEN: "does not hold",
     Standing.UNTRUSTED: "cannot be trusted",
     Standing.INTERRUPTED: "interrupted",
+    Standing.SKIPPED: "not tested",
 }
 _MESSAGE_LIMIT = 500
 """Characters: readers show the message in a list, on one line."""

@@ -28,11 +28,13 @@ Limits and changes are taken to the billionth: a drop of 5 may stand in binary a
 """
 
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from ci_evals.domain.base import Interval
 
 NONE = "n/a"
+_EVERY_FLOAT = Context(prec=400)
+"""Digits enough for any: a results file that somebody else wrote may hold 1e300."""
 
 _TENTH = Decimal("0.1")
 
@@ -215,5 +217,5 @@ def _near(number: float) -> float:
 
 def _rounded(number: float, step: Decimal, rounding: str, times: int = 1) -> str:
     # From the shortest text that stands for the number: 29.3 in binary is a little less than 29.3.
-    rounded = Decimal(repr(float(number))).quantize(step, rounding=rounding)
+    rounded = Decimal(repr(float(number))).quantize(step, rounding, _EVERY_FLOAT)
     return str(rounded if times == 1 else int(rounded * times))

@@ -169,6 +169,7 @@ class Pairing:
             new=tuple(name for suite in self.suites for name in suite.new),
             removed=tuple(name for suite in self.suites for name in suite.removed),
             changed=tuple(name for suite in self.suites for name in suite.changed),
+            deltas=tuple(sorted(scores.delta for _, scores in self._scored)),
             suites=tuple(self._of_suite(suite) for suite in self.suites),
             head_pace=_pace(self.head),
             base_pace=_pace(self.base),
@@ -185,20 +186,23 @@ class Pairing:
         )
 
     def _suspects(self) -> tuple[TestChange, ...]:
-        part = Part(self.pairs)
-        scored = [(pair, *self._scores(pair, part)) for pair in self.pairs]
-        scored = [(pair, head, base) for pair, head, base in scored if head and base]
-        floats = [_floats(head, base) for _, head, base in scored]
-        if not any(pair.delta <= -SUSPECT for pair in floats):
+        if not any(scores.delta <= -SUSPECT for _, scores in self._scored):
             return ()
-        proven = statistics.proven_drops(floats, self.seed)
+        proven = statistics.proven_drops([scores for _, scores in self._scored], self.seed)
         return _worst_first(
             self._told(pair, pair.head).model_copy(
                 update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA}
             )
-            for (pair, _, _), scores, p in zip(scored, floats, proven, strict=True)
+            for (pair, scores), p in zip(self._scored, proven, strict=True)
             if scores.delta <= -SUSPECT
         )
+
+    @cached_property
+    def _scored(self) -> tuple[tuple[TestPair, statistics.Pair], ...]:
+        """The tests that were scored on both sides, with the scores of their trials."""
+        part = Part(self.pairs)
+        scored = ((pair, *self._scores(pair, part)) for pair in self.pairs)
+        return tuple((pair, _floats(head, base)) for pair, head, base in scored if head and base)
 
     def _told(self, pair: TestPair, shown: TestResult) -> TestChange:
         head, base = pair.head.score, pair.base.score

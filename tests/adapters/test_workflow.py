@@ -51,35 +51,22 @@ def test_half_a_character_does_not_lose_the_outputs(tmp_path):
     assert outputs(path.read_text()) == {"a": "\ufffd", "b": "2"}
 
 
-def test_a_summary_within_the_budget_is_whole(tmp_path):
-    """Sections one after another, behind what is there already."""
+def test_a_summary_stands_behind_what_is_there(tmp_path):
+    """Other steps of the job write to the same page; what cannot be written in UTF-8 does not lose it."""
     path = tmp_path / "summary"
     path.write_text("# Another step\n")
-    workflow.append_summary(path, [("one", "## One\n"), ("two", "## Two\n")])
-    assert path.read_text() == "# Another step\n## One\n\n## Two\n\n"
+    workflow.append_summary(path, "## One ü \ud83d\n")
+    assert path.read_text() == "# Another step\n## One ü \ufffd\n"
 
 
-def test_a_summary_is_cut_between_sections(tmp_path):
-    """The first ones stay whole; a note names those that are missing."""
+def test_the_room_of_a_summary_is_what_is_left_of_the_budget(tmp_path):
+    """Over its limit the runner drops the whole summary, the part of other commands too."""
     path = tmp_path / "summary"
-    sections = [(f"part {number}", f"## {number}\n" + "ü" * 200 + "\n") for number in range(10)]
-    workflow.append_summary(path, sections, budget=2_000)
-    text = path.read_text()
-    assert len(text.encode()) <= 2_000
-    assert text.startswith("\n".join(section for _, section in sections[:4]))
-    assert "## 4" not in text
-    assert text.endswith(
-        "\n\nLeft out here, for want of room: part 4; part 5; part 6; part 7; part 8; and 1 more. "
-        "The summary.md of this run has everything.\n"
-    )
-
-
-def test_a_summary_never_goes_over_the_budget(tmp_path):
-    """Over its limit the runner drops the whole summary, the part of other steps too."""
-    path = tmp_path / "summary"
-    for _ in range(5):
-        workflow.append_summary(path, [("x", "x" * 700), ("y", "y" * 700)], budget=2_000)
-    assert path.stat().st_size <= 2_000
+    assert workflow.summary_room(path) == workflow.SUMMARY_BYTES == 900 * 1024
+    workflow.append_summary(path, "ü" * 100)
+    assert workflow.summary_room(path) == 900 * 1024 - 200
+    workflow.append_summary(path, "x" * 1024 * 1024)
+    assert workflow.summary_room(path) < 0
 
 
 def test_files_that_cannot_be_written_are_named(tmp_path):

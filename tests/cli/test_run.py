@@ -56,7 +56,7 @@ def test_the_demo_needs_no_key_and_no_network(tmp_path):
         names = {p.name for p in (folder / suite["folder"]).iterdir()}
         assert {"_results.json", "_summary.md"} <= names
         assert len(names) == 2 + len(suite["tests"])
-    assert "score 100.0" in (folder / "summary.md").read_text()
+    assert "Score 100.0" in (folder / "summary.md").read_text()
     assert "judged criteria are undecided" in (folder / "summary.md").read_text()
     assert "The gate holds" in ran.stdout
     assert ran.stderr.count("\n") == 24

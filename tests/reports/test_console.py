@@ -223,7 +223,7 @@ def test_the_verdict_names_what_fails():
     text, page = console.render(results), markdown.summary(results)
     assert "The gate does not hold (max-drop, critical:X and 1 more): score 100.0" in text
     assert text.index("  critical:X") < text.index("  min-score")
-    assert page.startswith("## ❌ ci-evals: the gate does not hold (max-drop, critical:X and 1 more), score")
+    assert page.startswith("## ❌ ci-evals: the gate does not hold (max-drop, critical:X and 1 more)\n")
     assert page.index("| critical:X") < page.index("| min-score")
     two = build.results(gate=build.decision(*checks[:3]))
     assert "The gate does not hold (max-drop, critical:X): score" in console.render(two)
@@ -313,7 +313,7 @@ def test_a_test_in_which_nothing_failed_is_not_called_failing():
     assert "passed in the baseline, not now (1): Lost parcel 100.0 → 100.0 (undecided)" in text
     assert "Passed in the baseline, not now\n  It passed in the baseline, and does not pass now.\n" in told
     assert "### 1 test that passed in the baseline does not pass now\n" in page
-    assert "**Lost parcel**: 100.0 → 100.0 (2 of 3 trials passed), undecided" in page
+    assert "#### ❔ Lost parcel (100.0 → 100.0)\n\n2 of 3 trials passed, undecided.\n" in page
     assert not [one for one in (text, told, page) if "ewly failing" in one]
 
 

@@ -7,9 +7,10 @@ import os
 from pathlib import Path
 
 import cases
+import comment_cases
 import pytest
 
-from ci_evals.reports import console, layout, markdown
+from ci_evals.reports import comment, console, layout, markdown
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -48,6 +49,17 @@ def test_reports_read_as_they_should(name):
         for path, text in drawn.items():
             (folder / path).write_text(text, encoding="utf-8")
     assert drawn == {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", comment_cases.COMMENTS)
+def test_comments_read_as_they_should(name):
+    """The comment of each kind of pull request is, letter for letter, the file under golden/comments/."""
+    text = comment.render(comment_cases.COMMENTS[name](), comment_cases.PLACE)
+    path = GOLDEN / "comments" / f"{name}.md"
+    if os.environ.get("REGENERATE"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", cases.CASES)

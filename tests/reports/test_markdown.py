@@ -4,11 +4,12 @@ import json
 
 import builders as build
 import cases
+import comment_cases
 import hostile
 
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports import layout, markdown
+from ci_evals.reports import layout, markdown, summary
 
 
 def report_of(*exchanges, **fields) -> str:
@@ -69,11 +70,22 @@ def test_one_quotation_serves_criteria_that_fail_in_one_place():
     assert text.index("**One**") < text.index("**Two**") < text.index("I want my money back")
 
 
+def test_what_fails_in_most_trials_stands_first():
+    """It is what to mend, and its exchange is the one to read."""
+    rare, often = (build.finding("failed", criterion=name, evidence=(1,)) for name in ("Rare", "Often"))
+    fine = build.finding(criterion="Rare")
+    trials = (
+        build.trial_result(1, findings=(rare, often)),
+        build.trial_result(2, findings=(fine, often)),
+    )
+    text = markdown.summary(build.results(build.suite_result("Refunds", build.test_result(trials=trials))))
+    assert text.index("**Often** (strict tool\\_used) failed in 2 of 2 trials") < text.index("**Rare**")
+
+
 def test_the_summary_is_the_sum_of_its_sections():
     """Each section is Markdown of its own: whole folds, a line end, the verdict in the first."""
     for make in cases.CASES.values():
-        sections = markdown.summary_sections(make())
-        texts = [section.text for section in sections]
+        texts = [section.text for section in summary.sections(make())]
         assert "\n".join(texts) == markdown.summary(make())
         assert texts[0].startswith("## ")
         assert all(
@@ -81,22 +93,28 @@ def test_the_summary_is_the_sum_of_its_sections():
         )
 
 
+def names_of(results) -> list[str]:
+    """What the summary tells of, in its order."""
+    return [section.name for section in summary.sections(results)]
+
+
 def test_every_section_of_the_summary_has_a_name():
     """In Markdown, by which a note can say what was left out; nothing in a name is live."""
     text = "@octocat [a](https://evil.example) :shipit: <b>"
-    sections = markdown.summary_sections(hostile.poisoned(cases.bad(), text))
-    for name, _ in sections:
+    for name in names_of(hostile.poisoned(cases.bad(), text)):
         assert hostile.Page(name).tags == ["p"]
         assert not hostile.Page(name).live
-    assert [section.name for section in markdown.summary_sections(cases.bad())] == [
+    assert names_of(cases.bad()) == [
         "the verdict",
-        "the gate",
         "the suites' scores",
-        "the failed test Refund after the window",
-        "the failed test Exchange for another size",
         "the flaky tests",
+        "the gate",
+        "the checks that hold",
+        "the failed tests",
+        "more on the suites",
         "all tests of Refunds",
         "all tests of Exchanges",
+        "the groups of Refunds",
         "the run's facts",
     ]
 
@@ -142,59 +160,123 @@ def test_the_suites_summary_links_to_its_tests():
     assert "A [test] (1)" in page.text
 
 
-def test_the_summary_tells_of_the_baseline_right_after_the_gate():
-    """The most important first: what fails now, before all that failed; what was not compared, far below."""
-    assert [section.name for section in markdown.summary_sections(cases.proven())] == [
+def test_the_summary_is_in_the_order_of_reading():
+    """The verdict, the scores, what fails now, before all that is to be looked up."""
+    assert names_of(cases.proven()) == [
         "the verdict",
-        "the gate",
-        "the comparison with the baseline",
+        "the suites' scores",
+        "the baseline",
         "the newly failing tests",
         "the fixed tests",
-        "the suites' scores",
-        "the failed test Refund in time",
-        "the failed test Wrong size",
         "the flaky tests",
+        "the gate",
+        "the checks that hold",
         "errors and undecided",
-        "the tests not compared",
+        "cost and latency",
+        "more on the suites",
         "all tests of Refunds",
         "all tests of Exchanges",
+        "the tests not compared",
         "the run's facts",
     ]
 
 
-def test_an_exchange_is_quoted_once():
-    """A newly failing test that is shown among the failed ones refers to it; alone it shows it itself."""
-    results = cases.proven()
-    names = ("the newly failing tests", "the failed test Refund in time")
-    sections = {name: text for name, text in markdown.summary_sections(results) if name in names}
-    newly, failed = (sections[name] for name in names)
-    assert "REFUND\\_REQUEST was never executed (with the exchange below)" in newly
-    assert "I want my money back for order 1042" not in newly
-    assert "I want my money back for order 1042" in failed
-    assert "I want my money back for order 1042" in markdown.comparison(results)
+def test_why_a_run_cannot_be_trusted_comes_before_what_it_found():
+    """What went wrong is what has to be mended first."""
+    names = names_of(cases.invalid())
+    assert names.index("errors and undecided") < names.index("the gate")
+
+
+def test_a_failing_test_is_told_once():
+    """A newly failing one with its reasons and its exchange, and not again among the failed ones."""
+    text = markdown.summary(cases.proven())
+    assert text.count("#### ❌ Refunds › Refund in time (100.0 → 0.0)") == 1
+    assert "failed test" not in text
+    (newly,) = [one.text for one in summary.sections(cases.proven()) if one.name == "the newly failing tests"]
+    assert "**The refund workflow starts** (strict tool\\_used) failed in 5 of 5 trials: REFUND" in newly
+    assert "> **User** (exchange 1 of trial 1): I want my money back for order 1042." in newly
+
+
+def test_tests_of_one_name_in_suites_of_one_name_are_each_told():
+    """Of two, one may be newly failing and the other not."""
+
+    def two(*drawings):
+        return [
+            build.suite_result("Refunds", cases.played("Gift card", drawing), folder=f"Refunds-{place}/x")
+            for place, drawing in enumerate(drawings)
+        ]
+
+    run = cases.against(build.results(*two("fff", "fff")), cases.base_run(*two("ppp", "fff")))
+    run = run.model_copy(update={"gate": build.decision(passed=False, exit_code=1)})
+    names = names_of(run)
+    assert "the newly failing tests" in names
+    assert "the failed tests" in names
 
 
 def test_nobody_is_called_worse_by_chance():
     """A suspect is one until it is confirmed, and no report speaks of a regression of its own accord."""
     for make in cases.COMPARED.values():
-        sections = markdown.summary_sections(make())
-        assert not [name for name, text in sections[2:] if "regress" in text]
+        told = [
+            one.text for one in summary.sections(make()) if "gate" not in one.name and "check" not in one.name
+        ]
+        assert not [text for text in told[1:] if "regress" in text and "Another run" not in text]
     text = markdown.summary(cases.proven())
-    assert "**Refunds › Refund in time**: 100.0 → 0.0, **confirmed** (p = 0.004)" in text
-    assert text.count("**confirmed**") == 1
+    assert "#### ❌ Refunds › Refund in time (100.0 → 0.0)\n\n**Confirmed** (p = 0.004), critical.\n" in text
+    assert text.lower().count("**confirmed**") == 1
 
 
-def test_long_lists_end_with_how_many_more():
-    """A summary is read by people."""
-    head = [cases.played(f"Test {number}", "f") for number in range(50)]
-    base = [cases.played(f"Test {number}", "p") for number in range(50)]
-    run = build.results(build.suite_result("Refunds", *head))
-    run = cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
-    (newly,) = [text for name, text in markdown.summary_sections(run) if name == "the newly failing tests"]
-    assert "### 50 newly failing tests" in newly
-    assert newly.count("→") == 20
-    assert newly.endswith("- and 30 more tests\n")
-    assert "- and 30 more tests\n" in markdown.comparison(run)
+def many_newly_failing(number: int):
+    """A run in which so many tests fail that passed before."""
+    head = [cases.played(f"Test {place}", "f") for place in range(number)]
+    base = [cases.played(f"Test {place}", "p") for place in range(number)]
+    run = build.results(build.suite_result("Refunds", *head), gate=build.decision(passed=False, exit_code=1))
+    return cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
+
+
+def test_of_many_failing_tests_the_first_are_open():
+    """A summary is read by people: the others are behind a line that says how many they are."""
+    text = markdown.summary(many_newly_failing(50))
+    shown, _, rest = text.partition("<summary>47 more newly failing tests</summary>")
+    assert "### 50 newly failing tests" in shown
+    assert shown.count("#### ❌") == 3
+    assert rest.count("#### ❌") == 47
+    assert "more newly failing" not in markdown.summary(many_newly_failing(4))
+
+
+def test_failures_that_the_gate_allows_are_folded():
+    """Where all is fine the summary is short."""
+    test = cases.played("Gift card", "ppf")
+    results = build.results(build.suite_result("Refunds", test))
+    assert "<summary>1 failed test that the gate allows</summary>\n\n#### ❌ Gift card" in markdown.summary(
+        results
+    )
+    broken = results.model_copy(update={"gate": build.decision(passed=False, exit_code=1)})
+    assert "### 1 failed test\n\n#### ❌ Gift card" in markdown.summary(broken)
+
+
+def test_a_score_of_other_tests_than_the_compared_ones_is_told_beside_it():
+    """The change is that of the compared tests, not the difference to the score beside it."""
+    text = markdown.summary(cases.proven())
+    assert " compared tests |" in text
+    assert "66.6\xa0(3\xa0of\xa04)" in text
+    assert "compared tests" not in markdown.summary(cases.unproven())
+
+
+def test_without_a_baseline_the_summary_says_why():
+    """One line, where a run looked for one."""
+    run = build.results(run=build.run_info(baseline_note="none: no run on @main yet"))
+    assert "\nBaseline: none: no run on @\u200bmain yet\n" in markdown.summary(run)
+    assert "Baseline" not in markdown.summary(build.results())
+
+
+def test_a_skipped_run_tells_its_reason_and_no_score():
+    """Nothing was played, so there is nothing to trust or not to trust."""
+    text = markdown.summary(comment_cases.skipped())
+    assert text.startswith(
+        "## ⏭️ ci-evals: not tested: a pull request from a fork has no secrets, and --llm-key is missing\n"
+    )
+    assert "13 tests in 2 suites, none of them played." in text
+    assert not [word for word in ("core", "trusted", "gate", "|", "passed") if word in text]
 
 
 def test_a_comparison_without_checks_gives_no_verdict():
@@ -218,6 +300,6 @@ def test_a_run_without_a_baseline_or_new_fields_still_has_its_reports():
             del test["statistics"]
     results = layout.load(json.dumps(older), "_results.json")
     files = layout.files(results)
-    assert "score 90.0" in files[layout.SUMMARY]
+    assert "Score 90.0" in files[layout.SUMMARY]
     assert "baseline" not in files[layout.SUMMARY]
     assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]

@@ -5,8 +5,7 @@ output, percent signs and line ends escaped in commands.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ci_evals.domain.errors import UsageError
@@ -14,10 +13,6 @@ from ci_evals.domain.text import whole
 
 SUMMARY_BYTES = 900 * 1024
 """The runner drops the whole summary of a step above 1 MiB."""
-
-_NAMED = 5
-"""How many of the sections that are left out the note names."""
-
 
 _SHORTEST_MASK = 6
 
@@ -46,17 +41,18 @@ def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
     _append(path, "".join(_output(name, whole(value)) for name, value in outputs.items()))
 
 
-def append_summary(path: Path, sections: Iterable[tuple[str, str]], budget: int = SUMMARY_BYTES) -> None:
-    """Appends Markdown to the file that `GITHUB_STEP_SUMMARY` names, as many whole sections as fit.
+def summary_room(path: Path) -> int:
+    """Bytes that the step summary at `path` still holds; none or less where it is full."""
+    return SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
 
-    `sections` are pairs of a name and a text, both in Markdown, the most important first. Where some are left
-    out, a note names them. `budget` is in bytes of UTF-8, with what the file holds already.
+
+def append_summary(path: Path, text: str) -> None:
+    """Appends Markdown to the file that `GITHUB_STEP_SUMMARY` names, in which there must be room for it.
 
     Raises:
         UsageError: The file cannot be written.
     """
-    room = budget - (path.stat().st_size if path.exists() else 0)
-    _append(path, _fitting([(whole(name), whole(text)) for name, text in sections], room))
+    _append(path, whole(text))
 
 
 def _output(name: str, value: str) -> str:
@@ -64,23 +60,6 @@ def _output(name: str, value: str) -> str:
     while delimiter in value:
         delimiter = f"ci_evals_{secrets.token_hex(16)}"
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
-
-
-def _fitting(sections: Sequence[tuple[str, str]], room: int) -> str:
-    ends = list(accumulate((len(text.encode()) + 1 for _, text in sections), initial=0))
-    for kept in range(len(sections), -1, -1):
-        note = _left_out([name for name, _ in sections[kept:]])
-        if ends[kept] + len(note.encode()) <= room:
-            return "".join(f"{text}\n" for _, text in sections[:kept]) + note
-    return ""
-
-
-def _left_out(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    more = len(names) - _NAMED
-    named = "; ".join(names[:_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
-    return f"Left out here, for want of room: {named}. The summary.md of this run has everything.\n"
 
 
 def _append(path: Path, text: str) -> None:

@@ -1,0 +1,23 @@
+"""The text of the pull request's comment: the run's summary within the bytes that a comment holds."""
+
+from html import escape
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import fit, summary
+from ci_evals.reports.summary import Place
+
+__all__ = ["BUDGET", "Place", "render"]
+
+BUDGET = 59_500
+"""Bytes of UTF-8. With its hidden marker a comment has 60,000, which is below every reading of the limit."""
+
+
+def render(results: Results, place: Place, budget: int = BUDGET) -> str:
+    """The text, at most `budget` bytes. Nothing in the results becomes a link, mention or picture."""
+    run = (
+        f'<a href="{escape(place.run_url)}">job summary of the run</a>'
+        if place.run_url
+        else "job summary of the run"
+    )
+    elsewhere = f"The {run} shows more, its <code>summary.md</code> everything."
+    return fit.fitted(summary.sections(results, place), budget, elsewhere)

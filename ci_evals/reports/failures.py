@@ -1,0 +1,185 @@
+"""The tests that fail, each with what failed, why, and the exchange that shows it; or in a line."""
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ci_evals.domain.comparison import TestChange
+from ci_evals.domain.results import Results, TestOutcome, TestResult
+from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports.highlights import Standing
+from ci_evals.reports.pieces import Rank, Section, folded, listing, section
+
+_CRITERIA = 3
+"""Failed criteria of a test that are shown; its own report has all."""
+_QUOTED = 2
+"""Exchanges of a test that are quoted."""
+_FEW = 3
+"""Failures that are shown at once."""
+_BRIEF = 160
+"""Characters of a reason in the list of those that are not shown whole."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A test that fails, as this run has it or, where it does not, as the comparison tells."""
+
+    place: str
+    """Its suite, where there are several, and its name; sanitised."""
+    test: TestResult | None = None
+    change: TestChange | None = None
+
+
+@dataclass(frozen=True)
+class _Said:
+    """An exchange that shows a failure."""
+
+    exchange: int
+    trial: int | None
+    """None where there is but one."""
+    user: str
+    agent: str
+
+
+def newly(results: Results) -> tuple[Failure, ...]:
+    """The tests that passed in the baseline and do not now, the worst first."""
+    found = results.comparison
+    if found is None:
+        return ()
+    waiting: dict[tuple[str, str], deque[TestResult]] = defaultdict(deque)
+    for suite in results.suites:
+        for test in suite.tests:
+            if test.outcome is not TestOutcome.PASSED:
+                waiting[suite.name, test.name].append(test)
+    many = len(found.suites) > 1
+    out = []
+    for became in change.failing(found):
+        known = waiting[became.suite, became.name]
+        named = place(became.suite, became.name, many=many)
+        out.append(Failure(named, known.popleft() if known else None, became))
+    return tuple(out)
+
+
+def of_newly(results: Results, failures: Sequence[Failure]) -> tuple[Section, ...]:
+    """The section on them."""
+    if not failures:
+        return ()
+    tests = [failure.change for failure in failures if failure.change]
+    undecided = bool(change.not_failed(results))
+    one = len(tests) == 1
+    title = numbers.count(len(tests), "newly failing test")
+    if undecided:
+        does = "does" if one else "do"
+        title = f"{numbers.count(len(tests), 'test')} that passed in the baseline {does} not pass now"
+    told = change.on_failing(tests, titled=undecided)
+    noun = "of these tests" if undecided else "newly failing test"
+    return listing(_section("the newly failing tests", f"### {title}\n\n{told}", failures, noun), _FEW)
+
+
+def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section, ...]:
+    """The section on the failed tests that are not among `shown`, the newly failing ones.
+
+    Where the gate holds it is folded: what the gate allows is not what a reader must see first.
+    """
+    told = {id(failure.test) for failure in shown}
+    failures = [
+        Failure(place(suite.name, test.name, many=len(results.suites) > 1), test)
+        for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
+        if id(test) not in told
+    ]
+    if not failures:
+        return ()
+    title = numbers.count(len(failures), "more failed test" if shown else "failed test")
+    it, was = ("It", "was") if len(failures) == 1 else ("They", "were")
+    why = f"{it} did not pass in the baseline either, or {was} not compared." if shown else ""
+    whole = _section("the failed tests", why, failures, "failed test")
+    if highlights.standing(results) is Standing.HOLDS:
+        allowed = title if shown else f"{title} that the gate allows"
+        return (folded(allowed, replace(whole, rank=Rank.REST)),)
+    whole = replace(whole, head=f"### {title}\n\n{why}")
+    return listing(whole, _FEW)
+
+
+def place(suite: str, test: str, *, many: bool) -> str:
+    """How a test is named, as Markdown."""
+    name = sanitize.inline(test, 160)
+    return f"{sanitize.inline(suite, 100)} › {name}" if many else name
+
+
+def _section(name: str, head: str, failures: Sequence[Failure], noun: str) -> Section:
+    return Section(
+        name,
+        head,
+        Rank.FAILING,
+        rows=tuple(_whole(failure) for failure in failures),
+        brief=tuple(_brief(failure) for failure in failures),
+        noun=noun,
+    )
+
+
+def _whole(failure: Failure) -> str:
+    criteria = _criteria(failure)
+    remarks = _remarks(failure)
+    text = section(
+        "failure",
+        place=failure.place,
+        sign=highlights.OUTCOMES[failure.test.outcome if failure.test else TestOutcome.FAILED].sign,
+        scores=_scores(failure),
+        remarks=remarks.replace("**c", "**C", 1) if remarks[:1] == "*" else remarks[:1].upper() + remarks[1:],
+        criteria=criteria[:_CRITERIA],
+        more=len(criteria[_CRITERIA:]),
+        evidence=failure.change.evidence if failure.change else None,
+        quoted=_quoted(failure, criteria[:_CRITERIA]),
+    )
+    return f"\n{text}"
+
+
+def _criteria(failure: Failure) -> list[highlights.FailedCriterion]:
+    """What failed, first what failed in most trials."""
+    found = highlights.failed_criteria(failure.test) if failure.test else ()
+    return sorted(found, key=lambda one: -one.times / one.trials)
+
+
+def _quoted(failure: Failure, criteria: Sequence[highlights.FailedCriterion]) -> list[_Said]:
+    """What was said in the exchanges that show it: each exchange once, whichever trial shows it first."""
+    found: dict[int, _Said] = {}
+    several = failure.test is not None and len(failure.test.trials) > 1
+    for one in criteria:
+        if (said := one.exchange) and said.index not in found:
+            found[said.index] = _Said(said.index, one.trial.index if several else None, said.user, said.agent)
+    evidence = failure.change.evidence if failure.change else None
+    if not criteria and evidence and evidence.exchange is not None:
+        said_then = _Said(evidence.exchange, evidence.trial, evidence.user or "", evidence.agent or "")
+        found[evidence.exchange] = said_then
+    return list(found.values())[:_QUOTED]
+
+
+def _brief(failure: Failure) -> str:
+    evidence = failure.change.evidence if failure.change else None
+    found = [(one.finding.criterion, one.finding.reason) for one in _criteria(failure)]
+    found += [(evidence.criterion, evidence.reason)] if evidence else []
+    remarks = _remarks(failure)
+    line = f"- **{failure.place}**{_scores(failure)}" + (f", {remarks}" if remarks else "")
+    if not found:
+        return line
+    criterion, reason = (sanitize.inline(text, _BRIEF) for text in found[0])
+    return f"{line}. “{criterion}”: {reason or 'no reason was given'}"
+
+
+def _scores(failure: Failure) -> str:
+    test = failure.change
+    # In brackets: a colon behind a name that ends in one more would make a picture of it.
+    return f" ({numbers.score(test.base)} → {numbers.score(test.head)})" if test else ""
+
+
+def _remarks(failure: Failure) -> str:
+    test, became = failure.test, failure.change
+    found = [
+        "**confirmed**" + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
+        if became and became.confirmed
+        else None,
+        "critical" if test and test.critical else None,
+        f"{highlights.passes(test)} trials passed" if test and test.flaky else None,
+        highlights.OUTCOMES[test.outcome].words if test and test.outcome is not TestOutcome.FAILED else None,
+    ]
+    return ", ".join(remark for remark in found if remark)

@@ -1,0 +1,179 @@
+"""The tables of Markdown reports: suites, tests, trials, groups, gate checks."""
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from ci_evals.domain.comparison import SuiteComparison
+from ci_evals.domain.results import GateCheck, Group, SuiteResult, TestResult
+from ci_evals.reports import change, gate, highlights, numbers, sanitize
+from ci_evals.reports.pieces import section, table
+
+_NAME = 60
+"""Characters of a suite's or a check's name: these tables stand where there is no room for more."""
+
+
+def of_suites(found: Sequence[tuple[SuiteResult, SuiteComparison | None]]) -> str:
+    """Score, change and passed tests of each suite. Columns with nothing in them are left out."""
+    headers = ["suite", "score", "95 %", "compared tests", "baseline", "change", "95 % of change", "p"]
+    rows = [
+        [*_scores(suite, became), f"{suite.counts.passed} of {suite.counts.tests}"] for suite, became in found
+    ]
+    return table([*headers, "tests passed"], rows)
+
+
+def of_counts(suites: Sequence[SuiteResult]) -> str | None:
+    """What became of the suites' tests and, where trials were repeated, how likely they pass.
+
+    None where all passed in their only trial.
+    """
+    most = min((max(suite.pass_hat_k, default=1) for suite in suites), default=1)
+    chances = ["one trial passes", f"all of {most} pass"] if most > 1 else []
+    counts = [
+        (suite.counts.failed, suite.counts.undecided, suite.counts.errors, suite.counts.flaky)
+        for suite in suites
+    ]
+    if not chances and not any(map(any, counts)):
+        return None
+    rows = [
+        [
+            sanitize.cell(suite.name, _NAME),
+            *map(str, found),
+            *([numbers.percent(suite.pass_hat_k.get(k)) for k in (1, most)] if chances else []),
+        ]
+        for suite, found in zip(suites, counts, strict=True)
+    ]
+    return table(["suite", "failed", "undecided", "unsound trials", "flaky", *chances], rows)
+
+
+def of_checks(checks: Sequence[GateCheck]) -> str:
+    """What each check of the gate asked and saw."""
+    rows = [
+        [
+            sanitize.cell(check.name, 2 * _NAME),
+            gate.required(check),
+            gate.seen(check),
+            sanitize.cell(check.note or "", 300),
+        ]
+        for check in checks
+    ]
+    return table(["check", "required", "seen", "note"], rows)
+
+
+def of_tests(suite: SuiteResult) -> str:
+    """What one needs of each test."""
+    headers = ["test", "result", "score", "pass rate", "trials scored", "time"]
+    return table(headers, [[sanitize.cell(test.name), *_test_cells(test)] for test in suite.tests])
+
+
+def of_tests_in_full(suite: SuiteResult, stems: Sequence[str]) -> str:
+    """The same with links to the tests' reports, and where trials were repeated what they say together."""
+    names = [
+        f"[{sanitize.cell(test.name)}]({quote(stem)}.md)"
+        for stem, test in zip(stems, suite.tests, strict=True)
+    ]
+    most = max((len(highlights.pass_hat_k(test)) for test in suite.tests), default=0)
+    if most < 2:
+        headers = ["test", "result", "score", "pass rate", "trials scored", "time"]
+        cells = [_test_cells(test) for test in suite.tests]
+    else:
+        spread = ["sd", "min to max"]
+        headers = [
+            "test",
+            "result",
+            "score",
+            *spread,
+            "pass rate",
+            f"all of {most} pass",
+            "trials scored",
+            "time",
+        ]
+        cells = [_with_spread(test, most) for test in suite.tests]
+    return table(headers, [[name, *row] for name, row in zip(names, cells, strict=True)])
+
+
+def _test_cells(test: TestResult) -> list[str]:
+    scored = sum(trial.scored for trial in test.trials)
+    return [
+        f"{highlights.OUTCOMES[test.outcome].sign} {highlights.result(test)}",
+        numbers.score(test.score),
+        numbers.percent(test.pass_rate),
+        f"{scored} of {len(test.trials) + test.not_run}",
+        numbers.duration(sum(trial.duration_seconds for trial in test.trials)),
+    ]
+
+
+def _with_spread(test: TestResult, most: int) -> list[str]:
+    result, score, rate, *rest = _test_cells(test)
+    found = test.statistics
+    return [
+        result,
+        score,
+        numbers.spread(found.standard_deviation if found else None),
+        numbers.extent(found.min, found.max, numbers.score) if found else numbers.NONE,
+        rate,
+        numbers.percent(highlights.pass_hat_k(test).get(most)),
+        *rest,
+    ]
+
+
+def of_trials(test: TestResult) -> str:
+    """How each trial of a test ended."""
+    rows = [
+        [
+            str(trial.index),
+            trial.status.replace("_", " "),
+            numbers.score(trial.score),
+            highlights.tally(trial.findings),
+            str(len(trial.exchanges)),
+            numbers.duration(trial.duration_seconds),
+        ]
+        for trial in test.trials
+    ]
+    return table(["trial", "ended", "score", "verdicts", "exchanges", "time"], rows)
+
+
+def groups(suite: SuiteResult) -> tuple[str, ...]:
+    """A suite's scores by category, AUI Logic, tag and difficulty, each with a title."""
+    found = (
+        ("By category", "category", suite.categories),
+        ("By AUI Logic", "AUI logic", suite.aui_logic),
+        ("By tag", "tag", suite.tags),
+        ("By difficulty", "difficulty", suite.difficulties),
+    )
+    return tuple(
+        section("group", title=title, table=_group_table(header, groups))
+        for title, header, groups in found
+        if groups
+    )
+
+
+def _group_table(header: str, groups: Iterable[Group]) -> str:
+    rows = [
+        [
+            sanitize.cell(group.name),
+            numbers.score(group.score),
+            numbers.interval(group.interval) if group.interval else "",
+            str(group.tests),
+            str(group.passed),
+            str(group.failed),
+            str(group.undecided),
+        ]
+        for group in groups
+    ]
+    return table([header, "score", "95 %", "tests", "passed", "failed", "undecided"], rows)
+
+
+def _scores(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
+    name = sanitize.cell(suite.name, _NAME)
+    shown = [name, numbers.score(suite.score), numbers.interval(suite.interval) if suite.interval else ""]
+    if became is None or became.delta is None:
+        return [*shown, "", "", "", "", ""]
+    part = became.tests != suite.counts.tests or numbers.score(became.head) != numbers.score(suite.score)
+    return [
+        *shown,
+        f"{numbers.score(became.head)} ({became.tests} of {suite.counts.tests})" if part else "",
+        numbers.score(became.base),
+        numbers.signed(became.delta),
+        numbers.change_interval(became.interval) if became.interval else "",
+        numbers.chance(became.p) if change.tells_p(became) else "",
+    ]

@@ -1,0 +1,278 @@
+"""The runs whose comments stand under golden/comments/: a team's pull requests, good and bad."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import builders as build
+import cases
+
+from ci_evals.domain.results import Attempt, GateCheck, Git, Latency, Results, TestResult, TrialResult
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.reports.comment import Place
+from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
+from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.scorecard import Scorecard
+
+HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
+PLACE = Place(run_url="https://github.com/acme/shop-agent/actions/runs/7041", commit=HEAD)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a test is about: the turn that decides it, and what a judge says of it when it goes wrong."""
+
+    user: str
+    good: str
+    wrong: str
+    workflow: str
+    idle: str
+    criterion: str
+    praise: str
+    blame: str
+    evidence: tuple[int, ...] = field(default=(2,))
+
+
+REFUND = Story(
+    user="I sent the jacket back nine days ago and still have no money. Order 4471.",
+    good="I found order 4471. The refund of 89.00 EUR is on its way, you will have it within five days.",
+    wrong="I am sorry to hear that. Refunds usually take a while. Please check again in two weeks.",
+    workflow="The refund workflow starts",
+    idle="REFUND_REQUEST was never executed; ORDER_LOOKUP was, in exchange 2",
+    criterion="The agent tells the amount and when it will arrive",
+    praise="The second reply names 89.00 EUR and five days.",
+    blame="The customer asked twice for their money. The agent named neither the amount nor a date, and sent "
+    "them away for two weeks although the refund window was open.",
+)
+DELIVERY = Story(
+    user="The tracking page has said 'in transit' since Monday. Where is order 5120?",
+    good="Order 5120 left the depot in Leipzig this morning and should reach you tomorrow.",
+    wrong="Your parcel is in transit. You can see that on the tracking page.",
+    workflow="The tracking integration is called",
+    idle="TRACKING was not called; nothing was, in 2 exchanges",
+    criterion="The agent gives more than the tracking page does",
+    praise="It named the depot and the day of arrival.",
+    blame="The agent repeated what the customer had read on the tracking page, and gave no day of arrival.",
+)
+HANDOVER = Story(
+    user="This is the third time. I want to speak to a person.",
+    good="I understand. I am passing you to a colleague, who will have our conversation in front of them.",
+    wrong="I can help you with that! Could you tell me your order number again?",
+    workflow="The conversation is forwarded",
+    idle="CONVERSATION_FORWARDING was never executed",
+    criterion="The agent hands over when a person is asked for",
+    praise="It handed over at once, and said that nothing would have to be told again.",
+    blame="The customer asked for a person. The agent asked for the order number a second time instead.",
+)
+REFUNDS = (
+    "Refund in time",
+    "Refund after the window",
+    "Refund for a gift",
+    "Refund to a closed card",
+    "Partial refund",
+    "Refund of a bundle",
+    "Refund without receipt",
+    "Refund in another currency",
+)
+DELIVERIES = ("Lost parcel", "Late parcel", "Wrong address", "Parcel at a neighbour", "Two parcels")
+HANDOVERS = ("Asks for a person", "Angry after three turns", "Threatens with a lawyer", "Asks in Spanish")
+
+
+def trial(index: int, story: Story, letter: str) -> TrialResult:
+    """Of a test about `story`: passed, half passed (the judge says no), failed, undecided, lost."""
+    if letter == "x":
+        return build.trial_result(
+            index,
+            status=EndState.FAILED,
+            error="no reply within 120 s (POST /messages)",
+            exchanges=(),
+            findings=(),
+            attempts=(
+                Attempt(status=EndState.FAILED, error="no reply within 120 s (POST /messages)"),
+                Attempt(status=EndState.FAILED, error="no reply within 120 s (POST /messages)"),
+            ),
+        )
+    idle, rude = letter == "f", letter in "fh"
+    judged = build.finding(
+        "failed" if rude else "passed",
+        criterion=story.criterion,
+        kind="judged",
+        category="helpfulness",
+        reason=story.blame if rude else story.praise,
+        evidence=story.evidence,
+    )
+    if letter == "u":
+        judged = judged.model_copy(
+            update={
+                "outcome": Outcome.UNDECIDED,
+                "cause": Cause.JUDGE_ERROR,
+                "reason": "the judge's answer was not in the form asked for, twice",
+            }
+        )
+    strict = build.finding(
+        "failed" if idle else "passed",
+        criterion=story.workflow,
+        reason=story.idle if idle else "it did, in exchange 2",
+        evidence=story.evidence,
+    )
+    hello = build.exchange(1, user="Hello, is anybody there?", agent="Hello! How can I help you?")
+    said = build.exchange(2, user=story.user, agent=story.wrong if rude else story.good)
+    return build.trial_result(
+        index, exchanges=(hello, said), findings=(strict, judged), duration_seconds=6.4 + 0.7 * index
+    )
+
+
+def played(name: str, story: Story, letters: str, **fields) -> TestResult:
+    """A test by its trials, a letter each."""
+    trials = tuple(trial(index, story, letter) for index, letter in enumerate(letters, start=1))
+    return build.test_result(name, trials=trials, **fields)
+
+
+def suites(
+    refunds: dict[str, str], deliveries: dict[str, str], handovers: dict[str, str], rest: str = "ppp"
+) -> list:
+    """Three suites whose tests passed in every trial, but for those that are named."""
+    drawn = (
+        ("Refunds", "evals/refunds.yaml", REFUND, REFUNDS, refunds),
+        ("Delivery", "evals/delivery.yaml", DELIVERY, DELIVERIES, deliveries),
+        ("Handover", "evals/handover.yaml", HANDOVER, HANDOVERS, handovers),
+    )
+    out = []
+    for name, file, story, names, other in drawn:
+        tests = [
+            played(
+                test, story, other.get(test, rest), critical=test in {"Refund in time", "Asks for a person"}
+            )
+            for test in names
+        ]
+        out.append(build.suite_result(name, *tests, file=file, interval=cases.interval_of(*tests)))
+    return out
+
+
+def run(parts: list, **fields) -> Results:
+    """A run of the pull request's merge commit."""
+    tests = [test for suite in parts for test in suite.tests]
+    git = Git(commit="0" * 40, head_commit=HEAD, pull_request=214, repository="acme/shop-agent")
+    fields = {"run": build.run_info(id="7041-1", git=git, duration_seconds=312.0)} | fields
+    return build.results(
+        *parts,
+        interval=cases.interval_of(*tests),
+        usage=cases.COSTLY,
+        latency=Latency(replies=102, median=1.3, p95=3.1, slowest=5.2),
+        **fields,
+    )
+
+
+def earlier(parts: list) -> Results:
+    """The run of the base branch, a day before."""
+    base = cases.base_run(*parts, id="7002-1", started_at=build.STARTED_AT - timedelta(hours=26))
+    return base.model_copy(
+        update={
+            "usage": cases.COSTLY.model_copy(update={"cost_usd": 0.2988}),
+            "latency": Latency(replies=102, median=1.1, p95=2.8, slowest=4.0),
+        }
+    )
+
+
+POLICY = Policy(
+    min_score=80, max_drop=5, regression=Regression.SIGNIFICANT, max_errors=1, max_cost=0.5, max_p95_latency=5
+)
+
+
+def good() -> Results:
+    """As good as before; one test was mended."""
+    head = run(suites({}, {"Late parcel": "php"}, {}))
+    return cases.decided(
+        head, earlier(suites({"Refund for a gift": "hfh"}, {"Late parcel": "pph"}, {})), POLICY
+    )
+
+
+def bad() -> Results:
+    """The refund flow broke, and little else; what failed before fails still."""
+    broken = dict.fromkeys(REFUNDS[:6], "fff") | {"Refund of a bundle": "hfh", "Refund in time": "hhf"}
+    head = run(
+        suites(
+            broken,
+            {"Two parcels": "hhh", "Lost parcel": "ppp", "Wrong address": "hpp"},
+            {"Asks in Spanish": "hhp"},
+        )
+    )
+    base = suites(
+        {"Refund without receipt": "hph", "Partial refund": "php"},
+        {"Two parcels": "hhh", "Lost parcel": "hfh", "Parcel at a neighbour": "hpp"},
+        {"Asks for a person": "pph"},
+    )
+    return cases.decided(head, earlier(base), POLICY)
+
+
+def flaky() -> Results:
+    """Nothing is proven: trials disagree here as they did before, on other tests."""
+    head = run(
+        suites(
+            {"Refund in time": "pph", "Partial refund": "hpp"},
+            {"Late parcel": "pfp"},
+            {"Asks in Spanish": "hhp"},
+        )
+    )
+    base = suites({"Refund for a gift": "phh"}, {"Late parcel": "hpp"}, {"Asks in Spanish": "php"})
+    return cases.decided(head, earlier(base), replace(POLICY, min_score=95))
+
+
+def invalid() -> Results:
+    """The agent went away in the middle, and the judge was not to be understood."""
+    lost = dict.fromkeys(DELIVERIES, "xxx")
+    head = run(suites({"Partial refund": "ppu"}, lost, dict.fromkeys(HANDOVERS, "pxx")))
+    found = cases.decided(head, earlier(suites({}, {}, {})), POLICY)
+    return found.model_copy(update={"odds": None})
+
+
+def no_baseline() -> Results:
+    """The first run with the action: nothing to compare with yet."""
+    note = (
+        "none: no artifact 'ci-evals-results-default' of an earlier run on main. The first run on main that "
+        "uploads its results makes one."
+    )
+    head = run(suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"}))
+    head = head.model_copy(update={"run": head.run.model_copy(update={"baseline_note": note})})
+    gate = decide(Case(Scorecard.of(head), POLICY), Ending())
+    noise = odds_of(head.suites, gate.checks, offline=False, seed=head.run.id)
+    return head.model_copy(update={"gate": gate, "odds": noise})
+
+
+def skipped() -> Results:
+    """A pull request from a fork, which has no secrets: nothing was played."""
+    drawn = (("Refunds", REFUND, REFUNDS), ("Delivery", DELIVERY, DELIVERIES))
+    parts = [
+        build.suite_result(
+            name,
+            *(build.test_result(test, trials=(), not_run=3, outcome="not_run") for test in names),
+            score=None,
+        )
+        for name, _, names in drawn
+    ]
+    return build.results(
+        *parts,
+        run=build.run_info(
+            id="7044-1",
+            status="skipped",
+            stopped_because="a pull request from a fork has no secrets, and --llm-key is missing",
+            duration_seconds=0.0,
+            git=Git(commit="0" * 40, head_commit=HEAD, pull_request=215),
+        ),
+        gate=build.decision(passed=False, exit_code=0),
+    )
+
+
+def check(name: str, **fields) -> GateCheck:
+    """One that was asked for and does not hold, unless told otherwise."""
+    return GateCheck(**{"name": name, "required": 80, "seen": 12.5, "holds": False} | fields)
+
+
+COMMENTS = {
+    "good": good,
+    "bad": bad,
+    "flaky": flaky,
+    "invalid": invalid,
+    "no-baseline": no_baseline,
+    "skipped": skipped,
+}
