@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ci_evals.cli.console import error_console
+from ci_evals.cli.console import environment_keys, error_console
+from ci_evals.cli.github import Held, Platform, baseline_of
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, read_clean, read_policy
 from ci_evals.cli.settings import BaselineSettings, MergeSettings
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Results, SuiteResult
+from ci_evals.domain.results import SuiteResult
+from ci_evals.redaction import Redactor
 from ci_evals.reports import layout
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Policy
@@ -35,12 +37,14 @@ def merge_runs(settings: MergeSettings) -> None:
         if _all_told(merged.card.suites):
             raise UsageError(problem)
         ending = replace(ending, incomplete=(problem,))
-    baseline = baseline_for(settings)
-    info = merged.info.model_copy(update={"config": merged.info.config | in_force(settings)})
+    baseline = baseline_for(settings, skipped=merged.info.status == "skipped")
+    options = {"config": merged.info.config | in_force(settings), "baseline_note": baseline.note}
+    info = merged.info.model_copy(update=options)
     console = error_console(os.environ)
-    for warning in info.warnings:
-        console.say(f"warning: {warning}")
-    results = conclude(merged.card, info, policy, ending, baseline)
+    for line in (*(f"warning: {warning}" for warning in info.warnings), baseline.note):
+        if line:
+            console.say(line)
+    results = conclude(merged.card, info, policy, ending, baseline.results)
     sys.exit(publish(results, places, console))
 
 
@@ -72,18 +76,15 @@ def read_legs(paths: Sequence[Path]) -> list[Leg]:
     return legs
 
 
-def baseline_for(settings: BaselineSettings) -> Results | None:
-    """The earlier run that `--baseline` names; None where there is to be none.
+def baseline_for(settings: BaselineSettings, *, skipped: bool = False) -> Held:
+    """The earlier run that `--baseline` asks for, without this environment's keys; none for a skipped run.
 
     Raises:
-        UsageError: it is not there, or is none of ours.
+        UsageError: it names a file that is not there, or is none of ours.
     """
-    if settings.baseline is None or settings.baseline == "none":
-        return None
-    try:
-        return read_clean(Path(settings.baseline))
-    except UsageError as error:
-        raise UsageError(f"--baseline: {error}") from error
+    found = Held() if skipped else baseline_of(settings, Platform.of(settings, os.environ))
+    clean = Redactor(environment_keys(os.environ))
+    return replace(found, results=clean.model(found.results) if found.results else None)
 
 
 def _files(path: Path) -> list[Path]:

@@ -219,7 +219,7 @@ def test_a_floor_on_a_name_that_no_leg_has(legs):
 
 
 def test_baselines(legs, played):
-    """A path, or none; what is not there is refused."""
+    """A path, none, or what GitHub has; a path that is not there is refused."""
     asked = ("merge", "legs", "--no-gate")
     assert ci_evals(*asked, f"--baseline={played / 'before'}", cwd=legs).returncode == 0
     assert results_in(legs)["comparison"]["delta"] < -5
@@ -228,6 +228,8 @@ def test_baselines(legs, played):
     told = ci_evals(*asked, "--baseline=nowhere", cwd=legs)
     assert told.returncode == 2
     assert "--baseline: nowhere" in told.stderr
+    assert ci_evals(*asked, "--baseline=auto", cwd=legs).returncode == 0
+    assert results_in(legs)["run"]["baselineNote"].startswith("no baseline: ")
 
 
 def test_keys_of_the_environment_are_taken_out(legs):
