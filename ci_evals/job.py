@@ -14,17 +14,17 @@ from pydantic import JsonValue
 from ci_evals import templates
 from ci_evals.conversation import simulated_user
 from ci_evals.domain.digest import digest, of_models, of_tests
-from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
 from ci_evals.domain.progress import Extended, Listener
 from ci_evals.domain.results import (
     Confirmation,
-    Decision,
     Digests,
     Git,
     Results,
     RunInfo,
+    Status,
     SuiteResult,
     TrialResult,
 )
@@ -108,10 +108,8 @@ def not_played(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Results:
     """The results of a run that was skipped: what was planned, none of it played, and no verdict."""
-    planned = _Look(job, adapter, Stop(), now).at(job.plan, [None] * len(job.plan.trials))
-    run = planned.run.model_copy(update={"status": "skipped", "stopped_because": why})
-    gate = Decision(passed=False, exit_code=Exit.HOLDS)
-    return planned.model_copy(update={"run": run, "gate": gate, "odds": None, "comparison": None})
+    look = _Look(job, adapter, Stop(), now, skipped_because=why)
+    return look.at(job.plan, [None] * len(job.plan.trials))
 
 
 def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
@@ -145,8 +143,16 @@ async def _cast(job: Job, adapter: Adapter | Cast) -> AsyncIterator[Sequence[Cas
 class _Look:
     """Makes results of what was played until now."""
 
-    def __init__(self, job: Job, adapter: Adapter | Cast, stop: Stop, now: Callable[[], datetime]) -> None:
-        self._job, self._stop, self._now = job, stop, now
+    def __init__(
+        self,
+        job: Job,
+        adapter: Adapter | Cast,
+        stop: Stop,
+        now: Callable[[], datetime],
+        *,
+        skipped_because: str | None = None,
+    ) -> None:
+        self._job, self._stop, self._now, self._skipped_because = job, stop, now, skipped_because
         self._provider = adapter.provider if isinstance(adapter, Adapter) else None
         self._offline = isinstance(adapter, Adapter) and adapter.offline
         self._id, self._started, self._begun = uuid4().hex, now(), time.perf_counter()
@@ -182,14 +188,15 @@ class _Look:
         )
 
     def _info(self, confirmation: Confirmation | None) -> RunInfo:
-        job, stop = self._job, self._stop
+        job, stop, skipped = self._job, self._stop, self._skipped_because
+        ended: Status = "interrupted" if stop.interrupted else "stopped" if stop.reason else "completed"
         return RunInfo(
             id=self._id,
             started_at=self._started,
             finished_at=self._now(),
             duration_seconds=time.perf_counter() - self._begun,
-            status="interrupted" if stop.interrupted else "stopped" if stop.reason else "completed",
-            stopped_because=stop.reason,
+            status="skipped" if skipped else ended,
+            stopped_because=skipped or stop.reason,
             config=dict(job.config) | {"provider": self._provider},
             git=job.git,
             environment={"python": platform.python_version(), "system": platform.system(), "ci": job.ci},

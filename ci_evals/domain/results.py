@@ -324,6 +324,10 @@ class Odds(Record):
     loops: int = Field(description="Trials of each test in such a run, at most.")
 
 
+Status = Literal["completed", "stopped", "interrupted", "skipped"]
+"""How a run ended; `skipped` where it was given no secrets and nothing was played."""
+
+
 class RunInfo(Record):
     """When, where and how the run was made."""
 
@@ -331,7 +335,7 @@ class RunInfo(Record):
     started_at: Instant
     finished_at: Instant
     duration_seconds: Seconds
-    status: Literal["completed", "stopped", "interrupted", "skipped"]
+    status: Status
     stopped_because: str | None = Field(None, description="Why it was stopped or skipped.")
     config: dict[str, JsonValue] = Field(description="The options in force, without secrets.")
     git: Git = Git()

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import PurePath
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -16,6 +16,7 @@ from ci_evals.domain.results import (
     Git,
     Results,
     RunInfo,
+    Status,
     SuiteResult,
 )
 from ci_evals.scoring.gate import Ending
@@ -213,10 +214,7 @@ def _info(legs: Sequence[Leg], suites: Sequence[SuiteResult], ending: Ending) ->
     )
 
 
-_Status = Literal["completed", "stopped", "interrupted", "skipped"]
-
-
-def _status(runs: Sequence[RunInfo], ending: Ending) -> _Status:
+def _status(runs: Sequence[RunInfo], ending: Ending) -> Status:
     """The worst; a leg that is missing, or was skipped where others were not, stopped the whole."""
     found = {run.status for run in runs}
     if "interrupted" in found:
