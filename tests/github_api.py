@@ -90,6 +90,8 @@ class GitHubApi:
         self.permissions = {"actions: read", "contents: read", "pull-requests: write"}
         self.comments: dict[int, list[Json]] = {}
         self.pulls: list[Json] = []
+        self.passed_by: dict[str, list[Json]] = {}
+        """The pull requests that hold a commit, but do not end with it."""
         self.commits: dict[str, Json] = {}
         self.artifacts: list[Json] = []
         self.runs: dict[int, Json] = {}
@@ -269,7 +271,7 @@ class GitHubApi:
     def _pulls_of_commit(self, _request: Request, sha: str) -> Json:
         # Commits that are in a fork alone are not found from here.
         own = [pull for pull in self.pulls if (pull["head"]["repo"] or {}).get("full_name") == REPOSITORY]
-        return [pull for pull in own if pull["head"]["sha"] == sha]
+        return [pull for pull in own if pull["head"]["sha"] == sha] + self.passed_by.get(sha, [])
 
     def _list_pulls(self, request: Request) -> Json:
         owner, _, branch = request.query.get("head", "").partition(":")

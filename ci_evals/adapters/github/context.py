@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ci_evals.domain.text import whole
+
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
 """Events in which a workflow has secrets while the files may be anybody's."""
 
@@ -14,7 +16,8 @@ PULL_REQUEST_EVENTS = frozenset(
 """Events whose payload holds the pull request."""
 
 _DEPENDABOT = "dependabot[bot]"
-_PULL_REF = re.compile(r"refs/pull/(\d+)/")
+_PULL_REF = re.compile(r"refs/pull/([0-9]{1,18})/")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _BRANCH_REF = "refs/heads/"
 _QUEUE_REF = "gh-readonly-queue/"
 _NO_COMMIT = re.compile("0*")
@@ -113,7 +116,7 @@ def read(environ: Mapping[str, str], payload: Any) -> Context:
         event=environ.get("GITHUB_EVENT_NAME", ""),
         repository=environ.get("GITHUB_REPOSITORY") or event.text("repository", "full_name"),
         sha=environ.get("GITHUB_SHA") or None,
-        ref=environ.get("GITHUB_REF") or None,
+        ref=whole(environ.get("GITHUB_REF", "")) or None,
         own_run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
         run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
         of_dependabot=environ.get("GITHUB_ACTOR") == _DEPENDABOT,
@@ -141,25 +144,29 @@ def read(environ: Mapping[str, str], payload: Any) -> Context:
             return replace(known, base=Base(_branch(known.ref), known.sha), head=_own_commit(known))
 
 
+def with_pull(known: Context, pull: Any) -> Context:
+    """`known`, with number, head and base of this pull request: JSON of a payload or of the API."""
+    told = _Payload(pull)
+    sha = told.text("head", "sha")
+    return replace(
+        known,
+        number=told.number("number") or known.number,
+        head=Commit(sha, told.text("head", "repo", "full_name"), told.text("head", "ref")) if sha else None,
+        base=Base(branch=told.text("base", "ref"), sha=told.text("base", "sha")),
+    )
+
+
 def queue_of(branch: str) -> str:
     """How the names of the branches begin on which a merge queue tests what will go into `branch`."""
     return f"{_QUEUE_REF}{branch}/"
 
 
 def _of_pull_request(known: Context, event: "_Payload") -> Context:
-    pull = event.part("pull_request")
     merged = _PULL_REF.match(known.ref or "")
-    sha = pull.text("head", "sha")
-    return replace(
-        known,
-        number=pull.number("number") or event.number("number") or (int(merged[1]) if merged else None),
-        head=Commit(sha, pull.text("head", "repo", "full_name"), pull.text("head", "ref")) if sha else None,
-        base=Base(
-            branch=pull.text("base", "ref"),
-            sha=pull.text("base", "sha"),
-            merge=known.sha if merged and known.event != "pull_request_target" else None,
-        ),
-    )
+    number = event.number("number") or (_number(merged[1]) if merged else None)
+    found = with_pull(replace(known, number=number), event.get("pull_request"))
+    tested = known.sha if merged and known.event != "pull_request_target" else None
+    return replace(found, base=replace(found.base, merge=tested))
 
 
 def _after_run(known: Context, event: "_Payload") -> Context:
@@ -177,13 +184,18 @@ def _own_commit(known: Context) -> Commit | None:
 
 
 def _run(number: str | int | None, attempt: str | int | None) -> Run | None:
-    if not str(number or "").isdecimal():
-        return None
-    return Run(int(number or 0), int(attempt or 0) if str(attempt or "").isdecimal() else 1)
+    known = _number(number)
+    return Run(known, _number(attempt) or 1) if known else None
+
+
+def _number(told: str | int | None) -> int | None:
+    if isinstance(told, str):
+        told = int(told) if _NUMBER.fullmatch(told) else None
+    return told or None
 
 
 def _branch(ref: str | None) -> str | None:
-    return ref.removeprefix(_BRANCH_REF) if ref and ref.startswith(_BRANCH_REF) else None
+    return (ref.removeprefix(_BRANCH_REF) or None) if ref and ref.startswith(_BRANCH_REF) else None
 
 
 @dataclass(frozen=True)
@@ -203,7 +215,7 @@ class _Payload:
 
     def text(self, *path: str) -> str | None:
         found = self.get(*path)
-        return found if isinstance(found, str) and found else None
+        return whole(found) if isinstance(found, str) and found else None
 
     def number(self, *path: str) -> int | None:
         found = self.get(*path)

@@ -1,0 +1,86 @@
+"""Which pull requests a run belongs to, where the event does not say."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Commit, Context, with_pull
+from ci_evals.domain.errors import GitHubError
+
+NEEDS = "pull-requests: read"
+
+_PUSHED_EVENTS = frozenset({"push", "workflow_dispatch", "schedule"})
+
+
+async def located(hub: GitHub, context: Context) -> Context:
+    """`context`, with head and base of a pull request of which the event tells no more than the number.
+
+    That is so after `issue_comment`, and where the user gave the number. After `workflow_run` the head
+    remains that of the run: it is what was tested, whatever the pull request holds by now.
+
+    Raises:
+        GitHubError: the pull request cannot be read.
+    """
+    if context.number is None or context.event in PULL_REQUEST_EVENTS:
+        return context
+    pull = await hub.get(f"{_repository(context)}/pulls/{context.number}", needs=NEEDS)
+    known = with_pull(context, pull)
+    if known.head is None or known.base.branch is None:
+        raise GitHubError(f"GitHub does not tell the commits of pull request {context.number}")
+    return replace(known, head=context.head) if context.event == "workflow_run" else known
+
+
+async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[int, ...]:
+    """The pull requests that a comment on this run may go to, in order.
+
+    The one of the event, if it names one. Else those that are open in this repository and whose last commit
+    is exactly the one that was tested: after `workflow_run` those from the branch that the run was for, in
+    the very repository that it came from, by its full name. A fork that was renamed or deleted meanwhile gets
+    no comment. A merge queue's run may stand for several pull requests and belongs to none.
+
+    Args:
+        hub: The API.
+        context: The event.
+        pushed: Whether a commit's pull requests are looked for where the event is none of theirs: a push, a
+            schedule, a run by hand.
+
+    Raises:
+        GitHubError: pull requests cannot be listed.
+    """
+    if context.number is not None:
+        return (context.number,)
+    head, path = context.head, _repository(context)
+    if head is None or head.repository is None:
+        return ()
+    if context.event == "workflow_run" and head.branch:
+        owner = head.repository.partition("/")[0]
+        listed = hub.pages(f"{path}/pulls", needs=NEEDS, state="open", head=f"{owner}:{head.branch}")
+        return await _numbers(listed, head, context)
+    if context.event in _PUSHED_EVENTS and pushed:
+        commit = quote(head.sha, safe="")
+        return await _numbers(hub.pages(f"{path}/commits/{commit}/pulls", needs=NEEDS), head, context)
+    return ()
+
+
+async def _numbers(listed: AsyncIterator[Any], head: Commit, context: Context) -> tuple[int, ...]:
+    found = {with_pull(Context(), pull).number async for pull in listed if _is_of(pull, head, context)}
+    return tuple(sorted(number for number in found if number is not None))
+
+
+def _is_of(pull: Any, head: Commit, context: Context) -> bool:
+    """Whether it is open, into our repository, from that of `head`, and at its commit."""
+    known = with_pull(Context(), pull).head
+    if known is None or pull.get("state") != "open" or _base_repository(pull) != context.repository:
+        return False
+    return (known.sha, known.repository) == (head.sha, head.repository)
+
+
+def _base_repository(pull: Any) -> Any:
+    repository = base.get("repo") if isinstance(base := pull.get("base"), dict) else None
+    return repository.get("full_name") if isinstance(repository, dict) else None
+
+
+def _repository(context: Context) -> str:
+    return f"/repos/{quote(context.repository or '')}"

@@ -1,0 +1,250 @@
+"""What is read from the events of a workflow."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from github_api import FORK, REPOSITORY
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.adapters.github import context
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Base, Commit, Context, Run
+
+EVENTS = Path(__file__).parents[1] / "events"
+OWN = "c0ffee" + "1" * 34
+"""The last commit of a branch of our own repository."""
+FOREIGN = "badcafe" + "2" * 33
+MAIN = "a11ce" + "3" * 35
+BASE = "ba5e" + "0" * 36
+MERGE = "e" * 40
+"""The commit that GitHub makes of a pull request and its base, to be tested."""
+THIS = Run(19600000000, 3)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An event: its payload's file, its name, where GITHUB_REF and GITHUB_SHA point, and what that means."""
+
+    file: str
+    event: str
+    ref: str
+    sha: str
+    head: Commit | None
+    base: Base
+    number: int | None = None
+    foreign: bool = False
+    without_secrets: bool = False
+    of_pull_request: bool = False
+    compared: bool = False
+    run: Run = THIS
+    actor: str = "octocat"
+
+    def read(self) -> Context:
+        environ = environment(
+            GITHUB_EVENT_NAME=self.event, GITHUB_REF=self.ref, GITHUB_SHA=self.sha, GITHUB_ACTOR=self.actor
+        )
+        return context.read(environ, json.loads((EVENTS / f"{self.file}.json").read_text()))
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {
+        "GITHUB_REPOSITORY": REPOSITORY,
+        "GITHUB_RUN_ID": str(THIS.id),
+        "GITHUB_RUN_ATTEMPT": str(THIS.attempt),
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_API_URL": "https://api.github.com",
+    } | more
+
+
+CASES = [
+    Case(
+        "pull_request", "pull_request", "refs/pull/7/merge", MERGE,
+        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("main", BASE, merge=MERGE),
+        number=7, of_pull_request=True, compared=True,
+    ),
+    Case(
+        "pull_request", "pull_request_review", "refs/pull/7/merge", MERGE,
+        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("main", BASE, merge=MERGE),
+        number=7, of_pull_request=True, compared=True,
+    ),
+    # What is tested after a merge is the base branch: there is no merge to be undone.
+    Case(
+        "pull_request", "pull_request", "refs/heads/main", MAIN,
+        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("main", BASE),
+        number=7, of_pull_request=True, compared=True,
+    ),
+    Case(
+        "pull_request_fork", "pull_request", "refs/pull/8/merge", MERGE,
+        head=Commit(FOREIGN, FORK, "main"), base=Base("main", BASE, merge=MERGE),
+        number=8, foreign=True, without_secrets=True, of_pull_request=True, compared=True,
+    ),
+    Case(
+        "pull_request_target", "pull_request_target", "refs/heads/main", MAIN,
+        head=Commit(FOREIGN, FORK, "main"), base=Base("main", BASE),
+        number=8, foreign=True, of_pull_request=True, compared=True,
+    ),
+    Case(
+        "pull_request_dependabot", "pull_request", "refs/pull/9/merge", MERGE, actor="dependabot[bot]",
+        head=Commit(OWN, REPOSITORY, "dependabot/pip/httpx-1.0"), base=Base("main", BASE, merge=MERGE),
+        number=9, without_secrets=True, of_pull_request=True, compared=True,
+    ),
+    # A person who pushes to such a branch, or starts the run anew by a push, brings the secrets along.
+    Case(
+        "pull_request_dependabot", "pull_request", "refs/pull/9/merge", MERGE, actor="octocat",
+        head=Commit(OWN, REPOSITORY, "dependabot/pip/httpx-1.0"), base=Base("main", BASE, merge=MERGE),
+        number=9, of_pull_request=True, compared=True,
+    ),
+    Case(
+        "push", "push", "refs/heads/main", MAIN,
+        head=Commit(MAIN, REPOSITORY, "main"), base=Base("main", BASE),
+    ),
+    Case(
+        "push_new_branch", "push", "refs/heads/topic/#1", OWN,
+        head=Commit(OWN, REPOSITORY, "topic/#1"), base=Base("topic/#1"),
+    ),
+    Case("push_new_branch", "push", "refs/tags/v1", OWN, head=Commit(OWN, REPOSITORY), base=Base()),
+    Case(
+        "merge_group", "merge_group", f"refs/heads/gh-readonly-queue/main/pr-7-{BASE}", MAIN,
+        head=Commit(MAIN, REPOSITORY, f"gh-readonly-queue/main/pr-7-{BASE}"), base=Base("main", BASE),
+        compared=True,
+    ),
+    Case(
+        "workflow_run", "workflow_run", "refs/heads/main", MAIN,
+        head=Commit(OWN, REPOSITORY, "refunds"), base=Base(),
+        of_pull_request=True, run=Run(19500000001, 2),
+    ),
+    Case(
+        "workflow_run_fork", "workflow_run", "refs/heads/main", MAIN,
+        head=Commit(FOREIGN, FORK, "main"), base=Base(),
+        foreign=True, of_pull_request=True, run=Run(19500000002, 1),
+    ),
+    Case(
+        "workflow_dispatch", "workflow_dispatch", "refs/heads/refunds", OWN,
+        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("refunds", OWN),
+    ),
+    Case(
+        "schedule", "schedule", "refs/heads/main", MAIN,
+        head=Commit(MAIN, REPOSITORY, "main"), base=Base("main", MAIN),
+    ),
+    # Head and base of such a pull request are asked for when they are needed.
+    Case(
+        "issue_comment_pull", "issue_comment", "refs/heads/main", MAIN,
+        head=None, base=Base(), number=7, of_pull_request=True, compared=True,
+    ),
+    Case("issue_comment_issue", "issue_comment", "refs/heads/main", MAIN, head=None, base=Base()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.event}-{case.file}-{case.ref}")
+def test_an_event_says_what_is_tested_and_against_what(case: Case) -> None:
+    """One row for each kind of event, after GitHub's documented shapes."""
+    known = case.read()
+    assert known == Context(
+        event=case.event,
+        repository=REPOSITORY,
+        sha=case.sha,
+        ref=case.ref,
+        number=case.number,
+        head=case.head,
+        base=case.base,
+        run=case.run,
+        own_run=THIS,
+        of_dependabot=case.actor == "dependabot[bot]",
+    )
+    assert known.foreign is case.foreign
+    assert known.without_secrets is case.without_secrets
+    assert known.of_pull_request is case.of_pull_request
+    assert known.compared_with_base() is case.compared
+    assert known.run_url == f"https://github.com/{REPOSITORY}/actions/runs/{case.run.id}"
+
+
+def test_every_example_is_read() -> None:
+    """None of the files is left out above."""
+    assert {case.file for case in CASES} == {path.stem for path in EVENTS.glob("*.json")}
+
+
+def test_a_deleted_fork_is_foreign() -> None:
+    """GitHub then tells null in place of the repository."""
+    payload = json.loads((EVENTS / "pull_request_fork.json").read_text())
+    payload["pull_request"]["head"]["repo"] = None
+    known = context.read(environment(GITHUB_EVENT_NAME="pull_request"), payload)
+    assert known.head == Commit(FOREIGN, None, "main")
+    assert known.foreign
+    assert known.without_secrets
+
+
+def test_a_pull_request_is_known_by_its_ref_too() -> None:
+    """As where the payload cannot be read."""
+    known = context.read(
+        environment(GITHUB_EVENT_NAME="pull_request", GITHUB_REF="refs/pull/7/merge", GITHUB_SHA=MERGE), {}
+    )
+    assert (known.number, known.head, known.base) == (7, None, Base(merge=MERGE))
+
+
+def test_an_enterprise_has_its_own_addresses() -> None:
+    """Links and requests go there."""
+    known = context.read(
+        environment(GITHUB_SERVER_URL="https://git.example/", GITHUB_API_URL="https://git.example/api/v3/"),
+        {},
+    )
+    assert known.api_url == "https://git.example/api/v3"
+    assert known.run_url == f"https://git.example/{REPOSITORY}/actions/runs/{THIS.id}"
+
+
+def test_outside_of_actions_nothing_is_known() -> None:
+    """No variable, no payload."""
+    known = context.read({}, None)
+    assert known == Context(base=Base())
+    assert (known.run_url, known.foreign, known.without_secrets) == (None, False, False)
+    assert not known.of_pull_request
+
+
+@pytest.mark.parametrize("told", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
+def test_an_id_that_is_none_is_left_out(told: str) -> None:
+    """As with runners that imitate GitHub's."""
+    assert context.read({"GITHUB_RUN_ID": told}, {}).run is None
+    assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": told}, {}).run == Run(7, 1)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+NAMES = sorted(
+    PULL_REQUEST_EVENTS | {"", "push", "workflow_run", "issue_comment", "merge_group", "schedule", "new"}
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> Any:
+    """A payload of which one part is something else."""
+    payload = json.loads(draw(st.sampled_from(sorted(EVENTS.glob("*.json")))).read_text())
+    part = payload
+    while True:
+        key = draw(st.sampled_from(sorted(part)))
+        if not (isinstance(part[key], dict) and part[key]) or draw(st.booleans()):
+            part[key] = draw(JSON)
+            return payload
+        part = part[key]
+
+
+@given(
+    payload=JSON | damaged(),
+    event=st.sampled_from(NAMES),
+    ref=st.sampled_from(
+        ["", "refs/heads/", "refs/heads/\udcff", "refs/pull/0/merge", f"refs/pull/{'9' * 5000}/merge"]
+    ),
+)
+def test_no_payload_breaks_the_reader(payload: Any, event: str, ref: str) -> None:
+    """Whatever is in it, what is read has the right types, and text that can be sent."""
+    known = context.read(environment(GITHUB_EVENT_NAME=event, GITHUB_REF=ref), payload)
+    assert known.number is None or (type(known.number) is int and known.number > 0)
+    texts = [known.base.branch, known.base.sha]
+    texts += [known.head.sha, known.head.repository, known.head.branch] if known.head else []
+    for text in texts:
+        assert text is None or (text and text.encode("utf-8"))
+    assert isinstance(known.without_secrets, bool)
