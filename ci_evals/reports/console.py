@@ -9,7 +9,7 @@ from tabulate import tabulate
 from ci_evals.domain.comparison import Comparison, TestChange
 from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult
 from ci_evals.reports import change, gate, highlights, numbers, sanitize
-from ci_evals.reports.highlights import OUTCOMES, Tone
+from ci_evals.reports.highlights import OUTCOMES, Standing, Tone
 
 _NAME_LIMIT = 60
 _REASON_LIMIT = 300
@@ -153,7 +153,8 @@ def _failed(results: Results, *, color: bool, verbose: bool) -> str:
 
 def _troubles(results: Results, *, color: bool) -> str:
     lines = []
-    for trouble in highlights.troubles(results.suites):
+    skipped = highlights.standing(results) is Standing.SKIPPED
+    for trouble in () if skipped else highlights.troubles(results.suites):
         why = sanitize.log_line(trouble.why, _REASON_LIMIT)
         lines.append(f"{_painted('!', _YELLOW, color=color)} {trouble.what}: {why}")
         named = "; ".join(sanitize.log_line(name, _NAME_LIMIT) for name in trouble.tests[:3])
@@ -303,6 +304,11 @@ def _gate(results: Results, *, color: bool) -> str:
 
 def _verdict(results: Results, *, color: bool) -> str:
     counts = results.counts
+    if highlights.standing(results) is Standing.SKIPPED:
+        played = f"{numbers.count(counts.tests, 'test')}, none of them played"
+        lines = [played, *highlights.notes(results)]
+        told = [f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines]
+        return "\n".join([_standing(results, color=color), *told])
     facts = [
         f"{counts.passed} of {numbers.count(counts.tests, 'test')} passed",
         *([f"{counts.failed} failed"] if counts.failed else []),

@@ -5,7 +5,8 @@ failure without a message, loses line breaks in attributes, and fails on charact
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC
 from math import floor
 from typing import Any
@@ -33,6 +34,16 @@ _REASON_BYTES = 4_096
 _TRANSCRIPT_BYTES = 16_384
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What the run has to say of its tests."""
+
+    before: Mapping[tuple[str, str], str]
+    """Of those that fail newly, by suite and name."""
+    not_tested: str | None
+    """Why no test was played."""
+
+
 def render(results: Results) -> str:
     """The whole file.
 
@@ -40,9 +51,9 @@ def render(results: Results) -> str:
     `skipped`.
     """
     root = ET.Element("testsuites", name="ci-evals")
-    changes, passed_before = change.of_suites(results), _passed_before(results)
+    changes, told = change.of_suites(results), _Told(_passed_before(results), _why_not_tested(results))
     for suite, found, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
-        cases = [_case(suite, test, name, passed_before.get((suite.name, test.name))) for test in suite.tests]
+        cases = [_case(suite, test, name, told) for test in suite.tests]
         whole = TestSuite(
             name, cases, timestamp=_started(results), properties=_properties(results, suite, found)
         )
@@ -145,7 +156,12 @@ def _passed_before(results: Results) -> dict[tuple[str, str], str]:
     return {(test.suite, test.name): said for test in results.comparison.regressed}
 
 
-def _case(suite: SuiteResult, test: TestResult, class_name: str, before: str | None) -> Any:
+def _why_not_tested(results: Results) -> str | None:
+    skipped = highlights.standing(results) is Standing.SKIPPED
+    return sanitize.xml(sanitize.one_line(highlights.verdict(results), _MESSAGE_LIMIT)) if skipped else None
+
+
+def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> Any:
     case = TestCase(
         sanitize.xml(sanitize.one_line(test.name)),
         classname=class_name,
@@ -153,7 +169,10 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, before: str | N
         line=str(test.line),
         stdout=sanitize.xml(_trials(test)),
     )
-    told = [before, *(_told(trial, test) for trial in test.trials)]
+    if run.not_tested:
+        case.add_skipped_info(run.not_tested)
+        return case
+    told = [run.before.get((suite.name, test.name)), *(_told(trial, test) for trial in test.trials)]
     text = sanitize.xml("\n\n".join(text for text in told if text))
     match test.outcome:
         case "passed":

@@ -6,7 +6,7 @@ from datetime import timedelta
 import builders as build
 import cases
 
-from ci_evals.domain.results import Attempt, GateCheck, Git, Latency, Results, TestResult, TrialResult
+from ci_evals.domain.results import Attempt, Git, Latency, Results, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports.comment import Place
@@ -15,6 +15,7 @@ from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.scorecard import Scorecard
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
+FOUND = "the baseline is commit 3aceb90 of main, 2 commits before the base"
 PLACE = Place(run_url="https://github.com/acme/shop-agent/actions/runs/7041", commit=HEAD)
 
 
@@ -149,17 +150,17 @@ def suites(
     return out
 
 
-def run(parts: list, **fields) -> Results:
+def run(parts: list, note: str = FOUND) -> Results:
     """A run of the pull request's merge commit."""
     tests = [test for suite in parts for test in suite.tests]
     git = Git(commit="0" * 40, head_commit=HEAD, pull_request=214, repository="acme/shop-agent")
-    fields = {"run": build.run_info(id="7041-1", git=git, duration_seconds=312.0)} | fields
+    info = build.run_info(id="7041-1", git=git, duration_seconds=312.0, baseline_note=note)
     return build.results(
         *parts,
+        run=info,
         interval=cases.interval_of(*tests),
         usage=cases.COSTLY,
         latency=Latency(replies=102, median=1.3, p95=3.1, slowest=5.2),
-        **fields,
     )
 
 
@@ -229,11 +230,11 @@ def invalid() -> Results:
 def no_baseline() -> Results:
     """The first run with the action: nothing to compare with yet."""
     note = (
-        "none: no artifact 'ci-evals-results-default' of an earlier run on main. The first run on main that "
-        "uploads its results makes one."
+        "no baseline yet: no run on main has left the artifact 'ci-evals-results-default'; "
+        "it is uploaded by the first run there"
     )
-    head = run(suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"}))
-    head = head.model_copy(update={"run": head.run.model_copy(update={"baseline_note": note})})
+    found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
+    head = run(found, note)
     gate = decide(Case(Scorecard.of(head), POLICY), Ending())
     noise = odds_of(head.suites, gate.checks, offline=False, seed=head.run.id)
     return head.model_copy(update={"gate": gate, "odds": noise})
@@ -261,11 +262,6 @@ def skipped() -> Results:
         ),
         gate=build.decision(passed=False, exit_code=0),
     )
-
-
-def check(name: str, **fields) -> GateCheck:
-    """One that was asked for and does not hold, unless told otherwise."""
-    return GateCheck(**{"name": name, "required": 80, "seen": 12.5, "holds": False} | fields)
 
 
 COMMENTS = {

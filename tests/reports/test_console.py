@@ -4,6 +4,7 @@ import re
 
 import builders as build
 import cases
+import comment_cases
 import pytest
 
 from ci_evals.domain.base import Interval
@@ -329,3 +330,14 @@ def test_a_comparison_is_painted_like_a_run():
     for make in cases.COMPARED.values():
         painted = console.comparison(make(), color=True)
         assert re.sub(r"\x1b\[\d+m", "", painted) == console.comparison(make())
+
+
+def test_a_skipped_run_gives_its_reason_and_no_score():
+    """Nothing was played: there is nothing to trust or not to trust, and nothing went wrong."""
+    text = console.render(comment_cases.skipped())
+    assert text.endswith(
+        "Not tested: a pull request from a fork has no secrets, and --llm-key is missing\n"
+        "  13 tests, none of them played\n"
+    )
+    assert "trusted" not in text
+    assert "the run ended before" not in text

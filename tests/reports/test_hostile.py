@@ -5,13 +5,14 @@ from xml.etree import ElementTree as ET
 
 import builders as build
 import cases
+import comment_cases
 import hostile
 import junitparser
 import pytest
 from hypothesis import given, settings
 
 from ci_evals.redaction import Redactor
-from ci_evals.reports import console, layout, markdown, sanitize
+from ci_evals.reports import comment, console, layout, markdown, sanitize
 
 OURS = {
     *(
@@ -37,7 +38,7 @@ OURS = {
 
 def runs(text: str, *, clean: bool = True):
     """Every case with `text` in place of all text in it, raw replies and traces included."""
-    for name, make in cases.CASES.items():
+    for name, make in (cases.CASES | {"skipped": comment_cases.skipped}).items():
         if name != "unproven":  # it has no text that `proven` and `confirmed` lack
             yield hostile.poisoned(make(), text, clean=clean)
     raw = build.exchange(
@@ -84,11 +85,23 @@ def check_run(results) -> None:
         assert not hostile.commands(shown)
         assert "::" not in shown
         assert shown.count("\n") <= expected.count("\n")
+    check_comment(results, harmless)
     if results.comparison:
         told, expected = markdown.comparison(results), markdown.comparison(harmless)
         check_markdown(told, set())
         if sanitize.one_line(results.tool.name):
             check_structure(told, expected)
+
+
+def check_comment(results, harmless) -> None:
+    """No link but ours; cut anywhere it is as whole as the same comment of harmless text."""
+    place = comment.Place(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
+    whole = comment.render(results, place)
+    check_markdown(whole, {place.run_url})
+    if sanitize.one_line(results.tool.name):
+        check_structure(whole, comment.render(harmless, place))
+    for budget in (len(whole.encode()) - 1, 4_000, 1_500):
+        check_markdown(comment.render(results, place, budget), {place.run_url})
 
 
 def console_texts(results) -> list[str]:

@@ -4,6 +4,7 @@ from xml.etree import ElementTree as ET
 
 import builders as build
 import cases
+import comment_cases
 import hostile
 import junitparser
 import pytest
@@ -219,3 +220,18 @@ def test_a_newly_failing_test_says_that_it_passed():
     assert "passed in the baseline" not in texts["Wrong size"]
     undecided = ET.fromstring(junit.render(cases.proven())).find(".//testcase[@name='Lost parcel']/error")
     assert undecided.text.startswith("It passed in the baseline.\n")
+
+
+def test_a_skipped_run_says_why_at_each_test():
+    """Readers show skipped tests with their message; nothing failed, and nothing passed."""
+    root = ET.fromstring(junit.render(comment_cases.skipped()))
+    said = [case.find("skipped").get("message") for case in root.iter("testcase")]
+    reason = "not tested: a pull request from a fork has no secrets, and --llm-key is missing"
+    assert said == [reason] * 13
+    assert (root.get("tests"), root.get("skipped"), root.get("failures"), root.get("errors")) == (
+        "13",
+        "13",
+        "0",
+        "0",
+    )
+    assert 'name="gate" value="not tested"' in junit.render(comment_cases.skipped())

@@ -264,9 +264,22 @@ def test_a_score_of_other_tests_than_the_compared_ones_is_told_beside_it():
 
 def test_without_a_baseline_the_summary_says_why():
     """One line, where a run looked for one."""
-    run = build.results(run=build.run_info(baseline_note="none: no run on @main yet"))
-    assert "\nBaseline: none: no run on @\u200bmain yet\n" in markdown.summary(run)
-    assert "Baseline" not in markdown.summary(build.results())
+    run = build.results(run=build.run_info(baseline_note="no baseline yet: no run on @main"))
+    assert "\nNo baseline yet: no run on @\u200bmain.\n" in markdown.summary(run)
+    assert "aseline" not in markdown.summary(build.results())
+
+
+def test_which_baseline_was_found_is_told_with_its_age():
+    """Where a run looked for one, in the words of that search; else by its commit."""
+    found = cases.unproven()
+    assert "Baseline: commit `3aceb90` of 2026-11-20 07:30 UTC, 1 day before this run.\n" in markdown.summary(
+        found
+    )
+    note = "the baseline is commit 3aceb90 of main, the base commit"
+    looked = found.model_copy(update={"run": found.run.model_copy(update={"baseline_note": note})})
+    told = "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n"
+    assert told in markdown.summary(looked)
+    assert "Baseline: commit" not in markdown.summary(looked)
 
 
 def test_a_skipped_run_tells_its_reason_and_no_score():
