@@ -1,0 +1,254 @@
+"""One comment of ours on a pull request: found again, written in place, never anybody else's.
+
+It is known by its first line and its author: others can quote that line. The second line says which run
+wrote it, so that a slow run does not write over what a newer one said. GitHub has no way to change a comment
+only if nobody else did: runs that write in the same moment settle on one comment, the oldest, but not always
+on the newest text. Jobs should still take turns (`concurrency`).
+"""
+
+import contextlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.adapters.github.context import Run
+from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.text import whole
+
+NEEDS = "pull-requests: write"
+
+_KEY = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
+_WRITER = re.compile(r"<!-- ci-evals run: ([0-9]{1,18}) attempt: ([0-9]{1,9})(?: commit: [0-9a-fA-F]+)? -->")
+_ROUNDS = 4
+"""How often it is looked again, where others delete what is about to be written."""
+
+_WORKFLOW_BOT = "github-actions[bot]"
+
+Author = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Comment:
+    """What to say, and under which key: a pull request has one comment of each."""
+
+    key: str
+    text: str
+    run: Run | None = None
+    """The run that the text tells of."""
+    commit: str | None = None
+    """The commit that it tells of."""
+
+    @property
+    def marker(self) -> str:
+        """The first line, by which it is found again."""
+        return f"<!-- ci-evals comment: {check_key(self.key)} -->"
+
+    @property
+    def body(self) -> str:
+        """What is posted: two hidden lines, and the text.
+
+        Raises:
+            UsageError: as `check_key`.
+        """
+        parts = [f"run: {self.run.id} attempt: {self.run.attempt}"] if self.run else []
+        if self.commit and _COMMIT.fullmatch(self.commit):
+            parts.append(f"commit: {self.commit}")
+        writer = f"\n<!-- ci-evals {' '.join(parts)} -->" if parts else ""
+        return f"{self.marker}{writer}\n\n{whole(self.text)}"
+
+
+class Outcome(StrEnum):
+    """What became of a comment."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    STALE = "stale"
+    """Nothing was written, since a newer run has spoken already."""
+
+
+@dataclass(frozen=True)
+class Posted:
+    """What was done, and the page of the comment."""
+
+    what: Outcome
+    url: str | None
+
+
+def check_key(key: str) -> str:
+    """`key`, which stands in a hidden line and in the names of artifacts.
+
+    Raises:
+        UsageError: it has other characters than those allowed, or is too long.
+    """
+    if not _KEY.fullmatch(key):
+        raise UsageError(
+            f"--comment-key is {key[:80]!r}: "
+            "only the letters a to z, digits, '.', '_' and '-' are allowed, 64 of them at most"
+        )
+    return key
+
+
+async def post(hub: GitHub, repository: str, number: int, comment: Comment) -> Posted:
+    """Sees to it that pull request `number` of `repository` (`owner/name`) has this comment, and has it once.
+
+    Raises:
+        UsageError: as `check_key`.
+        GitHubError: it was not written. The text says why, and what to do.
+    """
+    thread = _Thread(hub, repository, number, comment)
+    try:
+        return await thread.settle()
+    except GitHubError as error:
+        why = f"the comment on #{number} was not written: {_advised(error)}"
+        raise GitHubError(why, error.status) from error
+
+
+@dataclass(frozen=True)
+class _Found:
+    id: int
+    body: str
+    author: Author
+    url: str | None
+
+    def is_newer(self, run: Run | None) -> bool:
+        """Whether a later run than `run` wrote it; unknown ones never did."""
+        writer = _WRITER.fullmatch("".join(_lines(self.body)[1:2]))
+        if writer is None or run is None:
+            return False
+        return (int(writer[1]), int(writer[2])) > (run.id, run.attempt)
+
+
+class _Thread:
+    """The conversation of one pull request, for one comment."""
+
+    def __init__(self, hub: GitHub, repository: str, number: int, comment: Comment) -> None:
+        self._hub, self._comment, self._body = hub, comment, comment.body
+        self._issues = f"/repos/{quote(repository)}/issues"
+        self._list = f"{self._issues}/{number}/comments"
+
+    async def settle(self) -> Posted:
+        """Writes, then looks again for what others wrote in between: of all that were created one stays."""
+        is_ours = await self._authorship()
+        created: _Found | None = None
+        for _ in range(_ROUNDS):
+            try:
+                own = await self._own(is_ours)
+                posted = await self._written(own, created) if own else None
+            except GitHubError:
+                if created is None:
+                    raise
+                break  # what was created stands
+            if posted:
+                return posted
+            if not own and created:
+                break
+            if not own:
+                created = _found(await self._hub.post(self._list, {"body": self._body}, needs=NEEDS))
+        if created:
+            return Posted(Outcome.CREATED, created.url)
+        raise GitHubError("somebody deletes it as often as it is written")
+
+    async def _written(self, own: list[_Found], created: _Found | None) -> Posted | None:
+        """Makes the first of our comments say it, and deletes the others; None where it is gone meanwhile."""
+        kept, *others = own
+        newer = next((one for one in own if one.is_newer(self._comment.run)), None)
+        if newer:
+            # Whoever wrote it moves it to the first; that one is never deleted, or both could be gone.
+            await self._delete([created] if created and created.id != kept.id else [])
+            return Posted(Outcome.STALE, newer.url)
+        if _same(kept.body, self._body):
+            what = Outcome.CREATED if created and created.id == kept.id else Outcome.UNCHANGED
+        elif await self._gone_while_changed(kept):
+            return None
+        else:
+            what = Outcome.UPDATED
+        await self._delete(others)
+        return Posted(what, kept.url)
+
+    async def _gone_while_changed(self, comment: _Found) -> bool:
+        try:
+            await self._hub.patch(self._path(comment), {"body": self._body}, needs=NEEDS)
+        except GitHubError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return True
+            raise
+        return False
+
+    async def _delete(self, comments: list[_Found]) -> None:
+        """Deletes as many as can be: the next run sees to the rest."""
+        for comment in comments:
+            with contextlib.suppress(GitHubError):
+                await self._hub.delete(self._path(comment), needs=NEEDS)
+
+    async def _own(self, is_ours: Callable[[Author], bool]) -> list[_Found]:
+        """Our comments, in an order that is the same for all who write: the first one stays."""
+        found = [_found(item) async for item in self._hub.pages(self._list, needs=NEEDS) if _is_comment(item)]
+        own = [one for one in found if _lines(one.body)[0] == self._comment.marker and is_ours(one.author)]
+        return sorted(own, key=lambda one: (one.author.get("login") != _WORKFLOW_BOT, one.id))
+
+    async def _authorship(self) -> Callable[[Author], bool]:
+        """Which authors are this token's. Apps cannot ask who they are: every bot may be theirs."""
+        user = None if self._hub.of_app else await self._user()
+        if user is None:
+            return lambda author: author.get("type") == "Bot"
+        return lambda author: author.get("id") == user
+
+    async def _user(self) -> int | None:
+        """The id of the token's user; None where it has none that it may know."""
+        try:
+            user = await self._hub.get("/user", needs="read:user")
+        except GitHubError as error:
+            if error.status == HTTPStatus.FORBIDDEN and "rate limit" not in str(error):
+                return None
+            raise
+        number = user.get("id") if isinstance(user, dict) else None
+        return number if isinstance(number, int) else None
+
+    def _path(self, comment: _Found) -> str:
+        return f"{self._issues}/comments/{comment.id}"
+
+
+def _is_comment(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("id"), int)
+
+
+def _found(item: Any) -> _Found:
+    if not _is_comment(item):
+        raise GitHubError("GitHub answered with something else than a comment")
+    body, author, url = item.get("body"), item.get("user"), item.get("html_url")
+    return _Found(
+        id=item["id"],
+        body=body if isinstance(body, str) else "",
+        author=author if isinstance(author, dict) else {},
+        url=url if isinstance(url, str) else None,
+    )
+
+
+def _lines(body: str) -> list[str]:
+    """The lines of a comment. GitHub changes line ends, and cuts white space."""
+    return [line.rstrip() for line in body.rstrip().split("\n")]
+
+
+def _same(one: str, other: str) -> bool:
+    return _lines(one) == _lines(other)
+
+
+def _advised(error: GitHubError) -> str:
+    """What went wrong, with what to do about it."""
+    told = str(error)
+    match error.status:
+        case HTTPStatus.FORBIDDEN if "locked" in told:
+            return f"{told}; unlock the conversation to have it there"
+        case HTTPStatus.FORBIDDEN if NEEDS in told:
+            return f"{told}; add it to the job's 'permissions:' (a fork's pull request cannot have it)"
+        case HTTPStatus.NOT_FOUND:
+            return f"{told}; check the number, and the job's 'permissions:'"
+        case _:
+            return told

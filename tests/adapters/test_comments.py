@@ -1,0 +1,556 @@
+"""The one comment on a pull request: found, written, left alone."""
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import github_api
+import pytest
+from github_api import BOT, REPOSITORY, TOKEN, Answer, GitHubApi
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ci_evals.adapters.github import comments
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.adapters.github.comments import Comment, Posted
+from ci_evals.adapters.github.context import Run
+from ci_evals.domain.errors import GitHubError, UsageError
+
+SHA = "c0ffee" + "1" * 34
+PERSON = {"login": "octocat", "type": "User", "id": 583231}
+OTHER_BOT = {"login": "evals-app[bot]", "type": "Bot", "id": 777}
+MARKER = "<!-- ci-evals comment: default -->"
+SAID = Comment("default", "## Passed\n\nAll is well.", Run(500, 2), SHA)
+
+
+@pytest.fixture
+def api() -> Iterator[GitHubApi]:
+    with github_api.serving() as serving:
+        yield serving
+
+
+async def no_sleep(_seconds: float) -> None:
+    pass
+
+
+async def post(api: GitHubApi, comment: Comment = SAID, number: int = 7) -> Posted:
+    async with GitHub(api.url, api.token, sleep=no_sleep) as hub:
+        return await comments.post(hub, REPOSITORY, number, comment)
+
+
+async def refusal(api: GitHubApi, comment: Comment = SAID) -> GitHubError:
+    with pytest.raises(GitHubError) as caught:
+        await post(api, comment)
+    return caught.value
+
+
+def texts(api: GitHubApi, number: int = 7) -> list[str]:
+    return [comment["body"] for comment in api.comments.get(number, [])]
+
+
+def written(api: GitHubApi) -> list[str]:
+    """The requests that changed something."""
+    return [request.method for request in api.requests if request.method != "GET"]
+
+
+def of(run: Run | None, text: str = "Hello", key: str = "default") -> Comment:
+    return Comment(key, text, run)
+
+
+# -- what is posted
+
+
+def test_a_comment_begins_with_two_hidden_lines() -> None:
+    """The first finds it again, the second tells a slow run that it is late."""
+    assert SAID.body == (
+        f"{MARKER}\n<!-- ci-evals run: 500 attempt: 2 commit: {SHA} -->\n\n## Passed\n\nAll is well."
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "commit", "second"),
+    [
+        (Run(500), None, "<!-- ci-evals run: 500 attempt: 1 -->"),
+        (None, SHA, f"<!-- ci-evals commit: {SHA} -->"),
+        (None, None, None),
+        (None, "--> @everybody", None),
+        (Run(500), "main", "<!-- ci-evals run: 500 attempt: 1 -->"),
+        (Run(500), f"{SHA}\n", "<!-- ci-evals run: 500 attempt: 1 -->"),
+    ],
+)
+def test_what_is_unknown_is_left_out_of_them(run: Run | None, commit: str | None, second: str | None) -> None:
+    """And so is what is no commit: no foreign text is hidden."""
+    head = "\n".join(line for line in (MARKER, second) if line)
+    assert Comment("default", "Text", run, commit).body == f"{head}\n\nText"
+
+
+def test_half_a_character_can_be_posted() -> None:
+    """It is in what models say, and is not in UTF-8."""
+    assert Comment("default", "a\ud83d").body.endswith("a\ufffd")
+
+
+@pytest.mark.parametrize("key", ["default", "a", "A.b_c-9", "x" * 64, "--"])
+def test_a_key_may_be(key: str) -> None:
+    """Letters, digits, dots, underscores and dashes."""
+    assert comments.check_key(key) == key
+    assert Comment(key, "").marker == f"<!-- ci-evals comment: {key} -->"
+
+
+@pytest.mark.parametrize("key", ["", "a b", "a/b", "ä", "a\n", "-->", "x" * 65, "a:b", "١"])
+def test_a_key_may_not_be(key: str) -> None:
+    """It stands in a hidden line and in the names of artifacts."""
+    with pytest.raises(UsageError) as caught:
+        comments.check_key(key)
+    assert str(caught.value) == (
+        f"--comment-key is {key!r}: "
+        "only the letters a to z, digits, '.', '_' and '-' are allowed, 64 of them at most"
+    )
+    with pytest.raises(UsageError):
+        _ = Comment(key, "").body
+
+
+# -- found and written
+
+
+async def test_the_first_run_creates_it(api: GitHubApi) -> None:
+    """And tells where it is."""
+    posted = await post(api)
+    (comment,) = api.comments[7]
+    assert comment["body"] == SAID.body
+    assert posted == Posted(comments.Outcome.CREATED, comment["html_url"])
+    assert written(api) == ["POST"]
+
+
+@pytest.mark.parametrize("before", [0, 29, 30, 99, 100, 250])
+async def test_the_next_run_updates_it_wherever_it_is(api: GitHubApi, before: int) -> None:
+    """On whichever page: it is not posted twice on a busy pull request."""
+    for place in range(before):
+        api.add_comment(7, f"Comment {place}", PERSON)
+    old = api.add_comment(7, of(Run(499)).body)
+    api.add_comment(7, "The last word", PERSON)
+    assert await post(api) == Posted(comments.Outcome.UPDATED, old["html_url"])
+    assert old["body"] == SAID.body
+    assert written(api) == ["PATCH"]
+    assert len(api.comments[7]) == before + 2
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        SAID.body,
+        SAID.body.replace("\n", "\r\n"),
+        f"{SAID.body}\n\n ",
+        SAID.body.replace("Passed", "Passed  "),
+        SAID.body.replace("\n\n", "\n \t\n"),
+    ],
+)
+async def test_what_is_said_already_is_not_said_again(api: GitHubApi, kept: str) -> None:
+    """But for line ends and white space, which GitHub changes: an edit would show as one."""
+    old = api.add_comment(7, kept)
+    assert await post(api) == Posted(comments.Outcome.UNCHANGED, old["html_url"])
+    assert written(api) == []
+    assert old["body"] == kept
+
+
+async def test_every_key_has_a_comment_of_its_own(api: GitHubApi) -> None:
+    """No key is the beginning of another."""
+    for key in ("a", "ab", "A", "a.b", "a-b"):
+        assert (await post(api, of(None, key=key))).what == "created"
+    for key in ("a", "ab", "A", "a.b", "a-b"):
+        assert (await post(api, of(None, "New", key=key))).what == "updated"
+    assert texts(api) == [of(None, "New", key=key).body for key in ("a", "ab", "A", "a.b", "a-b")]
+
+
+@pytest.mark.parametrize(
+    ("body", "author"),
+    [
+        pytest.param(SAID.body, PERSON, id="copied by a person"),
+        pytest.param(f"> {MARKER}\n\nNo.", BOT, id="quoted"),
+        pytest.param(f"Look:\n{MARKER}\n", BOT, id="on another line"),
+        pytest.param(f" {MARKER}\n", BOT, id="indented"),
+        pytest.param(f"{MARKER} and more", BOT, id="not alone on its line"),
+        pytest.param("<!-- ci-evals comment: default2 -->\n", BOT, id="another key"),
+        pytest.param(SAID.body, None, id="of a deleted account"),
+        pytest.param("", BOT, id="empty"),
+        pytest.param(None, BOT, id="null"),
+    ],
+)
+async def test_what_is_not_ours_is_never_touched(api: GitHubApi, body: str | None, author: Any) -> None:
+    """A token that may write could change everybody's comments."""
+    theirs = api.add_comment(7, "", PERSON)
+    theirs |= {"body": body, "user": author}
+    assert (await post(api)).what == "created"
+    assert api.comments[7][0] is theirs
+    assert theirs["body"] == body
+    assert texts(api)[1:] == [SAID.body]
+
+
+# -- who am I
+
+
+async def test_a_workflows_token_is_any_bot(api: GitHubApi) -> None:
+    """It may not ask who it is. Where the kind of token changed, the old comment is still found."""
+    old = api.add_comment(7, of(None).body, OTHER_BOT)
+    assert await post(api) == Posted(comments.Outcome.UPDATED, old["html_url"])
+    assert api.asked("/user") == []
+
+
+async def test_a_workflows_own_comment_goes_first(api: GitHubApi) -> None:
+    """Where another bot has one too."""
+    api.add_comment(7, of(None).body, OTHER_BOT)
+    own = api.add_comment(7, of(None).body)
+    assert (await post(api)).url == own["html_url"]
+    assert api.comments[7] == [own]
+
+
+async def test_a_persons_token_knows_its_person(api: GitHubApi) -> None:
+    """By id, since names change; another person's copy and a bot's are not ours."""
+    api.token, api.user = "ghp_personal", PERSON
+    others = [api.add_comment(7, SAID.body, BOT), api.add_comment(7, SAID.body, PERSON | {"id": 1})]
+    others.append(api.add_comment(7, "", BOT) | {"user": None})
+    assert (await post(api)).what == "created"
+    own = api.comments[7][-1]
+    own["user"] = PERSON | {"login": "renamed"}
+    assert await post(api, of(None)) == Posted(comments.Outcome.UPDATED, own["html_url"])
+    assert [one["body"] for one in others[:2]] == [SAID.body] * 2
+    assert len(api.asked("/user")) == 2
+
+
+@pytest.mark.parametrize("user", [None, {}, [], {"id": "x"}])
+async def test_a_token_without_a_user_is_any_bot(api: GitHubApi, user: Any) -> None:
+    """Such as an app's on an older server, which looks like a person's."""
+    api.token = "0123456789abcdef" * 2
+    if user is not None:
+        api.fail("/user", Answer(200, user))
+    old = api.add_comment(7, of(None).body)
+    api.add_comment(7, of(None).body, PERSON)
+    assert await post(api) == Posted(comments.Outcome.UPDATED, old["html_url"])
+
+
+@pytest.mark.parametrize(("status", "message"), [(401, "Bad credentials"), (403, "API rate limit exceeded")])
+async def test_a_user_that_is_not_known_for_now_is_not_guessed(
+    api: GitHubApi, status: int, message: str
+) -> None:
+    """Our comment would not be found, and posted twice."""
+    api.token = "ghp_personal"
+    api.fail("/user", *[Answer(status, {"message": message})] * 3)
+    assert str(await refusal(api)).startswith("the comment on #7 was not written: GitHub answered 40")
+    assert written(api) == []
+
+
+# -- runs that are late
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "late"),
+    [
+        (Run(501), Run(500, 2), True),
+        (Run(500, 3), Run(500, 2), True),
+        (Run(500, 10), Run(500, 9), True),
+        (Run(1000), Run(999, 5), True),
+        (Run(500, 2), Run(500, 2), False),
+        (Run(500, 1), Run(500, 2), False),
+        (Run(499, 9), Run(500, 1), False),
+        (None, Run(500), False),
+        (Run(501), None, False),
+        (None, None, False),
+    ],
+)
+async def test_a_newer_run_is_not_written_over(
+    api: GitHubApi, theirs: Run | None, ours: Run | None, late: bool
+) -> None:
+    """By id and attempt, as numbers. What is not known is never newer."""
+    kept = api.add_comment(7, of(theirs, "Theirs").body.replace("\n", "\r\n"))
+    posted = await post(api, of(ours, "Ours"))
+    assert posted == Posted(comments.Outcome.STALE if late else comments.Outcome.UPDATED, kept["html_url"])
+    assert kept["body"].endswith("Theirs" if late else "Ours")
+    assert written(api) == ([] if late else ["PATCH"])
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "", "<!-- ci-evals run: 999 -->", "<!-- ci-evals run: x attempt: 1 -->", "> quoted",
+        f"<!-- ci-evals run: {'9' * 5000} attempt: 1 -->", "<!-- ci-evals run: 999 attempt: 1 --> more",
+        "text\n<!-- ci-evals run: 999 attempt: 1 -->",
+    ],
+)  # fmt: skip
+async def test_a_line_that_names_no_run_holds_nobody_up(api: GitHubApi, second: str) -> None:
+    """Only the second line counts, and only as we write it."""
+    api.add_comment(7, f"{MARKER}\n{second}\n\nOld")
+    assert (await post(api)).what == "updated"
+
+
+# -- others at the same time
+
+
+async def test_of_several_the_oldest_stays(api: GitHubApi) -> None:
+    """As a crash may leave them."""
+    oldest = api.add_comment(7, of(Run(400)).body)
+    api.add_comment(7, "Why two?", PERSON)
+    api.add_comment(7, of(Run(401)).body)
+    api.add_comment(7, of(Run(402)).body)
+    assert await post(api) == Posted(comments.Outcome.UPDATED, oldest["html_url"])
+    assert texts(api) == [SAID.body, "Why two?"]
+
+
+async def test_one_that_cannot_be_deleted_is_no_failure(api: GitHubApi) -> None:
+    """The next run sees to it."""
+    oldest = api.add_comment(7, of(Run(400)).body)
+    api.add_comment(7, of(Run(401)).body)
+    api.fail("DELETE", Answer(403, {"message": "Resource not accessible by integration"}))
+    assert await post(api) == Posted(comments.Outcome.UPDATED, oldest["html_url"])
+    assert len(api.comments[7]) == 2
+    assert (await post(api)).what == "unchanged"
+    assert texts(api) == [SAID.body]
+
+
+@pytest.mark.parametrize(
+    ("other", "what", "left"),
+    [(Run(499), "updated", SAID), (Run(501), "stale", of(Run(501))), (None, "updated", SAID)],
+)
+async def test_who_comes_second_gives_way(
+    api: GitHubApi, other: Run | None, what: str, left: Comment
+) -> None:
+    """Another job created one between our look and our post: theirs is older, and says what is newer."""
+    api.before.append(("POST", lambda: api.add_comment(7, of(other).body)))
+    posted = await post(api)
+    assert texts(api) == [left.body]
+    assert posted == Posted(comments.Outcome(what), api.comments[7][0]["html_url"])
+
+
+@pytest.mark.parametrize("other", [Run(499), Run(501)])
+async def test_who_comes_first_stays(api: GitHubApi, other: Run) -> None:
+    """A newer run moves its text to ours itself, so nothing of it is deleted before."""
+
+    def late_comer() -> None:
+        api.before.append(("GET .*comments", lambda: api.add_comment(7, of(other).body)))
+
+    api.before.append(("POST", late_comer))
+    posted = await post(api)
+    newer = other.id > 500
+    assert texts(api) == ([SAID.body, of(other).body] if newer else [SAID.body])
+    assert posted.what == ("stale" if newer else "created")
+
+
+async def test_one_that_is_deleted_meanwhile_is_created_anew(api: GitHubApi) -> None:
+    """Somebody tidied up between our look and our change."""
+    api.add_comment(7, of(None).body)
+    api.before.append(("PATCH", api.comments[7].clear))
+    assert (await post(api)).what == "created"
+    assert texts(api) == [SAID.body]
+
+
+async def test_one_that_is_deleted_at_once_is_left_at_that(api: GitHubApi) -> None:
+    """Somebody does not want it."""
+
+    def tidied() -> None:
+        api.comments[7].clear()
+
+    api.before.append(("POST", lambda: api.before.append(("GET .*comments", tidied))))
+    assert (await post(api)).what == "created"
+    assert (texts(api), written(api)) == ([], ["POST"])
+
+
+async def test_one_that_is_always_deleted_has_an_end(api: GitHubApi) -> None:
+    """It is not written for ever."""
+    api.add_comment(7, of(None).body)
+    api.fail("PATCH", *[Answer(404, {"message": "Not Found"})] * 99)
+    assert str(await refusal(api)) == (
+        "the comment on #7 was not written: somebody deletes it as often as it is written"
+    )
+    assert len(api.requests) < 20
+
+
+@pytest.mark.parametrize("trouble", ["GET .*comments", "PATCH"])
+async def test_one_that_stands_is_no_failure_whatever_follows(api: GitHubApi, trouble: str) -> None:
+    """It was created; what then went wrong leaves two at the most."""
+
+    def other() -> None:
+        api.add_comment(7, of(Run(499)).body)
+        api.fail(trouble, *[Answer(502)] * 9)
+
+    api.before.append(("POST", other))
+    assert (await post(api)).what == "created"
+    assert texts(api)[-1] == SAID.body
+
+
+@pytest.mark.parametrize("writers", [2, 3])
+async def test_writers_at_the_same_time_leave_one_comment(api: GitHubApi, writers: int) -> None:
+    """Each round starts without a comment, and goes on with one; a person speaks in between."""
+    luck = random.Random(writers)
+
+    async def late(number: int, comment: Comment) -> Posted:
+        await asyncio.sleep(luck.random() / 200)
+        return await post(api, comment, number)
+
+    for number in range(1, 31):
+        for first in (100, 200):
+            said = [of(Run(first + place), f"Run {first + place}") for place in range(writers)]
+            luck.shuffle(said)
+            await asyncio.gather(*(late(number, one) for one in said))
+            api.add_comment(number, f"Said after {first}", PERSON)
+            ours, people = texts(api, number)[:1], texts(api, number)[1:]
+            assert ours[0] in [one.body for one in said]
+            assert people == [f"Said after {which}" for which in (100, 200) if which <= first]
+            if first == 100 and writers == 2:
+                assert ours == [of(Run(101), "Run 101").body]
+
+
+@dataclass
+class Page:
+    """A pull request's comments, as GitHub keeps them, and a hand that says who is next to be served."""
+
+    comments: dict[int, github_api.Json] = field(default_factory=dict)
+    waiting: list[asyncio.Event] = field(default_factory=list)
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def turn(self) -> None:
+        served = asyncio.Event()
+        self.waiting.append(served)
+        await served.wait()
+
+    def add(self, body: str) -> github_api.Json:
+        comment = {"id": next(self.ids), "body": body, "user": BOT, "html_url": None}
+        self.comments[comment["id"]] = comment
+        return comment
+
+
+class Hub:
+    """The client's methods on such a page. Each request is served at once when it is its turn."""
+
+    of_app = True
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    async def pages(self, path: str, *, needs: str) -> AsyncIterator[github_api.Json]:
+        await self.page.turn()
+        for comment in [dict(one) for one in self.page.comments.values()]:
+            yield comment
+
+    async def post(self, path: str, body: github_api.Json, *, needs: str) -> github_api.Json:
+        await self.page.turn()
+        return dict(self.page.add(body["body"]))
+
+    async def patch(self, path: str, body: github_api.Json, *, needs: str) -> None:
+        await self.page.turn()
+        self._known(path)["body"] = body["body"]
+
+    async def delete(self, path: str, *, needs: str) -> None:
+        await self.page.turn()
+        del self.page.comments[self._known(path)["id"]]
+
+    def _known(self, path: str) -> github_api.Json:
+        number = int(path.rpartition("/")[2])
+        if number not in self.page.comments:
+            raise GitHubError("GitHub answered 404", 404)
+        return self.page.comments[number]
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    order=st.lists(st.integers(0, 11), min_size=1, max_size=40),
+    runs=st.lists(st.integers(1, 3), min_size=2, max_size=4),
+    left=st.integers(0, 2),
+)
+async def test_no_order_of_requests_leaves_more_or_less_than_one(
+    order: list[int], runs: list[int], left: int
+) -> None:
+    """Whoever is served when, and whatever was left by earlier runs. Of two that create, the newer wins."""
+    page = Page()
+    for _ in range(left):
+        page.add(of(Run(99)).body)
+    said = [of(Run(100 + run), f"{place}") for place, run in enumerate(runs)]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(comments.post(Hub(page), REPOSITORY, 7, one)) for one in said]
+        for luck in itertools.cycle(order):
+            await asyncio.sleep(0)
+            if page.waiting:
+                page.waiting.pop(luck % len(page.waiting)).set()
+            elif all(task.done() for task in tasks):
+                break
+    (comment,) = page.comments.values()
+    assert comment["body"] in [one.body for one in said]
+    if not left and len(runs) == 2:
+        assert f"run: {100 + max(runs)} " in comment["body"]
+
+
+# -- what GitHub refuses
+
+
+LACKS = "the token lacks the permission 'pull-requests: write'"
+
+
+async def test_a_missing_permission_is_named(api: GitHubApi) -> None:
+    """With where to give it."""
+    api.permissions.discard("pull-requests: write")
+    error = await refusal(api)
+    assert error.status == 403
+    assert str(error) == (
+        "the comment on #7 was not written: GitHub answered 403 (Resource not accessible by integration): "
+        f"{LACKS}; add it to the job's 'permissions:' (a fork's pull request cannot have it)"
+    )
+
+
+async def test_a_locked_conversation_is_no_missing_permission(api: GitHubApi) -> None:
+    """No permission would help."""
+    api.locked.add(7)
+    assert str(await refusal(api)) == (
+        "the comment on #7 was not written: GitHub answered 403 (Unable to create comment because issue is "
+        "locked); unlock the conversation to have it there"
+    )
+
+
+CHECK = "; check the number, and the job's 'permissions:'"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (
+            Answer(404, {"message": "Not Found"}),
+            f"GitHub answered 404 (Not Found): there is no such thing, or {LACKS}{CHECK}",
+        ),
+        (
+            Answer(410, {"message": "This issue was deleted"}),
+            "GitHub answered 410 (This issue was deleted)",
+        ),
+        (
+            Answer(502, {"message": "Server Error"}),
+            "GitHub answered 502 (Server Error): it has a problem of its own, try again later",
+        ),
+        (Answer(201, {"id": None}), "GitHub answered with something else than a comment"),
+        (Answer(201, []), "GitHub answered with something else than a comment"),
+    ],
+)
+async def test_what_else_is_refused_is_said(api: GitHubApi, answer: Answer, expected: str) -> None:
+    """What was not done, why, and what to do."""
+    api.fail("POST", answer)
+    error = await refusal(api)
+    assert str(error) == f"the comment on #7 was not written: {expected}"
+
+
+async def test_a_text_that_is_too_long_is_said(api: GitHubApi) -> None:
+    """In GitHub's own words."""
+    assert str(await refusal(api, of(None, "x" * 70_000))) == (
+        "the comment on #7 was not written: "
+        "GitHub answered 422 (Validation Failed; Body is too long (maximum is 65536 characters))"
+    )
+
+
+@pytest.mark.parametrize("odd", [None, 7, {}, {"id": "7"}, {"id": 7, "body": 7, "user": 7, "html_url": 7}])
+async def test_what_is_no_comment_is_passed_over(api: GitHubApi, odd: Any) -> None:
+    """And ours is still found."""
+    old = api.add_comment(7, of(None).body)
+    api.fail("GET .*comments", Answer(200, [odd, old]))
+    assert (await post(api)).what == "updated"
+
+
+async def test_our_token_is_the_servers(api: GitHubApi) -> None:
+    """A guard of these tests: their usual token is a workflow's."""
+    async with GitHub(api.url, TOKEN) as hub:
+        assert hub.of_app
