@@ -26,7 +26,7 @@ def of_changes(comparison: Comparison | None) -> Section | None:
         return None
     fell = sum(delta < 0 for delta in changed)
     rose, still = len(changed) - fell, len(deltas) - len(changed)
-    title = f"How much tests changed: {fell} fell, {rose} rose, {still} did not change"
+    title = f"How much tests changed: {fell:,} fell, {rose:,} rose, {still:,} did not change"
     labels, bars = histogram(changed)
     drawing = section("chart", labels=labels, bars=bars)
     return folded(title, Section("the chart of the changes", drawing, Rank.TELLING))

@@ -73,7 +73,9 @@ def of_newly(results: Results, failures: Sequence[Failure]) -> tuple[Section, ..
         title = f"{numbers.count(len(tests), 'test')} that passed in the baseline {does} not pass now"
     told = change.on_failing(tests, titled=undecided)
     noun = "of these tests" if undecided else "newly failing test"
-    return listing(_section("the newly failing tests", f"### {title}\n\n{told}", failures, noun), _FEW)
+    return listing(
+        _section("the newly failing tests", f"### {title}\n\n{told}", failures, noun), _FEW, Rank.REST
+    )
 
 
 def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section, ...]:
@@ -97,7 +99,7 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
         allowed = title if shown else f"{title} that the gate allows"
         return (folded(allowed, replace(whole, rank=Rank.REST)),)
     whole = replace(whole, head=f"### {title}\n\n{why}")
-    return listing(whole, _FEW)
+    return listing(whole, _FEW, Rank.REST)
 
 
 def place(suite: str, test: str, *, many: bool) -> str:

@@ -45,7 +45,7 @@ class Rank(IntEnum):
     TELLING = 2
     """What else a reviewer asks: suspects, errors, flaky tests, what was fixed, cost."""
     REST = 3
-    """The rest of what fails."""
+    """The rest of the tests that fail."""
     DETAILS = 4
     LISTS = 5
     """All tests. They never take the place of one that failed."""
@@ -104,20 +104,20 @@ def section(template: str, **values: object) -> str:
     return _BLANK_LINES.sub("\n\n", text).strip("\n")
 
 
-def listing(whole: Section, shown: int = OPEN) -> tuple[Section, ...]:
-    """A list as its first rows, and the rest folded, which may then be left out alone."""
+def listing(whole: Section, shown: int = OPEN, rest: Rank = Rank.DETAILS) -> tuple[Section, ...]:
+    """A list as its first rows, and the others folded: those are of the rank `rest`, and left out alone."""
     if len(whole.rows) <= shown + 1:
         return (whole,)
     first = replace(whole, rows=whole.rows[:shown], brief=whole.brief[:shown])
-    rest = replace(
+    others = replace(
         whole,
         name=f"the rest of {whole.name}",
         head="",
-        rank=max(whole.rank, Rank.REST),
+        rank=rest,
         rows=whole.rows[shown:],
         brief=whole.brief[shown:],
     )
-    return first, folded(numbers.count(len(rest.rows), f"more {whole.noun}"), rest)
+    return first, folded(numbers.count(len(others.rows), f"more {whole.noun}"), others)
 
 
 def folded(title: str, inner: Section) -> Section:

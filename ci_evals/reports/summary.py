@@ -1,6 +1,6 @@
 """The run's summary: the sections of comment, step summary and `summary.md`, in the order of reading."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ci_evals.domain.results import Results, SuiteResult
 from ci_evals.reports import baseline, change, chart, failures, gate, highlights, numbers, sanitize, tables
@@ -78,8 +78,7 @@ def suites(results: Results) -> tuple[Section, ...]:
         ),
     )
     whole = tabled(Section("the suites' scores", "", noun="suite"), tables.of_suites(worst))
-    first, rest = listing(whole, _SUITES)
-    return first, replace(rest, rank=Rank.DETAILS)
+    return listing(whole, _SUITES)
 
 
 def notes(results: Results) -> tuple[Section, ...]:

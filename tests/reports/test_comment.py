@@ -200,8 +200,18 @@ def test_of_1500_failing_tests_as_many_as_fit_are_told():
     note = text.splitlines()[-1]
     assert "part of the rest of the newly failing tests" in note
     assert f'The <a href="{URL}">job summary of the run</a> shows more, its <code>summary.md</code> ' in note
-    assert "How much tests changed: 1500 fell, 0 rose, 0 did not change" in text
+    assert "How much tests changed: 1,500 fell, 0 rose, 0 did not change" in text
     assert "more newly failing tests\n\n</details>" in text
+
+
+def test_no_failed_test_gives_way_to_lists_of_other_things():
+    """Reasons, notes, checks and what was fixed without end leave every failure its line."""
+    for name in ("much to say", "many checks"):
+        text = drawn(name).text
+        note = text.splitlines()[-1]
+        assert "newly failing" not in note
+        assert "failed tests" not in note
+        assert "<summary>4 more newly failing tests</summary>" in text
 
 
 def test_of_many_suites_the_worst_are_open():

@@ -115,7 +115,7 @@ def test_a_shortened_table_is_a_table():
 
 def test_the_rest_of_a_list_is_folded_and_can_be_left_out_alone():
     """One more than is shown is shown too: a fold for one thing would take its room."""
-    first, rest = listing(rows("tests", Rank.FAILING, 9), 3)
+    first, rest = listing(rows("tests", Rank.FAILING, 9), 3, Rank.REST)
     assert len(first.rows) == 3
     assert rest.text.startswith("<details>\n<summary>6 more tests</summary>\n\n- 003")
     assert rest.text.endswith("\n\n</details>\n")
