@@ -25,7 +25,7 @@ def comment(settings: CommentSettings) -> None:
     if platform.missing:
         raise UsageError(f"{platform.missing}; --dry-run prints the comment without it")
     try:
-        told = asyncio.run(post(results, settings, platform))
+        told = asyncio.run(post(results, settings.comment_key, platform))
     except GitHubError as error:
         actions.warn(f"no comment was posted: {error}", os.environ)
     else:

@@ -6,7 +6,7 @@ Nothing here decides an exit code: what GitHub refuses is told in one line, and 
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,12 @@ class Platform:
             UsageError: the comment key has characters that names of artifacts cannot have.
         """
         comments.check_key(settings.comment_key)
+        known = context.read(environ, _event(environ))
+        if isinstance(settings, PullRequestSettings) and settings.pr_number is not None:
+            known = replace(known, number=settings.pr_number)
         # In a step with `args` the inputs are no settings, but the token's default is still handed over.
         token = settings.github_token or environ.get("GITHUB_TOKEN") or environ.get("INPUT_GITHUB-TOKEN")
-        return cls(context.read(environ, _event(environ)), token or None)
+        return cls(known, token or None)
 
     @property
     def git(self) -> Git:
@@ -142,8 +145,8 @@ def wants_comment(settings: RunSettings, platform: Platform) -> bool:
         case Commenting.ALWAYS:
             return True
         case Commenting.AUTO:
-            known = settings.pr_number is not None or platform.context.of_pull_request
-            return known and not (platform.context.without_secrets and platform.context.foreign)
+            read_only = platform.context.without_secrets and platform.context.foreign
+            return platform.context.of_pull_request and not read_only
 
 
 def text_of(results: Results, platform: Platform) -> str:
@@ -155,14 +158,12 @@ def text_of(results: Results, platform: Platform) -> str:
     return comment.render(results, place)
 
 
-async def post(
-    results: Results, settings: PullRequestSettings, platform: Platform, *, pushed: bool = True
-) -> tuple[str, ...]:
+async def post(results: Results, key: str, platform: Platform, *, pushed: bool = True) -> tuple[str, ...]:
     """Posts the comment, and gives back what became of it, a line for each pull request.
 
     Args:
         results: Of the run.
-        settings: Key and number.
+        key: Of the comment.
         platform: Where to.
         pushed: Whether a pushed commit's pull requests are looked for too.
 
@@ -173,23 +174,20 @@ async def post(
         raise GitHubError(platform.missing)
     try:
         async with asyncio.timeout(_POST_SECONDS), platform.client() as hub:
-            return await _posted(hub, results, settings, platform, pushed=pushed)
+            return await _posted(hub, results, key, platform, pushed=pushed)
     except TimeoutError as error:
         raise GitHubError("GitHub did not answer in time") from error
 
 
 async def _posted(
-    hub: GitHub, results: Results, settings: PullRequestSettings, platform: Platform, *, pushed: bool
+    hub: GitHub, results: Results, key: str, platform: Platform, *, pushed: bool
 ) -> tuple[str, ...]:
     known = platform.context
-    if settings.pr_number is not None:
-        numbers: tuple[int, ...] = (settings.pr_number,)
-    else:
-        numbers = await pulls.numbers_of(hub, known, pushed=pushed)
+    numbers = await pulls.numbers_of(hub, known, pushed=pushed)
     if not numbers:
         return ("no comment: no open pull request has this commit as its head",)
     commit = known.head.sha if known.head else known.sha
-    written = comments.Comment(settings.comment_key, text_of(results, platform), known.run, commit)
+    written = comments.Comment(key, text_of(results, platform), known.run, commit)
     told = []
     for number in numbers:
         posted = await comments.post(hub, known.repository or "", number, written)

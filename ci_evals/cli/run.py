@@ -96,7 +96,7 @@ def _comment(results: Results, settings: RunSettings, platform: Platform, interr
     """Posts the comment. One that cannot be posted changes nothing, be it by a bug of ours."""
     pushed = settings.comment is Commenting.ALWAYS
     try:
-        told = interruption.afterwards(post(results, settings, platform, pushed=pushed))
+        told = interruption.afterwards(post(results, settings.comment_key, platform, pushed=pushed))
     except GitHubError as error:
         text = f"its text is in the step summary and in {settings.output_dir / layout.SUMMARY}"
         actions.warn(f"no comment was posted: {error}; {text}", os.environ)

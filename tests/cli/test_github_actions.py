@@ -164,6 +164,21 @@ def test_a_baseline_may_be_asked_for_anywhere(tmp_path, api):
     assert results_in(tmp_path)["comparison"] is None
 
 
+def test_a_run_by_hand_for_a_pull_request(tmp_path, api):
+    """`pr-number` says which: it is compared with that one's base, and commented on."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    run(tmp_path, env={})
+    data = (tmp_path / "results/_results.json").read_text()
+    api.add_commits("b" * 40, HEAD)
+    api.add_run("b" * 40, github_api.zip_of({"_results.json": data}))
+    api.add_pull(7, HEAD)
+    env = job(tmp_path, "workflow_dispatch", {}, api)
+    done = run(tmp_path, "--pr-number=7", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "the base commit" in results_in(tmp_path)["run"]["baselineNote"]
+    assert len(api.comments[7]) == 1
+
+
 def test_none_is_no_baseline(tmp_path, api):
     """Also in a pull request."""
     write_suite(tmp_path, HELLO, **DEMO)
