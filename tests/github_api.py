@@ -393,7 +393,10 @@ def _server(answer: Callable[[Request], tuple[Answer, bool]], api: GitHubApi) ->
             self.send_response(given.status)
             for name, value in given.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", "0" if given.status == 204 else str(len(data)))
+            if "Content-Length" in given.headers:
+                self.close_connection = True  # it promised more
+            else:
+                self.send_header("Content-Length", "0" if given.status == 204 else str(len(data)))
             self.end_headers()
             if given.status != 204:
                 self.wfile.write(data)

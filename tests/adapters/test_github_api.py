@@ -330,9 +330,10 @@ async def test_a_repository_that_moved_is_followed(api: GitHubApi, hub: GitHub, 
     """GitHub redirects the paths of a renamed repository, and wants the same method there."""
     comment = api.add_comment(7, "Hello")
     there = COMMENTS if method != "PATCH" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
-    api.fail("old/name", Answer(301, {"message": "Moved"}, {"Location": f"{api.url}{there}?per_page=100"}))
+    api.fail("old/name", Answer(301, {"message": "Moved"}, {"Location": f"{api.url}{there}?per_page=50"}))
     await sent(hub, method, "/repos/old/name")
     assert [str(request) for request in api.requests] == [f"{method} /repos/old/name", f"{method} {there}"]
+    assert api.requests[-1].query == {"per_page": "50"}
     texts = {"GET": ["Hello"], "POST": ["Hello", "Hello"], "PATCH": ["Bye"]}
     assert [one["body"] for one in api.comments[7]] == texts[method]
 

@@ -165,8 +165,7 @@ def _of_pull_request(known: Context, event: "_Payload") -> Context:
     merged = _PULL_REF.match(known.ref or "")
     number = event.number("number") or (_number(merged[1]) if merged else None)
     found = with_pull(replace(known, number=number), event.get("pull_request"))
-    tested = known.sha if merged and known.event != "pull_request_target" else None
-    return replace(found, base=replace(found.base, merge=tested))
+    return replace(found, base=replace(found.base, merge=known.sha if merged else None))
 
 
 def _after_run(known: Context, event: "_Payload") -> Context:
