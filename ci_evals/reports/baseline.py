@@ -9,7 +9,7 @@ from ci_evals.reports.pieces import Rank, Section, folded, listing, section
 
 def line(results: Results) -> Section | None:
     """Which run it was, or why there is none; None where none was looked for."""
-    said = sanitize.inline((results.run.baseline_note or "").rstrip("."), 300)
+    said = sanitize.sentence((results.run.baseline_note or "").rstrip("."), 300)
     note = f"{said[:1].upper()}{said[1:]}"
     text = section("baseline", comparison=results.comparison, results=results, note=note)
     return Section("the baseline", text) if text else None

@@ -42,7 +42,7 @@ class _Said:
 
 
 def newly(results: Results) -> tuple[Failure, ...]:
-    """The tests that passed in the baseline and do not now, the worst first."""
+    """The tests that passed in the baseline and do not now: critical ones first, then the worst."""
     found = results.comparison
     if found is None:
         return ()
@@ -57,7 +57,7 @@ def newly(results: Results) -> tuple[Failure, ...]:
         known = waiting[became.suite, became.name]
         named = place(became.suite, became.name, many=many)
         out.append(Failure(named, known.popleft() if known else None, became))
-    return tuple(out)
+    return _critical_first(out)
 
 
 def of_newly(results: Results, failures: Sequence[Failure]) -> tuple[Section, ...]:
@@ -84,11 +84,13 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
     Where the gate holds it is folded: what the gate allows is not what a reader must see first.
     """
     told = {id(failure.test) for failure in shown}
-    failures = [
-        Failure(place(suite.name, test.name, many=len(results.suites) > 1), test)
-        for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
-        if id(test) not in told
-    ]
+    failures = _critical_first(
+        [
+            Failure(place(suite.name, test.name, many=len(results.suites) > 1), test)
+            for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
+            if id(test) not in told
+        ]
+    )
     if not failures:
         return ()
     title = numbers.count(len(failures), "more failed test" if shown else "failed test")
@@ -100,6 +102,11 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
         return (folded(allowed, replace(whole, rank=Rank.REST)),)
     whole = replace(whole, head=f"### {title}\n\n{why}")
     return listing(whole, _FEW, Rank.REST)
+
+
+def _critical_first(failures: Sequence[Failure]) -> tuple[Failure, ...]:
+    """A critical test fails the gate alone, however little its score fell."""
+    return tuple(sorted(failures, key=lambda failure: not (failure.test and failure.test.critical)))
 
 
 def place(suite: str, test: str, *, many: bool) -> str:

@@ -7,6 +7,7 @@ the program escapes anything.
 import html
 import re
 import unicodedata
+from itertools import groupby
 
 from ci_evals.domain.text import visible
 
@@ -29,6 +30,7 @@ _REFERENCES = tuple(
         r":(?!\d\d:)(?=[\w+-]+:)",  # :shipit: is a picture, the minutes of a time are not
     )
 )
+_COMMIT_ID = re.compile(r"[0-9a-f]{7,40}")
 _ACTIVE = re.compile(r"[\\`*_\[\]~#$&<>|]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
 _LINE_START = re.compile(r"^(\d{1,9})([.)])(?=\s|$)|^()([-+=:])")
@@ -68,6 +70,16 @@ def inline(text: str, limit: int | None = None) -> str:
     zero-width space and not only escaped, because e-mail replies quote the text and would notify again.
     """
     return _escaped(one_line(text, limit))
+
+
+def sentence(text: str, limit: int | None = None) -> str:
+    """As `inline`, with commits' ids as code: a zero-width space in them would come along when copied."""
+    words = groupby(one_line(text, limit).split(" "), lambda word: bool(_COMMIT_ID.fullmatch(word)))
+    return " ".join(
+        part
+        for is_id, group in words
+        for part in ([f"`{word}`" for word in group] if is_id else [_escaped(" ".join(group))])
+    )
 
 
 def cell(text: str, limit: int | None = 160) -> str:

@@ -54,6 +54,25 @@ def test_inline_markdown_shows_the_text_and_nothing_else(text):
     assert not page.live
 
 
+@settings(deadline=None)
+@given(hostile.texts)
+@example("".join(hostile.CORPUS))
+@example("a deadbeef cafe1234 b `x` deadbeef")
+def test_a_sentence_is_inert_too(text):
+    """It shows the very text, commits' ids among it as code, and no reference is live."""
+    for line in (f"start {sanitize.sentence(text)} end", sanitize.sentence(text)):
+        page = hostile.Page(line)
+        assert set(page.tags) <= {"p", "code"}
+        assert not page.live
+    page = hostile.Page(f"start {sanitize.sentence(text)} end")
+    assert page.text.replace(ZERO_WIDTH, "").split() == f"start {sanitize.one_line(text)} end".split()
+
+
+def test_a_commit_can_be_copied():
+    """Nothing that cannot be seen stands in it."""
+    assert sanitize.sentence("commit 3aceb90 of main") == "commit `3aceb90` of main"
+
+
 def test_a_shortcode_is_no_picture_and_a_time_stays_as_it_is():
     """GitHub draws `:shipit:` everywhere but in code."""
     assert sanitize.inline("a :shipit: 10:30:45") == f"a :{ZERO_WIDTH}shipit: 10:30:45"
