@@ -80,7 +80,7 @@ class Actions:
     ):
         """One step of a job: what the action is given, and what it did.
 
-        `bring`: a results file of another step, downloaded to the folder `results` of the workspace.
+        `bring`: results files of other steps, by the folders of the workspace that they are downloaded to.
         """
         self.steps += 1
         place = self.folder / str(self.steps)
@@ -90,9 +90,9 @@ class Actions:
         (step.workspace / "evals").mkdir()
         suite = json.loads((ROOT / "suites/demo/retail.json").read_text())
         (step.workspace / SUITE).write_text(json.dumps(suite | {"apiKey": ""}, indent=2))
-        if bring:
-            (step.workspace / "results").mkdir()
-            shutil.copy(bring, step.workspace / "results/_results.json")
+        for folder, file in (bring or {}).items():
+            (step.workspace / folder).mkdir(parents=True)
+            shutil.copy(file, step.workspace / folder / "_results.json")
         given = {"github-token": TOKEN}
         if not arguments:
             given |= {"suites": SUITE, "provider": "offline", "parallel": "8"} | (inputs or {})

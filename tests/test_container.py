@@ -183,7 +183,7 @@ def test_another_command_is_given_by_args(image, tmp_path):
         with agent() as inputs:
             run = actions.api.add_run(BASE)
             step = actions.step("push", push(), sha=HEAD, run=run, inputs=inputs)
-        results = str(step.results_file)
+        results = {"results": step.results_file}
         told = actions.step(
             "pull_request", pull_request(7, HEAD), "comment", "results", sha=HEAD, run=run, bring=results
         )

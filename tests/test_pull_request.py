@@ -4,7 +4,9 @@ import json
 
 import github_api
 import pytest
+import yaml
 from github_api import FORK, REPOSITORY, TOKEN
+from papers import ROOT
 from replay import (
     BASE,
     FLOW,
@@ -15,6 +17,7 @@ from replay import (
     NEXT_MERGE,
     SUITE,
     agent,
+    pull_request,
     push,
     record_baseline,
     repository,
@@ -127,7 +130,7 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
         "results",
         sha=BASE,
         run=api.add_run(BASE),
-        bring=step.results_file,
+        bring={"results": step.results_file},
     )
     assert second.done.returncode == 0, second.done.stderr
     (comment,) = api.comments[8]
@@ -143,6 +146,47 @@ def test_a_fork_that_needs_no_secret_is_tested(with_baseline):
         step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs)
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed"), step.done.stderr
     assert not api.asked("POST|PATCH")
+
+
+def test_the_legs_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
+    """Each leg only plays; the last job merges, compares, decides and comments."""
+    actions, api = with_baseline, with_baseline.api
+    run = api.add_run(HEAD, event="pull_request", head_branch="topic")
+    alone = {"baseline": "none", "no-gate": "true", "comment": "never"}
+    with agent(broken=["RETURN_REQUEST"]) as inputs:
+        legs = {
+            f"legs/{name}": actions.of_pull_request(
+                7, HEAD, MERGE, run=run, inputs=inputs | alone | {"suites": suite}
+            ).results_file
+            for name, suite in (("retail", SUITE), ("hr", "demo:hr"))
+        }
+    assert not api.asked("comments")
+    last = {"sha": MERGE, "run": run, "ref": "refs/pull/7/merge"}
+    payload = pull_request(7, HEAD)
+    merged = actions.step("pull_request", payload, "merge", "legs", "--legs=2", bring=legs, **last)
+    assert merged.done.returncode == 1, merged.done.stderr
+    assert merged.outputs["result"] == "failed"
+    assert float(merged.outputs["delta"]) < -5
+    assert FLOW in merged.step.summary
+    short = actions.step("pull_request", payload, "merge", "legs", "--legs=3", bring=legs, **last)
+    assert (short.done.returncode, short.outputs["result"]) == (3, "invalid")
+    assert "2 of 3 legs are here" in short.step.summary
+    for results in (merged, short):
+        said = actions.step(
+            "pull_request", payload, "comment", "results", bring={"results": results.results_file}, **last
+        )
+        assert said.done.returncode == 0, said.done.stderr
+    (comment,) = api.comments[7]
+    assert "2 of 3 legs are here" in comment["body"]
+
+
+def test_a_matrix_without_results_still_writes_every_output(actions):
+    """Every leg broke off before it had any: exit code 2, and outputs that say so."""
+    run = actions.api.add_run(HEAD)
+    step = actions.step("push", push(), "merge", "legs", "--legs=2", sha=HEAD, run=run)
+    assert step.done.returncode == 2
+    assert set(step.outputs) == set(yaml.safe_load((ROOT / "action.yml").read_text())["outputs"])
+    assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
 
 
 def test_missing_secrets_may_fail_the_build(with_baseline):
