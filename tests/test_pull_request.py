@@ -224,6 +224,44 @@ def test_a_comment_that_is_not_allowed_changes_no_exit_code(with_baseline):
     assert step.step.summary
 
 
+def test_a_run_that_is_refused_takes_an_older_verdict_back(with_baseline):
+    """The comment of the commit before must not stand as this one's; where there is none, none is made."""
+    actions, api = with_baseline, with_baseline.api
+    with agent() as inputs:
+        wrong = inputs | {"thresholds": "tag:nothing=1"}
+        refused = actions.of_pull_request(7, HEAD, MERGE, inputs=wrong)
+        assert refused.done.returncode == 2
+        assert 7 not in api.comments
+        actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+        assert "the gate holds" in api.comments[7][0]["body"]
+        refused = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=wrong)
+    assert refused.done.returncode == 2
+    (comment,) = api.comments[7]
+    assert "the gate holds" not in comment["body"]
+    assert "there is no tag 'nothing'" in comment["body"]
+    assert NEXT[:7] in comment["body"]
+
+
+def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline):
+    """Its token may only read, and a warning on each of them would be noise."""
+    actions, api = with_baseline, with_baseline.api
+    with agent() as inputs:
+        step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs)
+    said = actions.step(
+        "pull_request",
+        pull_request(8, FORKED, repository=FORK),
+        "comment",
+        "results",
+        sha=FORKED,
+        run=api.add_run(FORKED),
+        bring={"results": step.results_file},
+    )
+    assert said.done.returncode == 0
+    assert "::warning" not in said.done.stdout + said.done.stderr
+    assert "a second workflow can post it" in said.done.stderr
+    assert not api.asked("comments")
+
+
 def test_without_a_baseline_it_says_why_and_goes_on(actions):
     """Here the token may not read artifacts."""
     actions.api.permissions.discard("actions: read")

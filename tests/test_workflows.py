@@ -173,9 +173,11 @@ def test_the_pair_fits_together():
     """The second workflow follows the first, and takes what that left."""
     first, second = (read(ROOT / f"examples/fork-{part}.yml") for part in ("evals", "comment"))
     assert second["on"]["workflow_run"]["workflows"] == [first["name"]]
-    (kept,) = using(first["jobs"]["evals"], "actions/upload-artifact")
+    kept, baseline = using(first["jobs"]["evals"], "actions/upload-artifact")
     (taken,) = using(second["jobs"]["comment"], "actions/download-artifact")
     assert taken["with"]["name"] == kept["with"]["name"]
+    assert "github.event_name == 'pull_request'" in kept["if"]
+    assert "github.event_name != 'pull_request'" in baseline["if"]
 
 
 def test_no_workflow_with_a_writing_token_checks_out_a_fork():

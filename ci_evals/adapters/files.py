@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -15,10 +15,20 @@ def write_all(root: Path, files: Mapping[str, str]) -> None:
     Raises:
         UsageError: A path leads out of `root`, or something cannot be written. What was written before stays.
     """
-    paths = {_inside(root, name): text for name, text in files.items()}
+    for name in files:
+        _inside(root, name)
+    write_each(root, files.items())
+
+
+def write_each(root: Path, files: Iterable[tuple[str, str]]) -> None:
+    """The same for files that are made one after another.
+
+    Raises:
+        UsageError: as `write_all`.
+    """
     owner = _owner(root)
-    for path, text in paths.items():
-        write(path, text, owner=owner)
+    for name, text in files:
+        write(_inside(root, name), text, owner=owner)
 
 
 def check_writable(folder: Path) -> None:

@@ -9,6 +9,11 @@ from ci_evals.cli.github import Platform, post, text_of
 from ci_evals.cli.reading import read_clean
 from ci_evals.cli.settings import CommentSettings
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.library import results_file
+from ci_evals.reports import layout
+
+MOST_MB = 100
+"""As of a baseline: the results of 10,000 trials take some 40 MB."""
 
 
 def comment(settings: CommentSettings) -> None:
@@ -18,14 +23,25 @@ def comment(settings: CommentSettings) -> None:
         UsageError: there are no results, or nothing says where to post.
     """
     platform = Platform.of(settings, os.environ)
-    results = read_clean(settings.results)
+    file = results_file(settings.results)
+    if file.is_file() and file.stat().st_size > MOST_MB * 1_000_000:
+        raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
+    results = read_clean(file)
+    actions.write_outputs(
+        results, results.gate.exit_code, file.parent, file.parent / layout.JUNIT, os.environ
+    )
     if settings.dry_run:
         show(text_of(results, platform))
         return
     if platform.missing:
         raise UsageError(f"{platform.missing}; --dry-run prints the comment without it")
+    if platform.read_only:
+        error_console(os.environ).say(
+            "no comment: the token of a fork's pull request may only read; a second workflow can post it"
+        )
+        return
     try:
-        told = asyncio.run(post(results, settings.comment_key, platform))
+        told = asyncio.run(post(text_of(results, platform), settings.comment_key, platform))
     except GitHubError as error:
         actions.warn(f"no comment was posted: {error}", os.environ)
     else:

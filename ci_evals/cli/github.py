@@ -5,7 +5,9 @@ Nothing here decides an exit code: what GitHub refuses is told in one line, and 
 
 import asyncio
 import json
-from collections.abc import Mapping
+import os
+import traceback
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from ci_evals.adapters.github import comments, context, pulls
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import Context
 from ci_evals.cli.choices import Commenting
+from ci_evals.cli.console import error_console
 from ci_evals.cli.settings import BaselineSettings, GitHubSettings, PullRequestSettings, RunSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results import Git, Results
@@ -22,6 +25,11 @@ from ci_evals.library import load_results
 from ci_evals.reports import comment, layout
 
 AUTO, NONE = "auto", "none"
+
+Wait = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Sees work to its end and gives what came of it, or None where it was cut off."""
+
+PLEASE_REPORT = "This is a bug in ci-evals. Please report it with the lines above."
 
 _FIND_SECONDS = 180.0
 _POST_SECONDS = 90.0
@@ -70,6 +78,11 @@ class Platform:
             return _NO_REPOSITORY
         return None if self.token else _NO_TOKEN
 
+    @property
+    def read_only(self) -> bool:
+        """Whether the job's token can only read, whatever it asks for: that of a fork's pull request."""
+        return self.context.without_secrets and self.context.foreign
+
     def client(self) -> GitHub:
         """A client of its API."""
         return GitHub(self.context.api_url, self.token or "")
@@ -92,8 +105,8 @@ class Held:
     note: str | None = None
 
 
-def baseline_of(settings: BaselineSettings, platform: Platform) -> Held:
-    """The baseline that the settings ask for.
+def baseline_of(settings: BaselineSettings, platform: Platform, wait: Wait = asyncio.run) -> Held:
+    """The baseline that the settings ask for. `wait` sees the search to its end, or gives None.
 
     Raises:
         UsageError: they name a file that is not there or is none of ours.
@@ -103,30 +116,30 @@ def baseline_of(settings: BaselineSettings, platform: Platform) -> Held:
         case "none":
             return Held()
         case "auto":
-            return _recorded(settings, platform)
+            return _recorded(settings, platform, wait)
     try:
         return Held(load_results(asked))
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
 
 
-def _recorded(settings: BaselineSettings, platform: Platform) -> Held:
-    """The baseline that a run of the base branch left on GitHub."""
+def _recorded(settings: BaselineSettings, platform: Platform, wait: Wait) -> Held:
+    """The baseline that a run of the base branch left on GitHub. Whatever goes wrong is told in one line."""
     if platform.missing:
         return Held(note=f"no baseline: {platform.missing}")
-    wanted = artifacts.Wanted(settings.comment_key, settings.baseline_branch)
     try:
-        found = asyncio.run(_found(platform, wanted))
+        found = wait(_found(platform, artifacts.Wanted(settings.comment_key, settings.baseline_branch)))
+        if isinstance(found, artifacts.Found):
+            return Held(layout.load(found.data, f"the results of commit {found.commit[:7]}"), found.note)
+        return Held(note=found.why if found else "no baseline: the search was interrupted")
     except TimeoutError:
-        return Held(note="no baseline: GitHub did not answer in time")
-    except GitHubError as error:
-        return Held(note=f"no baseline: {error}")
-    if isinstance(found, artifacts.Missing):
-        return Held(note=found.why)
-    try:
-        return Held(layout.load(found.data, f"the results of commit {found.commit[:7]}"), found.note)
-    except UsageError as error:
-        return Held(note=f"no baseline: {str(error).splitlines()[0]}")
+        why = "GitHub did not answer in time"
+    except (GitHubError, UsageError) as error:
+        why = str(error).splitlines()[0]
+    except Exception:  # noqa: BLE001  # a run must not fail over what it is compared with
+        error_console(os.environ).say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
+        why = "a bug in ci-evals (see the log)"
+    return Held(note=f"no baseline: {why}")
 
 
 async def _found(platform: Platform, wanted: artifacts.Wanted) -> artifacts.Found | artifacts.Missing:
@@ -145,27 +158,37 @@ def wants_comment(settings: RunSettings, platform: Platform) -> bool:
         case Commenting.ALWAYS:
             return True
         case Commenting.AUTO:
-            read_only = platform.context.without_secrets and platform.context.foreign
-            return platform.context.of_pull_request and not read_only
+            return platform.context.of_pull_request and not platform.read_only
 
 
 def text_of(results: Results, platform: Platform) -> str:
     """The comment as people will see it."""
+    return comment.render(results, _place(platform))
+
+
+def refusal(reason: str, platform: Platform) -> str:
+    """The comment where nothing was run."""
+    return comment.refused(reason, _place(platform))
+
+
+def _place(platform: Platform) -> comment.Place:
     known = platform.context
     foreign = known.foreign and known.event == "workflow_run"
     own = known.head if known.of_pull_request else None
-    place = comment.Place(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
-    return comment.render(results, place)
+    return comment.Place(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
 
 
-async def post(results: Results, key: str, platform: Platform, *, pushed: bool = True) -> tuple[str, ...]:
-    """Posts the comment, and gives back what became of it, a line for each pull request.
+async def post(
+    text: str, key: str, platform: Platform, *, pushed: bool = True, create: bool = True
+) -> tuple[str, ...]:
+    """Posts a comment, and gives back what became of it, a line for each pull request.
 
     Args:
-        results: Of the run.
+        text: What it says.
         key: Of the comment.
         platform: Where to.
         pushed: Whether a pushed commit's pull requests are looked for too.
+        create: Whether there is to be one where there was none.
 
     Raises:
         GitHubError: it was not posted; the text says why, and what to do.
@@ -174,22 +197,22 @@ async def post(results: Results, key: str, platform: Platform, *, pushed: bool =
         raise GitHubError(platform.missing)
     try:
         async with asyncio.timeout(_POST_SECONDS), platform.client() as hub:
-            return await _posted(hub, results, key, platform, pushed=pushed)
+            known = platform.context
+            numbers = await pulls.numbers_of(hub, known, pushed=pushed)
+            commit = known.head.sha if known.head else known.sha
+            written = comments.Comment(key, text, known.run, commit)
+            return await _posted(hub, known.repository or "", numbers, written, create=create)
     except TimeoutError as error:
         raise GitHubError("GitHub did not answer in time") from error
 
 
 async def _posted(
-    hub: GitHub, results: Results, key: str, platform: Platform, *, pushed: bool
+    hub: GitHub, repository: str, numbers: Sequence[int], written: comments.Comment, *, create: bool
 ) -> tuple[str, ...]:
-    known = platform.context
-    numbers = await pulls.numbers_of(hub, known, pushed=pushed)
     if not numbers:
         return ("no comment: no open pull request has this commit as its head",)
-    commit = known.head.sha if known.head else known.sha
-    written = comments.Comment(key, text_of(results, platform), known.run, commit)
     told = []
     for number in numbers:
-        posted = await comments.post(hub, known.repository or "", number, written)
-        told.append(f"comment on #{number} {posted.what}: {posted.url}")
+        posted = await comments.post(hub, repository, number, written, create=create)
+        told.append(f"comment on #{number} {posted.what}" + (f": {posted.url}" if posted.url else ""))
     return tuple(told)

@@ -1,14 +1,21 @@
-"""SIGINT and SIGTERM: a run ends in order, its reports are written, and nothing after it holds the job up."""
+"""SIGINT and SIGTERM: a run ends in order, its reports are written, and nothing around it takes long."""
 
 import asyncio
 import os
 import signal
+import sys
+import time
 from collections.abc import Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
+from ci_evals.cli import actions
 from ci_evals.domain.errors import Exit
 from ci_evals.runner import Stop
+
+PATIENCE_SECONDS = 6.0
+"""How long a run that was told to end may take for it. GitHub sends a second signal after 7.5 seconds, and
+kills after ten."""
 
 T = TypeVar("T")
 
@@ -16,16 +23,17 @@ T = TypeVar("T")
 class Interruption:
     """Signals from the start of a run until its last report is written, and what follows from them.
 
-    The first one ends the run in order, a second one ends the program. When every trial has been played, they
-    change no result any more: the outcome stands, its reports are written in full, and only what is done
-    `afterwards` is cut off.
+    The first one ends the run in order. A second one ends the program: at a terminal at once, elsewhere only
+    where the first one's work takes too long. When every trial has been played, they change no result any
+    more: the outcome stands, its reports are written in full, and only what is done `aside` is cut off.
     """
 
     def __init__(self) -> None:
         self.came = self.over = self.late = False
         self.stop = Stop()
+        self._since = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._aside: asyncio.Task[Any] | None = None
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
 
@@ -33,8 +41,8 @@ class Interruption:
         """What the run gives, which watches `stop`."""
         return asyncio.run(self._played(run))
 
-    def afterwards(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What `work` gives; None where a signal came: GitHub kills a cancelled job in ten seconds."""
+    def aside(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """What work before or after the run gives; None where a signal came, since GitHub kills soon."""
         if self.came or self.late:
             work.close()
             return None
@@ -43,7 +51,7 @@ class Interruption:
         except asyncio.CancelledError:
             return None
         finally:
-            self._task = None
+            self._loop = self._aside = None
 
     async def _played(self, run: Coroutine[Any, Any, T]) -> T:
         self._loop = asyncio.get_running_loop()
@@ -55,8 +63,8 @@ class Interruption:
             self.over = True
 
     async def _cut_off(self, work: Coroutine[Any, Any, T]) -> T:
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        if self.late:
+        self._loop, self._aside = asyncio.get_running_loop(), asyncio.current_task()
+        if self.came or self.late:
             work.close()
             raise asyncio.CancelledError
         return await work
@@ -64,11 +72,12 @@ class Interruption:
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         if self.over:
             self.late = True
-            if self._loop and self._task:
-                self._loop.call_soon_threadsafe(self._task.cancel)
-            return
-        if self.came:
+        elif not self.came:
+            self.came, self._since = True, time.monotonic()
+        elif sys.stderr.isatty() or time.monotonic() - self._since > PATIENCE_SECONDS:
+            actions.refused(os.environ)
             os._exit(Exit.INTERRUPTED)  # as process 1 no default of the system would end it
-        self.came = True
-        if self._loop:
+        if self._loop and self._aside:
+            self._loop.call_soon_threadsafe(self._aside.cancel)
+        elif self._loop and not self.over:
             self._loop.call_soon_threadsafe(self.stop.interrupt)

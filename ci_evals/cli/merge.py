@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ci_evals.cli.console import environment_keys, error_console
+from pydantic import ValidationError
+
+from ci_evals.cli import actions
+from ci_evals.cli.console import environment_keys, error_console, remember
 from ci_evals.cli.github import Held, Platform, baseline_of
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, read_clean, read_policy
@@ -31,7 +34,14 @@ def merge_runs(settings: MergeSettings) -> None:
     places = Places(settings.output_dir, settings.junit)
     places.check()
     legs = read_legs(settings.results)
-    merged = merge(legs, expected=settings.legs)
+    redactor = Redactor([*environment_keys(os.environ), settings.github_token or ""])
+    actions.mask(redactor, os.environ)
+    remember(redactor)
+    try:
+        merged = merge(legs, expected=settings.legs)
+    except ValidationError as error:
+        files = ", ".join(leg.file for leg in legs)
+        raise UsageError(f"{files}: times or amounts of these runs do not go together") from error
     ending = merged.ending
     if not ending.incomplete and (problem := _unknown_name(policy, merged.card.suites)):
         if _all_told(merged.card.suites):
@@ -44,7 +54,7 @@ def merge_runs(settings: MergeSettings) -> None:
     for line in (*(f"warning: {warning}" for warning in info.warnings), baseline.note):
         if line:
             console.say(line)
-    results = conclude(merged.card, info, policy, ending, baseline.results)
+    results = redactor.model(conclude(merged.card, info, policy, ending, baseline.results))
     sys.exit(publish(results, places, console))
 
 
@@ -89,6 +99,11 @@ def baseline_for(settings: BaselineSettings, *, skipped: bool = False) -> Held:
 
 def _files(path: Path) -> list[Path]:
     """The results files that a path stands for: itself, the one in it, or those in the folders in it."""
+    if not path.exists():
+        raise UsageError(
+            f"{path}: there is no such file or folder; if the legs' artifacts were to be in it, "
+            "no leg has left any"
+        )
     if not path.is_dir():
         return [path]
     if (path / layout.RESULTS).is_file():

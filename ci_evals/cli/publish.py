@@ -3,7 +3,6 @@
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from ci_evals.cli.console import Console, colored, show
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console as report
-from ci_evals.reports import layout
+from ci_evals.reports import layout, sanitize
 
 
 @dataclass(frozen=True)
@@ -38,35 +37,54 @@ class Places:
 
 
 def publish(results: Results, places: Places, console: Console, *, verbose: bool = False) -> int:
-    """Writes every report and output, shows the result, and gives the exit code."""
+    """Writes every report and output, shows the result, and gives the exit code.
+
+    What others wait for comes first, and the suites' own files last: a cancelled job may be killed meanwhile.
+    """
     code = results.gate.exit_code
-    written = layout.files(results)
-    folder, junit = places.folder, places.junit or places.folder / layout.JUNIT
+    folder, told = places.folder, False
     try:
-        files.write_all(folder, {n: t for n, t in written.items() if n != layout.JUNIT or not places.junit})
-        if places.junit:
-            files.write(junit, written[layout.JUNIT])
+        _write_run(results, places)
+        _tell(results, code, places, console)
+        told = True
+        files.write_each(folder, layout.of_suites(results))
     except UsageError as error:
         # The run is paid for: it must not be lost with the disk.
-        folder = _rescue(written)
-        junit = folder / layout.JUNIT
+        folder = _rescue(results)
         console.say(f"error: {error}\nThe reports are in {folder} instead.")
         code = max(code, Exit.INVALID)
-    try:
-        actions.publish(results, code, folder, junit, os.environ)
-    except UsageError as error:
-        console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
+        _tell(results, code, Places(folder), console, again=told)
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
-    show(f"Reports: {folder / layout.SUMMARY}")
+    show(sanitize.log_line(f"Reports: {folder / layout.SUMMARY}"))
     actions.annotate(results, os.environ)
     return code
 
 
-def _rescue(written: Mapping[str, str]) -> Path:
+def _write_run(results: Results, places: Places) -> None:
+    """Writes the files of the run as a whole."""
+    written = layout.of_run(results)
+    if places.junit:
+        files.write(places.junit, written.pop(layout.JUNIT))
+    files.write_all(places.folder, written)
+
+
+def _tell(results: Results, code: int, places: Places, console: Console, *, again: bool = False) -> None:
+    """Writes outputs and step summary, where they are wanted; of outputs the last ones count."""
+    try:
+        actions.write_outputs(
+            results, code, places.folder, places.junit or places.folder / layout.JUNIT, os.environ
+        )
+        if not again:
+            actions.write_summary(results, os.environ)
+    except UsageError as error:
+        console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
+
+
+def _rescue(results: Results) -> Path:
     """Writes the reports to a new folder in the working folder, or else among the temporary files."""
     for place in (Path.cwd(), None):
         with suppress(UsageError, OSError):
             folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
-            files.write_all(folder, written)
+            files.write_all(folder, layout.files(results))
             return folder
     raise UsageError("the reports cannot be written anywhere")

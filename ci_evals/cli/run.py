@@ -1,17 +1,28 @@
 """`run`: settings in, reports out, the gate's exit code."""
 
+import asyncio
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from typing import NoReturn
 
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, progress
 from ci_evals.cli.choices import Commenting, MissingSecrets, Provider
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
-from ci_evals.cli.github import Held, Platform, baseline_of, post, wants_comment
+from ci_evals.cli.github import (
+    PLEASE_REPORT,
+    Held,
+    Platform,
+    baseline_of,
+    post,
+    refusal,
+    text_of,
+    wants_comment,
+)
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, load_suites, read_policy
@@ -39,8 +50,16 @@ def run_suites(settings: RunSettings) -> None:
     Raises:
         UsageError: before anything has run.
     """
+    platform = Platform.of(settings, os.environ)
+    try:
+        _run(settings, platform)
+    except UsageError as error:
+        _withdraw(error, settings, platform)
+        raise
+
+
+def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     environ = os.environ
-    platform = Platform.of(settings, environ)
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
@@ -62,7 +81,8 @@ def run_suites(settings: RunSettings) -> None:
         console.say(f"warning: {warning}")
     places = Places(settings.output_dir, settings.junit)
     places.check()
-    baseline = Held() if skipped else baseline_of(settings, platform)
+    interruption = Interruption()
+    baseline = Held() if skipped else baseline_of(settings, platform, interruption.aside)
     if baseline.note:
         console.say(baseline.note)
     job = Job(
@@ -80,8 +100,13 @@ def run_suites(settings: RunSettings) -> None:
         warnings=warnings,
     )
     if skipped:
-        sys.exit(publish(not_played(job, adapter, _why_skipped(platform, missing)), places, console))
-    interruption = Interruption()
+        results = not_played(job, adapter, _why_skipped(platform, missing))
+        code = publish(results, places, console)
+        if wants_comment(settings, platform):
+            # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
+            always = settings.comment is Commenting.ALWAYS
+            _comment(results, settings, platform, interruption, create=always)
+        sys.exit(code)
     with _listening(settings, planned, console) as listen:
         results = interruption.play(evaluate(job, adapter, listen=listen, stop=interruption.stop))
     code = publish(results, places, console, verbose=settings.verbose)
@@ -92,23 +117,39 @@ def run_suites(settings: RunSettings) -> None:
     sys.exit(code)
 
 
-def _comment(results: Results, settings: RunSettings, platform: Platform, interruption: Interruption) -> None:
+def _comment(
+    results: Results,
+    settings: RunSettings,
+    platform: Platform,
+    interruption: Interruption,
+    *,
+    create: bool = True,
+) -> None:
     """Posts the comment. One that cannot be posted changes nothing, be it by a bug of ours."""
     pushed = settings.comment is Commenting.ALWAYS
     try:
-        told = interruption.afterwards(post(results, settings.comment_key, platform, pushed=pushed))
+        text = text_of(results, platform)
+        work = post(text, settings.comment_key, platform, pushed=pushed, create=create)
+        told = interruption.aside(work)
     except GitHubError as error:
-        text = f"its text is in the step summary and in {settings.output_dir / layout.SUMMARY}"
-        actions.warn(f"no comment was posted: {error}; {text}", os.environ)
+        where = f"its text is in the step summary and in {settings.output_dir / layout.SUMMARY}"
+        actions.warn(f"no comment was posted: {error}; {where}", os.environ)
     except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
-        console = error_console(os.environ)
-        console.say(
-            f"{traceback.format_exc()}\nThis is a bug in ci-evals. Please report it with the lines above."
-        )
+        error_console(os.environ).say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
         actions.warn("no comment was posted: a bug in ci-evals (see the log)", os.environ)
     else:
         for line in ("no comment: the run was interrupted",) if told is None else told:
             error_console(os.environ).say(line)
+
+
+def _withdraw(error: UsageError, settings: RunSettings, platform: Platform) -> None:
+    """Says in the comment that is there that nothing was run: an earlier commit's verdict must not stand."""
+    if platform.missing or not wants_comment(settings, platform):
+        return
+    reason = error_console(os.environ).redactor.text(str(error))
+    text = refusal(reason, platform)
+    with suppress(GitHubError):  # the error itself is what counts
+        asyncio.run(post(text, settings.comment_key, platform, pushed=False, create=False))
 
 
 LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agent-key)"

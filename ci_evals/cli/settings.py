@@ -202,7 +202,7 @@ class PullRequestSettings(GitHubSettings):
 
     pr_number: Annotated[
         int | None,
-        typer.Option(min=1, help="The pull request, where the event does not name it.", show_default=False),
+        typer.Option(min=1, help="The pull request, in place of the event's.", show_default=False),
     ] = None
 
 

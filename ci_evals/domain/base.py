@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
 from pydantic.alias_generators import to_camel
 
 
@@ -41,6 +41,9 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 Points = Annotated[float, Field(ge=-100, le=100)]
 """A difference of scores."""
 
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A part of a whole, 0 to 1."""
+
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 
 Amount = Annotated[int, Field(ge=0, le=10**15)]
@@ -50,7 +53,7 @@ Dollars = Annotated[float, Field(ge=0, le=1e12)]
 """US dollars."""
 
 Instant = Annotated[
-    datetime,
+    AwareDatetime,
     Field(ge=datetime(1970, 1, 2, tzinfo=UTC), lt=datetime(9999, 1, 1, tzinfo=UTC)),
     PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
 ]

@@ -10,7 +10,17 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, computed_field
 
-from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Interval, Percent, Record, Seconds
+from ci_evals.domain.base import (
+    Amount,
+    CleanText,
+    Dollars,
+    Instant,
+    Interval,
+    Percent,
+    Record,
+    Seconds,
+    Share,
+)
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.suite import Turn
 from ci_evals.domain.transcript import EndState, Exchange
@@ -142,10 +152,10 @@ class Statistics(Record):
     standard_deviation: float | None = Field(description="Of the sample; null with one scored trial.")
     min: Percent
     max: Percent
-    pass_at_k: dict[int, float] = Field(
+    pass_at_k: dict[int, Share] = Field(
         description="By k: how likely some of k trials pass every evaluation, estimated without bias."
     )
-    pass_hat_k: dict[int, float] = Field(
+    pass_hat_k: dict[int, Share] = Field(
         description="By k: how likely all of k trials pass every evaluation (pass^k), estimated without bias."
     )
 
@@ -206,10 +216,10 @@ class SuiteResult(Record):
     folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
     score: Percent | None
     interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
-    pass_at_k: dict[int, float] = Field(
+    pass_at_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
-    pass_hat_k: dict[int, float] = Field(
+    pass_hat_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
     counts: Counts
@@ -356,10 +366,10 @@ class Results(Record):
     run: RunInfo
     score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")
     interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
-    pass_at_k: dict[int, float] = Field(
+    pass_at_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
-    pass_hat_k: dict[int, float] = Field(
+    pass_hat_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
     counts: Counts

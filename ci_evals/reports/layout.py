@@ -27,11 +27,20 @@ _FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
 
 def files(results: Results) -> dict[str, str]:
     """Every file of a run: path relative to the output folder, with `/`, and the text to write."""
-    out = {RESULTS: dump(results), SUMMARY: markdown.summary(results), JUNIT: junit.render(results)}
+    return of_run(results) | dict(of_suites(results))
+
+
+def of_run(results: Results) -> dict[str, str]:
+    """The files of the run as a whole, the first that anybody looks for."""
+    return {RESULTS: dump(results), SUMMARY: markdown.summary(results), JUNIT: junit.render(results)}
+
+
+def of_suites(results: Results) -> Iterator[tuple[str, str]]:
+    """The files of each suite and test, one after another: of a large run they take a while."""
     for suite, found in zip(results.suites, change.of_suites(results), strict=True):
         own = change.narrowed(results, suite, found)
-        out |= {f"{suite.folder}/{name}": text for name, text in _suite_files(own, suite).items()}
-    return out
+        for name, text in _suite_files(own, suite):
+            yield f"{suite.folder}/{name}", text
 
 
 def redraw(results: Results, place: PurePath) -> dict[str, str]:
@@ -45,7 +54,7 @@ def redraw(results: Results, place: PurePath) -> dict[str, str]:
         suite = results.suites[0]
         own = PurePath(suite.folder).parts
         if folder.parts[-len(own) :] == own:
-            return {name: text for name, text in _suite_files(results, suite).items() if name != place.name}
+            return {name: text for name, text in _suite_files(results, suite) if name != place.name}
     return {name: text for name, text in files(results).items() if name not in {place.name, RESULTS}}
 
 
@@ -97,13 +106,13 @@ def load(text: str | bytes, source: str) -> Results:
     return results
 
 
-def _suite_files(own: Results, suite: SuiteResult) -> dict[str, str]:
+def _suite_files(own: Results, suite: SuiteResult) -> Iterator[tuple[str, str]]:
     """The files of a suite's folder, out of the results that are its own."""
     stems = _stems(suite)
-    out = {RESULTS: dump(own), SUITE_SUMMARY: markdown.suite_summary(own, suite, stems)}
+    yield RESULTS, dump(own)
+    yield SUITE_SUMMARY, markdown.suite_summary(own, suite, stems)
     for stem, test in zip(stems, suite.tests, strict=True):
-        out[f"{stem}.md"] = markdown.test_report(suite, test)
-    return out
+        yield f"{stem}.md", markdown.test_report(suite, test)
 
 
 def _stems(suite: SuiteResult) -> list[str]:

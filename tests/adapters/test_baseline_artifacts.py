@@ -318,6 +318,25 @@ def test_what_did_not_come_through_the_queue_is_not_taken(api, fields):
     assert "no baseline yet: only" in found(api).why
 
 
+def test_a_night_is_compared_with_the_night_before(api):
+    """Its base is the tested commit itself, so the line speaks of that."""
+    night = Context(event="schedule", repository=REPOSITORY, sha=BASE, base=Base("main", BASE))
+    api.add_run(LINE[-2], artifact("before"))
+    assert (
+        found(api, night).note == f"the baseline is commit {LINE[-2][:7]} of main, 1 commit before this one"
+    )
+    api.add_run(BASE, artifact("same"))
+    assert found(api, night).note.endswith("of main, the same commit in an earlier run")
+
+
+def test_a_flood_of_other_artifacts_is_told_as_such(api):
+    """Those of main may be older than all that are looked at: it is not said that there are none."""
+    api.add_run(BASE, artifact("hidden"))
+    for _ in range(500):
+        api.add_run(HEAD, b"", event="pull_request", head_branch="topic")
+    assert found(api).why.startswith("no baseline: none of the newest 500 artifacts ")
+
+
 # -- attacks
 
 ONLY_OTHERS = Missing(

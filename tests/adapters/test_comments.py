@@ -36,9 +36,9 @@ async def no_sleep(_seconds: float) -> None:
     pass
 
 
-async def post(api: GitHubApi, comment: Comment = SAID, number: int = 7) -> Posted:
+async def post(api: GitHubApi, comment: Comment = SAID, number: int = 7, *, create: bool = True) -> Posted:
     async with GitHub(api.url, api.token, sleep=no_sleep) as hub:
-        return await comments.post(hub, REPOSITORY, number, comment)
+        return await comments.post(hub, REPOSITORY, number, comment, create=create)
 
 
 async def refusal(api: GitHubApi, comment: Comment = SAID) -> GitHubError:
@@ -58,6 +58,15 @@ def written(api: GitHubApi) -> list[str]:
 
 def of(run: Run | None, text: str = "Hello", key: str = "default") -> Comment:
     return Comment(key, text, run)
+
+
+async def test_a_correction_is_written_only_where_there_is_something_to_correct(api: GitHubApi) -> None:
+    """Where nothing was said before, nothing is taken back."""
+    assert await post(api, create=False) == Posted(comments.Outcome.ABSENT, None)
+    assert texts(api) == []
+    await post(api)
+    assert (await post(api, of(Run(501), "Refused"), create=False)).what == "updated"
+    assert "Refused" in texts(api)[0]
 
 
 # -- what is posted

@@ -73,6 +73,16 @@ async def test_an_event_that_names_its_pull_request_is_believed(
     assert api.requests == []
 
 
+async def test_after_another_run_a_number_is_believed_only_with_its_commit(api: GitHubApi) -> None:
+    """It may have been read from what a stranger uploaded."""
+    table(api)
+    assert await numbers(api, replace(after(), number=1)) == (1,)
+    for wrong in (3, 4, 5, 6, 7, 9, 10):
+        assert await numbers(api, replace(after(), number=wrong)) == (), wrong
+    with pytest.raises(GitHubError):
+        await numbers(api, replace(after(), number=99))
+
+
 # -- after another run
 
 

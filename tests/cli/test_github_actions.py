@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_every_problem_of_a_suite_stands_at_its_line(tmp_path):
     assert len(errors) == 10
     assert errors[0].startswith("::error file=suite.json,line=1,col=")
     assert "tests[0].turnz" in errors[0]
-    assert done.stderr.count("did you mean 'turns'?") >= 12
+    assert done.stderr.count("did you mean 'turns'?") == 12
 
 
 def test_a_wrong_option_is_an_annotation_too(tmp_path):
@@ -234,6 +235,68 @@ def test_a_cancelled_job_does_not_wait_for_the_comment(tmp_path, api):
     assert (tmp_path / "results/_results.json").is_file()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_job_that_is_cancelled_while_it_looks_for_a_baseline_writes_its_reports(tmp_path, api, number):
+    """The search is cut off, nothing is played, and everything says so."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    asked, over = threading.Event(), threading.Event()
+
+    def hang():
+        asked.set()
+        over.wait(30)
+
+    api.before.append(("/actions/artifacts", hang))
+    env = job(tmp_path, "pull_request", on_pull_request(), api)
+    process = start("run", "suite.json", "--provider=offline", cwd=tmp_path, env=env)
+    try:
+        assert asked.wait(20)
+        began = time.monotonic()
+        process.send_signal(number)
+        process.communicate(timeout=10)
+        assert time.monotonic() - began < 7
+        assert process.returncode == 130
+    finally:
+        over.set()
+        process.kill()
+    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    assert "result<<" in (tmp_path / "outputs").read_text()
+    assert (tmp_path / "step-summary").read_text()
+
+
+def test_a_second_signal_right_after_the_first_loses_nothing(tmp_path):
+    """As where a job is cancelled twice: the reports of what had finished are being written."""
+    write_suite(tmp_path, HELLO, HELLO | {"name": "Again"}, **DEMO | {"adapter": "aui"})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        env = job(tmp_path)
+        options = ["--provider=offline", f"--base-url={address}", "--agent-key=a-key-of-agents"]
+        process = start("run", "suite.json", *options, cwd=tmp_path, env=env)
+        try:
+            silent.settimeout(20)
+            connection, _ = silent.accept()
+            with connection:
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.02)
+                process.send_signal(signal.SIGTERM)
+                process.communicate(timeout=10)
+            assert process.returncode == 130
+        finally:
+            process.kill()
+    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    assert "result<<" in (tmp_path / "outputs").read_text()
+
+
+def test_an_address_of_github_that_is_none_is_one_line(tmp_path):
+    """The run goes on."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    for wrong in ("http://127.0.0.1:1/\t\n/x", "nonsense", "http://[::1"):
+        env = job(tmp_path, "pull_request", on_pull_request(), GITHUB_API_URL=wrong)
+        done = run(tmp_path, env=env)
+        assert done.returncode == 0, done.stderr
+        assert "no baseline: " in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 @pytest.fixture
 def results(tmp_path):
     write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
@@ -256,6 +319,16 @@ def test_a_comment_goes_to_the_number_that_is_given(tmp_path, results, api):
         assert done.returncode == 0, done.stderr
         assert what in done.stderr
     assert len(api.comments[7]) == 1
+
+
+def test_a_comment_writes_the_outputs_too(tmp_path, results, api):
+    """Those of the run that it tells of."""
+    env = job(tmp_path, "pull_request", on_pull_request(), api)
+    done = ci_evals("comment", results, cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    outputs = (tmp_path / "outputs").read_text()
+    assert "failed" in outputs
+    assert "results/_results.json" in outputs
 
 
 def test_a_comment_needs_a_place(tmp_path, results):
@@ -295,3 +368,101 @@ def test_a_demo_agent_of_another_address_is_no_secret(tmp_path):
     masks = lines_of("add-mask", done.stdout)
     assert "::add-mask::a-key-of-agents" in masks
     assert f"::add-mask::{TOKEN}" in masks
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("run", "suite.json", "--min-score=85%"), "'--min-score': '85%'"),
+        (("run", "suite.json", "--regression=some"), "'--regression': 'some' is not one of"),
+        (("merge", "--legs=three", "x"), "'--legs': 'three'"),
+        (("coment", "results"), "No such command 'coment'. Did you mean 'comment'"),
+        (("run",), "Missing argument 'SUITE'"),
+        (("run", "suite.json", "--min-scor=9"), "No such option: --min-scor"),
+        ((), "no command was given"),
+    ],
+)
+def test_what_cannot_be_read_is_an_annotation(tmp_path, arguments, told):
+    """With what was found, and without a variable that the user never saw."""
+    done = ci_evals(*arguments, cwd=tmp_path, env=job(tmp_path))
+    assert done.returncode == 2
+    (error,) = lines_of("error", done.stderr)
+    assert told in error.replace("%25", "%")
+    assert "CI_EVALS_" not in error
+    assert "Usage:" not in done.stderr or not arguments
+
+
+def test_a_wrong_variable_is_named(tmp_path):
+    """Where it is what the user has set."""
+    env = job(tmp_path, CI_EVALS_MAX_COST="$5")
+    done = ci_evals("run", "suite.json", cwd=tmp_path, env=env)
+    assert done.returncode == 2
+    (error,) = lines_of("error", done.stderr)
+    assert "CI_EVALS_MAX_COST" in error
+    assert "'$5'" in error
+
+
+def test_an_error_stands_once_in_the_log(tmp_path):
+    """GitHub itself shows the command as a line of it."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    done = run(tmp_path, "--thresholds=tag:none=1", env=job(tmp_path))
+    assert done.stderr.count("there is no tag 'none'") == 1
+    write_suite(tmp_path, HELLO | {"turnz": 1}, **DEMO)
+    done = run(tmp_path, env=job(tmp_path))
+    assert done.stderr.count("turnz") == 1
+    assert "suite.json:1:" in done.stderr
+
+
+def test_an_error_that_is_too_long_for_a_command_stands_whole_in_the_log(tmp_path):
+    """The runner cuts messages."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    done = run(tmp_path, f"--thresholds=tag:{'x' * 5000}-end=1", env=job(tmp_path))
+    assert len(lines_of("error", done.stderr)) == 1
+    assert "-end'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "away.json"), ("run",), ("merge", "away"), ("merge", "--legs=x", "a")]
+)
+def test_a_run_that_was_refused_has_a_summary(tmp_path, arguments):
+    """It is what the page of the workflow shows; an empty one looks like success."""
+    env = job(tmp_path)
+    done = ci_evals(*arguments, cwd=tmp_path, env=env)
+    assert done.returncode == 2
+    summary = Path(env["GITHUB_STEP_SUMMARY"]).read_text()
+    assert summary.startswith("## ⚠️ ci-evals: nothing was run\n\n```\n")
+    assert summary.endswith("\n```\n")
+    assert Path(env["GITHUB_OUTPUT"]).read_text().count("invalid") == 1
+
+
+def test_other_commands_leave_the_summary_alone(tmp_path):
+    """A step has one summary, and several commands may write to it."""
+    env = job(tmp_path)
+    assert ci_evals("validate", "away.json", cwd=tmp_path, env=env).returncode == 2
+    assert not Path(env["GITHUB_STEP_SUMMARY"]).exists()
+
+
+def test_a_run_has_no_other_summary_than_its_own(tmp_path):
+    """Also where the gate does not hold, and where the run cannot be trusted."""
+    write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
+    env = job(tmp_path)
+    assert run(tmp_path, env=env).returncode == 1
+    assert run(tmp_path, "--base-url=http://127.0.0.1:9", env=env).returncode == 3
+    assert "nothing was run" not in Path(env["GITHUB_STEP_SUMMARY"]).read_text()
+
+
+def test_a_summary_of_a_refusal_is_short_and_harmless(tmp_path):
+    """A suite of a stranger's may have any number of faults, with any text in them."""
+    hostile = "```\n## owned @someone <img src=x> key-of-llm-1\x1b[31m"
+    tests = [HELLO | {"name": f"Test {n}", f"{hostile}{n}": 1} for n in range(900)]
+    write_suite(tmp_path, *tests, **DEMO)
+    env = job(tmp_path, LLM_API_KEY="key-of-llm-1")
+    assert run(tmp_path, env=env).returncode == 2
+    summary = Path(env["GITHUB_STEP_SUMMARY"]).read_text()
+    assert 15_000 < len(summary.encode()) < 20_500
+    assert "the log has it whole" in summary
+    assert "key-of-llm-1" not in summary
+    assert "\x1b" not in summary
+    fence = summary.splitlines()[2]
+    assert len(fence) > 3
+    assert summary.rstrip().splitlines()[-1] == fence

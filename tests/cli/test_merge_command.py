@@ -5,8 +5,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import github_api
 import pytest
 from commands import ci_evals, files_in, results_in
+from github_api import TOKEN
 from github_runner import Step
 
 from ci_evals import load_suite
@@ -133,7 +135,9 @@ def test_a_leg_that_is_missing(legs):
     )
     assert told.returncode == 3, told.stderr
     gate = results_in(legs)["gate"]
-    assert gate["reasons"] == ["2 of 3 legs are here: one is missing"]
+    assert gate["reasons"] == [
+        "2 of 3 legs are here: one is missing. Look at the job that left no results, and run it again"
+    ]
     assert (gate["passed"], gate["exitCode"]) == (False, 3)
     assert "one is missing" in told.stdout
     assert "one is missing" in (legs / "results/summary.md").read_text()
@@ -187,11 +191,44 @@ def test_all_that_cannot_be_read_is_told_at_once(legs):
     told = ci_evals("merge", *asked, cwd=legs, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""})
     assert told.returncode == 2
     missing, empty, broken = told.stderr.splitlines()
-    assert "nowhere: cannot be read: No such file or directory" in missing
+    assert "nowhere: there is no such file or folder" in missing
+    assert "no leg has left any" in missing
     assert "empty: there is no _results.json in it, nor in a folder right below it" in empty
     assert "legs/2-retail/_results.json: not a results file" in broken
     assert not (legs / "results").exists()
     assert step.outputs["result"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"run": {"startedAt": "2026-11-21T09:30:00"}},
+        {"run": {"startedAt": "2026-11-21T09:30:00Z", "finishedAt": "1971-01-02T00:00:00Z"}},
+        {"usage": {"calls": 10**15}},
+        {"usage": {"tokens": {"input": 10**15, "output": 10**15}}},
+        {"counts": {"tests": 10**16}},
+    ],
+)
+def test_numbers_that_no_run_has_are_refused(legs, nonsense):
+    """A stranger may have written them: that is no bug of ours, and nothing is written."""
+    for name in ("1-hr", "2-retail"):
+        file = legs / f"legs/{name}/_results.json"
+        recorded = read(file)
+        for part, fields in nonsense.items():
+            recorded[part] |= fields
+        file.write_text(json.dumps(recorded))
+    told = ci_evals("merge", "legs", "--no-gate", cwd=legs)
+    assert told.returncode == 2, told.stderr
+    assert "_results.json" in told.stderr
+    assert not (legs / "results").exists()
+
+
+def test_a_leg_without_a_suite_is_none(legs):
+    """It has played nothing, however many legs are counted."""
+    file = legs / "legs/1-hr/_results.json"
+    file.write_text(json.dumps(read(file) | {"suites": []}))
+    assert ci_evals("merge", "legs", "--legs=2", cwd=legs).returncode == 3
+    assert "legs/1-hr/_results.json holds no suite" in results_in(legs)["gate"]["reasons"][0]
 
 
 def test_a_test_in_two_legs_is_refused(legs):
@@ -230,6 +267,20 @@ def test_baselines(legs, played):
     assert "--baseline: nowhere" in told.stderr
     assert ci_evals(*asked, "--baseline=auto", cwd=legs).returncode == 0
     assert results_in(legs)["run"]["baselineNote"].startswith("no baseline: ")
+
+
+def test_what_github_says_of_the_token_is_taken_out(legs):
+    """A message that echoes it is told in the note on the baseline."""
+    with github_api.serving() as api:
+        api.fail("/actions/artifacts", *[github_api.Answer(403, {"message": f"{TOKEN} may not"})] * 3)
+        known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
+        told = ci_evals(
+            "merge", "legs", "--no-gate", "--baseline=auto", "--baseline-branch=main", cwd=legs, env=known
+        )
+    assert told.returncode == 0, told.stderr
+    assert "may not" in results_in(legs)["run"]["baselineNote"]
+    assert TOKEN not in told.stdout + told.stderr
+    assert not any(TOKEN.encode() in text for text in files_in(legs / "results").values())
 
 
 def test_keys_of_the_environment_are_taken_out(legs):

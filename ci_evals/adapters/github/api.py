@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, BinaryIO, Self
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
@@ -115,6 +115,7 @@ class GitHub:
             following = answer.links.get("next", {}).get("url")
             if following is None or not items:
                 return
+            following = urljoin(url, following) if following.startswith("/") else following
             if not self._is_own(following):
                 raise GitHubError(f"GitHub names a next page of {path} on another host, {host_of(following)}")
             url, asked = following, None
@@ -204,6 +205,8 @@ class GitHub:
                 answer = await self._client.request(method, url, **request)
             except AnswerTooLargeError as error:
                 raise GitHubError(f"GitHub at {host_of(url)} {error}") from error
+            except httpx2.InvalidURL as error:
+                raise GitHubError("GitHub's address cannot be read (see GITHUB_API_URL)") from error
             except httpx2.HTTPError as error:
                 wait = self._granted(resend, _usual_wait(resend)) if idempotent else None
                 if wait is None:

@@ -146,6 +146,8 @@ class _History:
     """The base and the commits before it, the nearest first; without a base, those of the branch."""
 
     base: str | None
+    tested: bool = False
+    """Whether the base is the tested commit itself, as at night: what lies before it are earlier runs."""
     commits: Sequence[_Commit] = ()
     unread: GitHubError | None = None
     """Why there are no commits."""
@@ -164,7 +166,10 @@ class _History:
             return UNSURE.format(branch=branch, why=self.unread)
         if place is None:
             return FAR.format(branch=branch, page=PAGE)
-        return BEFORE.format(distance="1 commit" if place == 1 else f"{place} commits") if place else AT_BASE
+        if place == 0:
+            return AT_TESTED if self.tested else AT_BASE
+        distance = "1 commit" if place == 1 else f"{place} commits"
+        return (BEFORE_TESTED if self.tested else BEFORE).format(distance=distance)
 
 
 @dataclass(frozen=True)
@@ -183,10 +188,10 @@ class _Search:
     branch: str
 
     async def result(self) -> Found | Missing:
-        listed = await self._listed()
+        listed, cut = await self._listed()
         there = [one for one in listed if not one.expired and self._may_serve(one.run)]
         if not there:
-            return self._missing(self._why_none(listed))
+            return self._missing(self._why_none(listed, cut=cut))
         candidates = self._ranked(there, await self._history())
         if not candidates:
             own = any(one.run.head_branch == self.branch for one in there)
@@ -206,8 +211,8 @@ class _Search:
             expired = True
         return self._missing(ALL_EXPIRED if expired else ONLY_OTHERS)
 
-    async def _listed(self) -> list[_Artifact]:
-        """The artifacts of exactly this name that other runs left."""
+    async def _listed(self) -> tuple[list[_Artifact], bool]:
+        """The artifacts of exactly this name that other runs left, and whether there may be older ones."""
         found: dict[int, _Artifact] = {}  # pages move on while they are read: one may come twice
         seen = 0
         path = f"{self._repository}/actions/artifacts"
@@ -218,7 +223,7 @@ class _Search:
             seen += 1
             if seen == MOST_LISTED:
                 break
-        return list(found.values())
+        return list(found.values()), seen == MOST_LISTED
 
     def _is_own(self, run: _ListedRun) -> bool:
         """Whether it is this very run, which was started again."""
@@ -232,21 +237,24 @@ class _Search:
         """Whether it ran in the merge queue. Its commit counts only once it is on the branch."""
         return run.head_branch.startswith(queue_of(self.branch))
 
-    def _why_none(self, listed: Sequence[_Artifact]) -> str:
+    def _why_none(self, listed: Sequence[_Artifact], *, cut: bool) -> str:
         if any(self._may_serve(one.run) for one in listed):
             return ALL_EXPIRED
+        if cut:
+            return HIDDEN
         return ONLY_OTHERS if listed else NONE_YET
 
     async def _history(self) -> _History:
         base = await self._base()
+        tested = base is not None and base == self.context.sha
         path = f"{self._repository}/commits"
         try:
             told = await self.hub.get(path, needs=_CONTENTS, sha=base or self.branch, per_page=PAGE)
         except GitHubError as error:
-            return _History(base, unread=error)
+            return _History(base, tested, unread=error)
         commits = [_read(_Commit, item) for item in told] if isinstance(told, list) else []
         known = [commit for commit in commits if commit]
-        return _History(base, known, unread=None if known else GitHubError("GitHub lists none"))
+        return _History(base, tested, known, unread=None if known else GitHubError("GitHub lists none"))
 
     async def _base(self) -> str | None:
         """The commit that the tested code builds on, where the branch is the one that it goes to."""
@@ -305,7 +313,7 @@ class _Search:
                 raise GitHubError(f"the download cannot be kept ({error.strerror or error})") from error
 
     def _missing(self, text: str, **parts: object) -> Missing:
-        return Missing(_line(text, name=self.name, branch=self.branch, **parts))
+        return Missing(_line(text, name=self.name, branch=self.branch, most=MOST_LISTED, **parts))
 
     @property
     def _repository(self) -> str:
@@ -328,7 +336,9 @@ def _line(text: str, **parts: object) -> str:
 
 FOUND = "the baseline is commit {commit} of {branch}, {lies}"
 AT_BASE = "the base commit"
+AT_TESTED = "the same commit in an earlier run"
 BEFORE = "{distance} before the base"
+BEFORE_TESTED = "{distance} before this one"
 FAR = "the newest run of {branch} before the base; not among the last {page} commits"
 NEWEST = "the newest run of {branch}"
 UNSURE = "the newest run of {branch}; it may be newer than the base, since the commits cannot be read: {why}"
@@ -340,6 +350,10 @@ NONE_YET = (
 ONLY_OTHERS = (
     "no baseline yet: only pull requests, forks, other branches or untrusted events have left the artifact "
     "{name!r}; it is uploaded by the first run on {branch}"
+)
+HIDDEN = (
+    "no baseline: none of the newest {most} artifacts {name!r} is of a run on {branch}; what pull requests "
+    "leave needs another name"
 )
 ALL_EXPIRED = (
     "no baseline: all artifacts {name!r} of {branch} have expired; the next run there uploads a new one"

@@ -71,6 +71,8 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     STALE = "stale"
     """Nothing was written, since a newer run has spoken already."""
+    ABSENT = "absent"
+    """Nothing was written, since there was none to bring up to date."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,10 @@ def check_key(key: str) -> str:
     return key
 
 
-async def post(hub: GitHub, repository: str, number: int, comment: Comment) -> Posted:
+async def post(hub: GitHub, repository: str, number: int, comment: Comment, *, create: bool = True) -> Posted:
     """Sees to it that pull request `number` of `repository` (`owner/name`) has this comment, and has it once.
+
+    Without `create` only a comment that is there is brought up to date.
 
     Raises:
         UsageError: as `check_key`.
@@ -104,7 +108,7 @@ async def post(hub: GitHub, repository: str, number: int, comment: Comment) -> P
     """
     thread = _Thread(hub, repository, number, comment)
     try:
-        return await thread.settle()
+        return await thread.settle(create=create)
     except GitHubError as error:
         why = f"the comment on #{number} was not written: {_advised(error)}"
         raise GitHubError(why, error.status) from error
@@ -133,7 +137,7 @@ class _Thread:
         self._issues = f"/repos/{quote(repository)}/issues"
         self._list = f"{self._issues}/{number}/comments"
 
-    async def settle(self) -> Posted:
+    async def settle(self, *, create: bool) -> Posted:
         """Writes, then looks again for what others wrote in between: of all that were created one stays."""
         is_ours = await self._authorship()
         created: _Found | None = None
@@ -147,6 +151,8 @@ class _Thread:
                 break  # what was created stands
             if posted:
                 return posted
+            if not own and not create:
+                return Posted(Outcome.ABSENT, None)
             if not own and created:
                 break
             if not own:

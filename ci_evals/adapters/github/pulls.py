@@ -35,7 +35,8 @@ async def located(hub: GitHub, context: Context) -> Context:
 async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[int, ...]:
     """The pull requests that a comment on this run may go to, in order.
 
-    The one of the event, if it names one. Else those that are open in this repository and whose last commit
+    The one of the event or of the user, if there is one; after `workflow_run` only where its last commit is
+    the one that was tested. Else those that are open in this repository and whose last commit
     is exactly the one that was tested: after `workflow_run` those from the branch that the run was for, in
     the very repository that it came from, by its full name. A fork that was renamed or deleted meanwhile gets
     no comment. A merge queue's run may stand for several pull requests and belongs to none.
@@ -50,7 +51,7 @@ async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[in
         GitHubError: pull requests cannot be listed.
     """
     if context.number is not None:
-        return (context.number,)
+        return (context.number,) if await _is_right(hub, context) else ()
     head, path = context.head, _repository(context)
     if head is None or head.repository is None:
         return ()
@@ -62,6 +63,14 @@ async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[in
         commit = quote(head.sha, safe="")
         return await _numbers(hub.pages(f"{path}/commits/{commit}/pulls", needs=NEEDS), head, context)
     return ()
+
+
+async def _is_right(hub: GitHub, context: Context) -> bool:
+    """Whether a number may be believed. After `workflow_run` it may come from what a stranger uploaded."""
+    if context.event != "workflow_run" or context.head is None:
+        return True
+    pull = await hub.get(f"{_repository(context)}/pulls/{context.number}", needs=NEEDS)
+    return _is_of(pull, context.head, context)
 
 
 async def _numbers(listed: AsyncIterator[Any], head: Commit, context: Context) -> tuple[int, ...]:
