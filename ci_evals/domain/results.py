@@ -29,6 +29,9 @@ from ci_evals.domain.verdict import Finding, Outcome
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 """Trials that ended otherwise are left out of every score, and counted."""
 
+MOST_TRIALS = 2000
+"""Of one test: a thousand loops, and as many more to confirm. Counts of a file are not believed beyond it."""
+
 Role = Literal["user", "judge", "agent"]
 """Who used tokens: the two jobs of the LLM (simulated user, judge), and an agent that tells of its own."""
 
@@ -182,7 +185,7 @@ class TestResult(Record):
     flaky: bool = Field(description="Whether scored trials disagree on passing.")
     statistics: Statistics | None = Field(None, description="Null where no trial was scored.")
     trials: tuple[TrialResult, ...] = ()
-    not_run: Amount = Field(0, description="Trials planned but not started.")
+    not_run: int = Field(0, ge=0, le=MOST_TRIALS, description="Trials planned but not started.")
 
 
 class Counts(Record):
