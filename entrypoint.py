@@ -1,21 +1,30 @@
-"""The action's door: with arguments it is the command line, with none it takes the inputs and runs."""
+"""The action's door: with arguments it is the command line, with none it takes the inputs and runs.
+
+An input beside arguments is refused, since nothing would come of it.
+"""
 
 import os
 import sys
 
-from ci_evals.cli.app import app, main
-from ci_evals.cli.inputs import read
+from ci_evals.cli.app import PROGRAM, invoke
+from ci_evals.cli.inputs import check_unused, read
 from ci_evals.cli.outcome import guarded
 
 
-def run_inputs() -> None:
+def run_inputs() -> object:
     """Runs what the action's inputs ask for."""
     invocation = read(os.environ)
     os.environ.update(invocation.variables)
-    app(args=[*invocation.arguments])
+    return invoke(invocation.arguments, PROGRAM)
+
+
+def run_arguments() -> object:
+    """Runs a command line, as of a step with `args`."""
+    check_unused(os.environ)
+    return invoke(sys.argv[1:], PROGRAM)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        main()
+        guarded(run_arguments, sys.argv[1:])
     guarded(run_inputs, ["run"])

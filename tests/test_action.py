@@ -91,7 +91,52 @@ def test_it_runs_the_suites(step):
 
 
 def test_with_arguments_it_is_the_command_line(step):
-    """`docker run IMAGE list-suites`; inputs play no part then."""
-    done = play(step, "list-suites", min_scor="95")
+    """`args: list-suites`; the inputs are handed over all the same, with their defaults."""
+    done = play(step, "list-suites", **declared() | {"args": "list-suites", "github-token": "ghs_1"})
     assert done.returncode == 0, done.stderr
     assert "demo:hr" in done.stdout
+
+
+def test_an_input_beside_arguments_stops_it(step):
+    """It would be ignored, and the gate would look as if it held."""
+    done = play(step, "merge", "legs", args="merge legs", min_score="99")
+    assert done.returncode == 2
+    assert "input 'min-score' has no effect beside 'args'; write --min-score=... there" in done.stderr
+    assert step.outputs["result"] == "invalid"
+    assert "nothing was run" in step.summary
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ({"min-score": "85%"}, "input 'min-score' is '85%': it must be a number from 0 to 100"),
+        ({"pr-number": "seven"}, "input 'pr-number' is 'seven': it must be a whole number"),
+        ({"output-dir": "../out"}, "input 'output-dir' is '../out': it is outside of the workspace"),
+    ],
+)
+def test_a_wrong_input_stops_it(step, inputs, told):
+    """Said once, as an annotation and in the summary, and by the name that the user knows."""
+    done = play(step, suites="demo:hr", provider="offline", **inputs)
+    assert done.returncode == 2
+    (error,) = done.stderr.splitlines()
+    assert error.startswith("::error title=ci-evals::")
+    assert told in error.replace("%25", "%")
+    assert told in step.summary
+    assert step.outputs["result"] == "invalid"
+
+
+def test_wrong_arguments_stop_it(step):
+    """In the words of the command line."""
+    done = play(step, "merge", "--legs=three", "legs", args="merge --legs=three legs")
+    assert done.returncode == 2
+    (error,) = done.stderr.splitlines()
+    assert error.startswith("::error title=ci-evals::Invalid value for '--legs': 'three'")
+
+
+def test_its_help_is_that_of_the_command_line(step):
+    """`docker run IMAGE run --help` names the program, not the file that was started."""
+    done = play(step, "run", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ci-evals run" in done.stdout
+    assert "entrypoint" not in done.stdout
+    assert step.summary == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ci_evals.adapters.github import commands, workflow
 from ci_evals.adapters.suites import COLLECTIONS
-from ci_evals.cli.console import error_console, show
+from ci_evals.cli.console import Console, error_console, show
 from ci_evals.domain.errors import Exit, SuiteError, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.redaction import Redactor
@@ -31,6 +31,8 @@ OUTPUTS = (
 )
 """The outputs of the action."""
 
+_EXPLANATION_BYTES = 20_000
+
 
 def mask(redactor: Redactor, environ: Mapping[str, str]) -> None:
     """Registers every secret with the runner, before anything else is printed."""
@@ -39,8 +41,10 @@ def mask(redactor: Redactor, environ: Mapping[str, str]) -> None:
             print(line, flush=True)  # noqa: T201  # a workflow command must reach the stream as it is
 
 
-def publish(results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
-    """Writes all outputs of the action, and the step summary. `code` is the exit code that will be."""
+def write_outputs(
+    results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]
+) -> None:
+    """Writes all outputs of the action. `code` is the exit code of the run."""
     held = results.gate.passed and code == Exit.HOLDS
     found, cost = results.comparison, results.usage.cost_usd
     told = {
@@ -53,12 +57,19 @@ def publish(results: Results, code: int, output_dir: Path, junit: Path, environ:
         "failed-tests": str(results.counts.failed),
         "errors": str(results.counts.errors),
         "cost-usd": "" if cost is None else f"{cost:.4f}",
-        "results-path": _relative(output_dir / layout.RESULTS, environ),
-        "junit-path": _relative(junit, environ),
-        "summary-path": _relative(output_dir / layout.SUMMARY, environ),
         "report-path": "",
     }
+    paths = {
+        "results-path": output_dir / layout.RESULTS,
+        "junit-path": junit,
+        "summary-path": output_dir / layout.SUMMARY,
+    }
+    told |= {name: _relative(path, environ) if path.is_file() else "" for name, path in paths.items()}
     _write_outputs(environ, {name: "" if value == numbers.NONE else value for name, value in told.items()})
+
+
+def write_summary(results: Results, environ: Mapping[str, str]) -> None:
+    """Appends the step summary."""
     if path := environ.get("GITHUB_STEP_SUMMARY"):
         summary = Path(path)
         workflow.append_summary(summary, markdown.step_summary(results, workflow.summary_room(summary)))
@@ -96,20 +107,52 @@ def annotate(results: Results, environ: Mapping[str, str]) -> None:
             show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
 
 
-def complain(error: Exception, environ: Mapping[str, str]) -> None:
-    """Shows why nothing was run, problems of suites at their lines."""
-    if not _in_actions(environ):
+def explain(heading: str, why: str, environ: Mapping[str, str]) -> None:
+    """Writes to the step summary why there are no results, cut to 20 kB."""
+    path = environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
         return
+    told = sanitize.clean(error_console(environ).redactor.text(why)).strip()
+    data = told.encode()
+    if len(data) > _EXPLANATION_BYTES:
+        told = data[:_EXPLANATION_BYTES].decode(errors="ignore") + "\n… (cut; the log has it whole)"
+    with suppress(UsageError):  # the log tells it too
+        workflow.append_summary(Path(path), f"## ⚠️ ci-evals: {heading}\n\n{sanitize.code_block(told)}\n")
+
+
+def complain(error: UsageError, environ: Mapping[str, str]) -> None:
+    """Says why nothing was run: in GitHub Actions as commands, problems of suites at their lines.
+
+    A command is a line of the log there, so nothing is said twice but what the runner would cut.
+    """
     console = error_console(environ)
-    problems = error.problems if isinstance(error, SuiteError) else ()
-    for problem in problems[: commands.MOST]:
-        told = f"{problem.path}: {problem.message}" if problem.path else problem.message
+    if not isinstance(error, SuiteError) or not _in_actions(environ):
+        accuse(str(error), environ, elsewhere=f"error: {error}")
+        return
+    for problem in error.problems[: commands.MOST]:
         file = _place(problem.file, environ)
         line, column = (problem.line, problem.column) if file else (None, None)
-        told = sanitize.log_line(told)
-        console.command(commands.command("error", told, file=file, line=line, col=column, title="ci-evals"))
-    if not problems:
-        console.command(commands.command("error", sanitize.log(str(error)), title="ci-evals"))
+        # The log shows the message alone.
+        told = sanitize.one_line(console.redactor.text(str(problem)))
+        _show_error(console, told, file=file, line=line, col=column)
+    for problem in error.problems[commands.MOST :]:
+        console.say(f"error: {sanitize.one_line(str(problem))}")
+
+
+def accuse(message: str, environ: Mapping[str, str], *, elsewhere: str = "") -> None:
+    """Says what ends the program: in GitHub Actions as a command, `elsewhere` in other words."""
+    console = error_console(environ)
+    if not _in_actions(environ):
+        console.say(elsewhere or message)
+        return
+    _show_error(console, console.redactor.text(message))
+
+
+def _show_error(console: Console, told: str, **place: str | int | None) -> None:
+    """An annotation, and what GitHub would cut off of it once more."""
+    console.command(commands.command("error", sanitize.log(told), **place, title="ci-evals"))
+    if len(told) > commands.MESSAGE_LIMIT:
+        console.say(told)
 
 
 def warn(message: str, environ: Mapping[str, str], *, level: Level = Level.WARNING) -> None:

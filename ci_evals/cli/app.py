@@ -1,6 +1,7 @@
 """The commands. Each imports its work when it is called, so that `--help` answers at once."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -19,8 +20,10 @@ from ci_evals.cli.settings import (
     takes,
 )
 
+PROGRAM = "ci-evals"
+
 app = typer.Typer(
-    name="ci-evals",
+    name=PROGRAM,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -240,8 +243,20 @@ def demo_agent(settings: DemoAgentSettings) -> None:
     serve(settings.host, settings.port, manners)
 
 
+def invoke(args: Sequence[str], name: str | None = None) -> object:
+    """Runs a command, and gives back the exit code of one that ends early, as `--help` does.
+
+    `name` is the program's in its usage, by default that of the file that was started.
+
+    Raises:
+        typer.TyperException: the command line cannot be read.
+    """
+    return app(args=list(args), prog_name=name, standalone_mode=False)
+
+
 def main(args: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits: see `ci_evals.cli.outcome` for what each kind of ending means."""
     from ci_evals.cli.outcome import guarded
 
-    guarded(lambda: app(args=args), sys.argv[1:] if args is None else args)
+    given = sys.argv[1:] if args is None else args
+    guarded(lambda: invoke(given), given)

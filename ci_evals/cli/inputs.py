@@ -6,8 +6,16 @@ itself merely warns of a misspelt input, and a gate that ignores `min-scor: 95` 
 
 import dataclasses
 import difflib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from typer.models import OptionInfo
 
 from ci_evals.cli.settings import ENV_PREFIX, INPUT_DEFAULT, RunSettings
 from ci_evals.domain.errors import UsageError
@@ -16,6 +24,10 @@ INPUT_PREFIX = "INPUT_"
 SUITES = "suites"
 RUNNERS_OWN = frozenset({"args", "entrypoint"})
 """Inputs that GitHub's runner accepts for every container action and handles itself."""
+
+TOKEN = "github-token"  # noqa: S105  # its name
+WRITTEN_TO = frozenset({"output-dir", "junit"})
+"""Inputs that name a place for reports."""
 
 BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
 """The booleans of GitHub's own toolkit; YAML's `yes` and `on` are not among them."""
@@ -41,13 +53,10 @@ def declared() -> dict[str, str]:
 def read(environ: Mapping[str, str]) -> Invocation:
     """What the `INPUT_*` variables of `environ` ask for. An empty input is one that is not set.
 
-    Raises `UsageError` with every problem: an input that is not declared, a boolean that is none, no suites.
+    Raises `UsageError` with every problem: an input that is not declared, a value that is not allowed, a
+    place for reports that is lost with the container, no suites.
     """
-    inputs = {
-        name.removeprefix(INPUT_PREFIX).lower(): value.strip()
-        for name, value in environ.items()
-        if name.startswith(INPUT_PREFIX)
-    }
+    inputs = _given(environ)
     known = declared()
     problems = [_unknown(name, known) for name in inputs if name not in known and name not in RUNNERS_OWN]
     suites = [line.strip() for line in inputs.pop(SUITES, "").splitlines() if line.strip()]
@@ -55,24 +64,110 @@ def read(environ: Mapping[str, str]) -> Invocation:
         problems.append(
             "input 'suites' is empty: name suite files, folders or bundled suites (demo:hr), one a line."
         )
-    switches = {
-        item.name.replace("_", "-") for item in dataclasses.fields(RunSettings) if item.default is False
-    }
+    switches, options = _switches(), _options()
     variables = {}
     for name, value in inputs.items():
         if name not in known or not value:
             continue
-        if name not in switches:
-            text = value
-        elif value in BOOLEANS:
-            text = value.lower()
+        if name in switches:
+            problem = None if value in BOOLEANS else "it must be true or false."
+        elif name in WRITTEN_TO:
+            problem = _outside(value, environ)
         else:
-            problems.append(f"input {name!r} must be 'true' or 'false', not {value!r}.")
-            continue
+            problem = options[name].problem(value)
+        if problem:
+            problems.append(f"input {name!r} is {value!r}: {problem}")
+        text = value.lower() if name in switches else value
         variables[ENV_PREFIX + name.replace("-", "_").upper()] = text
     if problems:
         raise UsageError("\n".join(problems))
     return Invocation(("run", "--", *suites), variables)
+
+
+def check_unused(environ: Mapping[str, str]) -> None:
+    """Makes sure that no input is lost where the step has `args`, which are then all that counts.
+
+    Raises:
+        UsageError: with every input that says something. GitHub hands over defaults and empty ones by itself,
+            and the token is taken from there.
+    """
+    known, switches = declared(), _switches()
+    problems = []
+    for name, value in _given(environ).items():
+        is_default = value == known.get(name) or (value in BOOLEANS and value.lower() == known.get(name))
+        if not value or is_default or name in RUNNERS_OWN or name == TOKEN:
+            continue
+        if name == SUITES:
+            instead = "name them there"
+        else:
+            instead = f"write --{name}{'' if name in switches else '=...'} there"
+        problems.append(f"input {name!r} has no effect beside 'args'; {instead}.")
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+@dataclass(frozen=True)
+class _Option:
+    """What an option takes: its type, and for a number its limits."""
+
+    kind: type
+    least: float | None
+    most: float | None
+
+    def problem(self, text: str) -> str | None:
+        """What is allowed, where `text` is not. The command line would refuse the same, in other words."""
+        try:
+            value: Any = TypeAdapter(self.kind).validate_python(text)
+        except ValidationError:
+            return f"it must be {self._allowed}."
+        # Negated, since NaN is below no limit.
+        below = self.least is not None and not value >= self.least
+        above = self.most is not None and not value <= self.most
+        return f"it must be {self._allowed}." if below or above else None
+
+    @property
+    def _allowed(self) -> str:
+        if issubclass(self.kind, Enum):
+            return f"one of {', '.join(str(word) for word in self.kind)}"
+        number = "a whole number" if self.kind is int else "a number"
+        return (
+            f"{number}, {self.least} or more"
+            if self.most is None
+            else f"{number} from {self.least} to {self.most}"
+        )
+
+
+def _options() -> dict[str, _Option]:
+    """What each input takes, but for `suites`."""
+    found = {}
+    for name, hint in get_type_hints(RunSettings, include_extras=True).items():
+        annotated, info = get_args(hint)
+        if isinstance(info, OptionInfo):
+            kinds = [kind for kind in get_args(annotated) or (annotated,) if kind is not NoneType]
+            found[name.replace("_", "-")] = _Option(kinds[0], info.min, info.max)
+    return found
+
+
+def _switches() -> set[str]:
+    return {item.name.replace("_", "-") for item in dataclasses.fields(RunSettings) if item.default is False}
+
+
+def _given(environ: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.removeprefix(INPUT_PREFIX).lower(): value.strip()
+        for name, value in environ.items()
+        if name.startswith(INPUT_PREFIX)
+    }
+
+
+def _outside(path: str, environ: Mapping[str, str]) -> str | None:
+    """What is wrong with a path for reports that later steps could not see; None for one in the workspace."""
+    workspace = os.path.realpath(environ.get("GITHUB_WORKSPACE") or Path.cwd())
+    if Path(os.path.realpath(path)).is_relative_to(workspace):
+        return None
+    return (
+        "it is outside of the workspace, and would be lost with the container; give a path in the workspace."
+    )
 
 
 def _as_text(default: object) -> str:

@@ -6,59 +6,126 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from typer import BadParameter, TyperException
+
+from ci_evals.domain.errors import Exit, UsageError
+
+REPORTS = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
+"""Where results show in GitHub Actions: what stands in neither file has not been published."""
+
+_NOTHING = "nothing was run"
 
 
 def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     """Runs `command` and exits: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
 
-    A `run` in GitHub Actions that ends before it could publish anything still writes every output, as for an
-    invalid run.
+    A number that `command` gives back is the exit code; `args` are those of the command line. A `run` or a
+    `merge` in GitHub Actions that ends before it could publish anything still writes every output, as for an
+    invalid run, and to the step summary why.
     """
     _mend_streams()
-    outputs = Path(os.environ["GITHUB_OUTPUT"]) if os.environ.get("GITHUB_OUTPUT") else None
-    before = _size(outputs)
+    before = _published()
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = _code_of(command)
-    if outputs and list(args[:1]) in (["run"], ["merge"]) and code not in (0, 1) and _size(outputs) == before:
-        from ci_evals.cli.actions import refused
+    ending = _ending(command)
+    if list(args[:1]) in (["run"], ["merge"]) and ending.code not in (0, 1) and _published() == before:
+        from ci_evals.cli import actions
 
-        refused(os.environ)
+        actions.refused(os.environ)
+        if ending.why:
+            actions.explain(ending.heading, ending.why, os.environ)
     _close_streams()
-    sys.exit(code)
+    sys.exit(ending.code)
 
 
-def _size(path: Path | None) -> int:
-    return path.stat().st_size if path and path.is_file() else 0
+@dataclass(frozen=True)
+class _Ending:
+    """An exit code, and where an error led to it, which."""
+
+    code: int
+    heading: str = ""
+    why: str = ""
 
 
-def _code_of(command: Callable[[], object]) -> int:
-    from ci_evals.domain.errors import Exit, UsageError
+def _published() -> int:
+    """How much stands in the files for results."""
+    paths = [Path(os.environ[name]) for name in REPORTS if os.environ.get(name)]
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
+
+def _ending(command: Callable[[], object]) -> _Ending:
     try:
-        command()
+        code = command()
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else Exit.HOLDS if end.code is None else Exit.BUG
+        return _Ending(
+            end.code if isinstance(end.code, int) else Exit.HOLDS if end.code is None else Exit.BUG
+        )
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        return _Ending(Exit.INTERRUPTED)
     except UsageError as error:
-        _tell(f"error: {error}")
-        from ci_evals.cli.actions import complain
-
-        complain(error, os.environ)
-        return Exit.USAGE
-    except Exception:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
-        _tell(f"{traceback.format_exc()}\nThis is a bug in ci-evals. Please report it with the lines above.")
-        return Exit.BUG
-    return Exit.HOLDS
+        return _refused(error)
+    except TyperException as error:
+        return _misread(error)
+    except Exception as error:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
+        return _broken(error)
+    return _Ending(code if isinstance(code, int) else Exit.HOLDS)
 
 
-def _tell(text: str) -> None:
+def _refused(error: UsageError) -> _Ending:
+    from ci_evals.cli.actions import complain
+
+    complain(error, os.environ)
+    return _Ending(Exit.USAGE, _NOTHING, str(error))
+
+
+def _misread(error: TyperException) -> _Ending:
+    """Says what cannot be read in a command line, and, but for GitHub Actions, how the command is written."""
+    from ci_evals.cli.actions import accuse
+
+    told, context = _told(error), getattr(error, "ctx", None)
+    plain = f"Error: {told}"
+    if context and told == context.get_help():
+        told, plain = f"no command was given; {context.command_path} --help lists them", told
+    elif context:
+        plain = f"{context.get_usage()}\nTry '{context.command_path} -h' for help.\n\n{plain}"
+    accuse(told, os.environ, elsewhere=plain)
+    return _Ending(Exit.USAGE, _NOTHING, told)
+
+
+def _told(error: TyperException) -> str:
+    """What Typer says, with the value, which it leaves out, and the variable only where it has that value."""
+    from pydantic import ValidationError
+
+    cause = error.__cause__
+    if not (
+        isinstance(error, BadParameter) and error.ctx and error.param and isinstance(cause, ValidationError)
+    ):
+        return error.format_message()
+    source = error.ctx.get_parameter_source(error.param.name)
+    by_variable = source is not None and source.name == "ENVIRONMENT"
+    name = error.param.envvar if by_variable else error.param.opts[0]
+    value, message = repr(cause.errors()[0]["input"]), error.message.removeprefix("Value error, ")
+    return f"Invalid value for '{name}': {message if value in message else f'{value}. {message}'}"
+
+
+def _broken(error: Exception) -> _Ending:
+    from ci_evals.cli.actions import accuse
     from ci_evals.cli.console import error_console
 
-    error_console(os.environ).say(text)
+    error_console(os.environ).say(traceback.format_exc())
+    what = "".join(traceback.format_exception_only(error)).strip()
+    accuse(
+        f"This is a bug in ci-evals. Please report it with the lines above.\n{what}",
+        os.environ,
+        elsewhere="This is a bug in ci-evals. Please report it with the lines above.",
+    )
+    return _Ending(
+        Exit.BUG, "ended by a bug in ci-evals", f"{what}\nPlease report it with the log of this step."
+    )
 
 
 def _mend_streams() -> None:

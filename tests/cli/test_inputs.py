@@ -2,7 +2,7 @@
 
 import pytest
 
-from ci_evals.cli.inputs import declared, read
+from ci_evals.cli.inputs import check_unused, declared, read
 from ci_evals.domain.errors import UsageError
 
 
@@ -55,9 +55,105 @@ def test_booleans_are_githubs(value):
 @pytest.mark.parametrize("value", ["yes", "1", "on", "tRUE", "no"])
 def test_other_booleans_are_refused(value):
     """A gate is not switched off by a guess."""
-    assert f"input 'no-gate' must be 'true' or 'false', not {value!r}" in refused(
+    assert f"input 'no-gate' is {value!r}: it must be true or false" in refused(
         suites="demo:hr", no_gate=value
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("min-score", "85%", "a number from 0 to 100"),
+        ("min-score", "101", "a number from 0 to 100"),
+        ("max-cost", "nan", "a number, 0 or more"),
+        ("max-cost", "$5", "a number, 0 or more"),
+        ("loops", "0", "a whole number from 1 to 1000"),
+        ("retries", "-1", "a whole number, 0 or more"),
+        ("pr-number", "seven", "a whole number, 1 or more"),
+        ("regression", "Any", "one of off, any, significant"),
+        ("adapter", "http", "one of aui, demo"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_is_allowed(name, value, allowed):
+    """By the name that the user knows it by, and with the value, which may come out of an expression."""
+    with pytest.raises(UsageError) as caught:
+        read({"INPUT_SUITES": "demo:hr", f"INPUT_{name.upper()}": value})
+    assert str(caught.value) == f"input {name!r} is {value!r}: it must be {allowed}."
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("min-score", "79.5"), ("max-cost", "1e-3"), ("loops", "1000"), ("pr-number", "7"), ("adapter", "demo")],
+)
+def test_a_right_value_passes(name, value):
+    """As it is."""
+    variables = read({"INPUT_SUITES": "demo:hr", f"INPUT_{name.upper()}": value}).variables
+    assert list(variables.values()) == [value]
+
+
+@pytest.mark.parametrize("name", ["output-dir", "junit"])
+@pytest.mark.parametrize("value", ["../out", "/tmp/x", "results/../../out", "away/out"])
+def test_output_that_leaves_the_workspace_is_refused(tmp_path, monkeypatch, name, value):
+    """It would be lost with the container, and the outputs would point nowhere."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(workspace)
+    (workspace / "away").symlink_to(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        read(
+            {
+                "INPUT_SUITES": "demo:hr",
+                f"INPUT_{name.upper()}": value,
+                "GITHUB_WORKSPACE": str(workspace),
+            }
+        )
+    assert f"input {name!r} is {value!r}: it is outside of the workspace" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["out", ".", "a/../b", "{workspace}/out"])
+def test_output_within_the_workspace_passes(tmp_path, monkeypatch, value):
+    """GitHub turns a path of the workspace into that of the container."""
+    monkeypatch.chdir(tmp_path)
+    value = value.format(workspace=tmp_path)
+    environ = {
+        "INPUT_SUITES": "demo:hr",
+        "INPUT_OUTPUT-DIR": value,
+        "GITHUB_WORKSPACE": str(tmp_path),
+    }
+    assert read(environ).variables == {"CI_EVALS_OUTPUT_DIR": value}
+
+
+def unused(**inputs: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        check_unused({f"INPUT_{name.replace('_', '-').upper()}": value for name, value in inputs.items()})
+    return str(caught.value)
+
+
+def test_an_input_beside_arguments_is_refused():
+    """A gate that ignores `min-score: 99` would look as if it held."""
+    expected = "input 'min-score' has no effect beside 'args'; write --min-score=... there."
+    assert unused(args="merge legs", min_score="99") == expected
+
+
+def test_an_input_beside_arguments_is_told_as_it_is_written_there():
+    """Switches have no value, suites no name; what another command takes is no input at all."""
+    assert unused(no_gate="true").endswith("write --no-gate there.")
+    assert unused(suites="demo:hr").endswith("name them there.")
+    assert unused(legs="3").endswith("write --legs=... there.")
+
+
+def test_every_input_beside_arguments_is_named():
+    """And no value, which may be a key."""
+    told = unused(llm_key="sk-secret", min_score="1", comment_key="forks")
+    assert len(told.splitlines()) == 3
+    assert "sk-secret" not in told
+
+
+def test_inputs_that_say_nothing_may_stand_beside_arguments():
+    """GitHub hands over every declared one: empty, or with its default, and the token."""
+    inputs = {f"INPUT_{name.upper()}": default for name, default in declared().items()}
+    own = {"INPUT_ARGS": "comment results", "INPUT_ENTRYPOINT": "/x", "INPUT_GITHUB-TOKEN": "ghs_1"}
+    check_unused(inputs | own | {"INPUT_NO-GATE": "False", "INPUT_MIN-SCORE": " 80\n"})
 
 
 def test_true_is_a_word_where_no_boolean_is_asked_for():

@@ -1,5 +1,6 @@
 """How the program ends when something else than a run ends it."""
 
+import os
 import subprocess
 import sys
 
@@ -66,12 +67,75 @@ def test_usage_errors_exit_2(tmp_path):
     assert "rn" in ran.stderr
 
 
-def test_a_second_signal_ends_a_run_that_hangs():
+def test_a_wrong_value_is_shown(tmp_path):
+    """After how the command is written; a key that went astray is not."""
+    ran = ci_evals("run", "demo:hr", "--min-score=85%", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("Usage: ")
+    assert "Error: Invalid value for '--min-score': '85%'." in ran.stderr
+    key = "llm-key-7f2d91c4"
+    ran = ci_evals("run", "demo:hr", f"--loops={key}", cwd=tmp_path, env={"LLM_API_KEY": key})
+    assert "'***'" in ran.stderr
+    assert key not in ran.stderr
+
+
+def test_early_ends_keep_their_codes(tmp_path):
+    """Help and version are no errors, no command is one."""
+    for asked, stream, code in (("--help", "out", 0), ("--version", "out", 0), (None, "err", 2)):
+        ran = ci_evals(*filter(None, [asked]), cwd=tmp_path)
+        assert ran.returncode == code
+        said, silent = (ran.stdout, ran.stderr) if stream == "out" else (ran.stderr, ran.stdout)
+        assert "ci-evals" in said
+        assert silent == ""
+
+
+def test_a_bug_is_told_to_github(tmp_path):
+    """As an annotation, and in the summary without the traceback; both without secrets."""
+    summary, key = tmp_path / "summary", "llm-key-7f2d91c4"
+    code = BUG.replace("[][1]", f'{{}}["{key} ::error::x"]')
+    env = CLEAN | {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary), "LLM_API_KEY": key}
+    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 70
+    assert "Traceback" in ran.stderr
+    (error,) = [line for line in ran.stderr.splitlines() if line.startswith("::")]
+    assert error.startswith("::error title=ci-evals::")
+    assert "KeyError" in error
+    told = summary.read_text()
+    assert told.startswith("## ⚠️ ci-evals: ended by a bug in ci-evals\n")
+    assert "KeyError" in told
+    assert "Traceback" not in told
+    assert key not in ran.stderr + told
+
+
+def test_a_bug_after_the_reports_leaves_them_their_summary(tmp_path):
+    """What was published stands."""
+    summary = tmp_path / "summary"
+    code = BUG.replace("[][1]", f'open({str(summary)!r}, "w").write("# Results") and [][1]')
+    env = CLEAN | {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 70
+    assert "::error" in ran.stderr
+    assert summary.read_text() == "# Results"
+
+
+def test_a_second_signal_at_a_terminal_ends_a_run_that_hangs():
     """The first one asks for an orderly end; as process 1 no default of the system would end it."""
     code = (
         "import os, signal, time; from ci_evals.cli.run import Interruption; i = Interruption(); "
         "os.kill(os.getpid(), signal.SIGINT); print(i.came, flush=True); "
         "os.kill(os.getpid(), signal.SIGTERM); time.sleep(5); print('still here')"
     )
-    ran = subprocess.run([sys.executable, "-c", code], env=CLEAN, capture_output=True, text=True, check=False)
+    ours, its = os.openpty()
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            env=CLEAN,
+            stdout=subprocess.PIPE,
+            stderr=its,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(its)
     assert (ran.returncode, ran.stdout) == (130, "True\n")
