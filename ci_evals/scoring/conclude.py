@@ -5,7 +5,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Decision, Results, RunInfo, Tool
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Case, Ending, Policy, decide
-from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.odds import applied, odds_of
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
 
@@ -24,7 +24,10 @@ def conclude(
     if not skipped:
         gate = decide(Case(card, policy, offline=head.offline, pairing=pairing), ending)
     more = info.confirmation.trials if info.confirmation else 0
-    told = not (skipped or gate.reasons or ending.interrupted)
+    noise = None
+    if not (skipped or gate.reasons or ending.interrupted):
+        checks = applied(gate.checks)
+        noise = odds_of(card.suites, checks, offline=head.offline, seed=info.id, beyond=more)
     return Results(
         tool=Tool(version=__version__),
         run=info,
@@ -35,9 +38,7 @@ def conclude(
         counts=card.counts,
         gate=gate,
         comparison=pairing.comparison() if pairing else None,
-        odds=odds_of(card.suites, gate.checks, offline=head.offline, seed=info.id, beyond=more)
-        if told
-        else None,
+        odds=noise,
         usage=card.usage,
         latency=card.latency,
         suites=card.suites,

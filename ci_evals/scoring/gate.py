@@ -7,6 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.chance import named
 from ci_evals.domain.comparison import Change
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Decision, GateCheck, SuiteResult, TestResult, points
@@ -328,18 +329,16 @@ def close_calls(decision: Decision) -> tuple[str, ...]:
 
     Nothing, where the run is not to be trusted, or where the gate fails on something that is not close.
     """
-    if decision.reasons:
-        return ()
     calls = [(check, _close(check)) for check in decision.checks]
-    if any(not check.holds and not why for check, why in calls):
-        return ()
-    return tuple(why for _, why in calls if why)
+    clear = any(not check.holds and not why for check, why in calls)
+    return () if decision.reasons or clear else tuple(why for _, why in calls if why)
 
 
 def _close(check: GateCheck) -> str | None:
     if check.name == "regression" and check.required == ALPHA:
-        by_chance = check.seen is not None and check.seen <= CLOSE
-        return f"regression: chance alone shows such a drop with p = {check.seen:.3g}" if by_chance else None
+        if check.seen is None or check.seen > CLOSE:
+            return None
+        return f"regression: chance alone shows such a drop with {named(check.seen)}"
     if not check.holds and check.seen != check.seen_if_undecided_failed:
         # More trials must not open a gate that undecided verdicts have closed.
         return None

@@ -87,7 +87,7 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
     skipped = all(leg.results.run.status == "skipped" for leg in legs)
     unfinished = [] if skipped else _unfinished(legs)
     ending = Ending(incomplete=(*_missing(legs, expected), *unfinished))
-    return Merged(card, _info(legs, card.suites, ending), ending)
+    return Merged(card, _info(legs, card.suites, ending, expected), ending)
 
 
 def _too_many(legs: Sequence[Leg], expected: int | None) -> Iterator[str]:
@@ -182,19 +182,27 @@ def _missing(legs: Sequence[Leg], expected: int | None) -> Iterator[str]:
     missing = (expected or 0) - len(legs)
     if missing > 0:
         here = "1 of {} legs is here" if len(legs) == 1 else f"{len(legs)} of {{}} legs are here"
-        yield f"{here.format(expected)}: {'one is' if missing == 1 else f'{missing} are'} missing"
+        lost, job, it = ("one is", "job", "it") if missing == 1 else (f"{missing} are", "jobs", "them")
+        yield (
+            f"{here.format(expected)}: {lost} missing. "
+            f"Look at the {job} that left no results, and run {it} again"
+        )
 
 
 def _unfinished(legs: Sequence[Leg]) -> Iterator[str]:
     """Which legs did not go through."""
     for leg in legs:
         run = leg.results.run
+        if not leg.results.suites:
+            yield f"the run of {leg.file} holds no suite"
         if run.status != "completed":
             why = f": {run.stopped_because}" if run.stopped_because else ""
             yield f"the run of {leg.file} was {run.status}{why}"
 
 
-def _info(legs: Sequence[Leg], suites: Sequence[SuiteResult], ending: Ending) -> RunInfo:
+def _info(
+    legs: Sequence[Leg], suites: Sequence[SuiteResult], ending: Ending, expected: int | None
+) -> RunInfo:
     runs = [leg.results.run for leg in legs]
     reasons = ending.incomplete or [run.stopped_because for run in runs if run.stopped_because]
     started, finished = min(run.started_at for run in runs), max(run.finished_at for run in runs)
@@ -210,7 +218,9 @@ def _info(legs: Sequence[Leg], suites: Sequence[SuiteResult], ending: Ending) ->
         environment=_agreed([run.environment for run in runs]),
         digests=_digests([leg.results for leg in legs], suites),
         confirmation=_confirmation(runs),
-        warnings=tuple(dict.fromkeys([*(w for run in runs for w in run.warnings), *_warnings(legs)])),
+        warnings=tuple(
+            dict.fromkeys([*(w for run in runs for w in run.warnings), *_warnings(legs, expected)])
+        ),
     )
 
 
@@ -287,7 +297,9 @@ def _confirmation(runs: Sequence[RunInfo]) -> Confirmation | None:
     return Confirmation(trials=found[0].trials, because=because)
 
 
-def _warnings(legs: Sequence[Leg]) -> Iterator[str]:
+def _warnings(legs: Sequence[Leg], expected: int | None) -> Iterator[str]:
+    if len(legs) < (expected or 0):
+        yield "all numbers, and what is said of single tests, are of the legs that are here"
     if told := _told_apart(legs, [leg.results.tool.version for leg in legs]):
         yield f"the legs are of different versions of ci-evals: {told}"
     more = [run.confirmation.trials if run.confirmation else 0 for run in (leg.results.run for leg in legs)]

@@ -75,6 +75,15 @@ def odds_of(
     )
 
 
+def applied(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
+    """The checks that decided something: without a baseline, say, a drop was looked at by none."""
+    return tuple(
+        check
+        for check in checks
+        if check.seen is not None or check.seen_if_undecided_failed is not None or not check.holds
+    )
+
+
 _Count = tuple[int, int]
 
 

@@ -8,7 +8,8 @@ from plans import A, B, card, gate, planned, trial
 
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Git, Results
+from ci_evals.domain.results import Decision, GateCheck, Git, Results
+from ci_evals.reports import numbers
 from ci_evals.scoring import share
 from ci_evals.scoring.compare import Pairing, Part
 from ci_evals.scoring.gate import Case, Ending, Policy, Regression, close_calls, decide
@@ -351,8 +352,16 @@ def test_a_suspicious_drop_is_close_however_small_its_p():
     """No change fails on a first look; a p above 0.25 is no suspicion."""
     held, lost = points(100, 100, 100), points(0, 0, 0)
     (said,) = close({"a": lost, "b": lost}, {"a": held, "b": held}, regression=Regression.SIGNIFICANT)
-    assert "p = 0.0025" in said
+    assert said == "regression: chance alone shows such a drop with p = 0.002"
     assert close({"a": points(0, 100, 100)}, {"a": held}, regression=Regression.SIGNIFICANT) == ()
+
+
+@pytest.mark.parametrize("p", [0, 1.57e-05, 0.0024, 0.0499, 0.0504, 0.1875, 0.25])
+def test_a_close_p_is_written_as_in_every_report(p):
+    """The words stand beside the numbers of the tables."""
+    check = GateCheck(name="regression", required=0.05, seen=p, holds=True)
+    (said,) = close_calls(Decision(passed=True, exit_code=0, checks=(check,)))
+    assert said.endswith(f" with {numbers.p_value(p)}")
 
 
 def test_what_fails_clearly_needs_no_second_look():

@@ -30,6 +30,7 @@ from ci_evals.scoring.usage import usage_of
 
 COUNTING = Counting(offline=False)
 PRICES = PriceTable.model_validate({"asOf": "2026-11-22", "models": {"known": {"input": 2, "output": 8}}})
+LOOK = "Look at the job that left no results, and run it again"
 DROP, DROPS = read_drops("5, suite:a=3")
 POLICY = Policy(
     min_score=70,
@@ -377,8 +378,12 @@ def test_more_results_than_legs_are_refused():
 @pytest.mark.parametrize(
     ("here", "expected", "reason"),
     [
-        (2, 3, "2 of 3 legs are here: one is missing"),
-        (1, 3, "1 of 3 legs is here: 2 are missing"),
+        (2, 3, f"2 of 3 legs are here: one is missing. {LOOK}"),
+        (
+            1,
+            3,
+            "1 of 3 legs is here: 2 are missing. Look at the jobs that left no results, and run them again",
+        ),
     ],
 )
 def test_a_missing_leg_makes_the_run_untrusted(here, expected, reason):
@@ -389,7 +394,10 @@ def test_a_missing_leg_makes_the_run_untrusted(here, expected, reason):
     assert (results.gate.passed, results.gate.exit_code) == (False, 3)
     assert (results.run.status, results.run.stopped_because) == ("stopped", reason)
     assert results.odds is None
-    assert concluded(*legs, expected=here, policy=Policy()).gate.exit_code == 0
+    (warning,) = results.run.warnings
+    assert warning.endswith("are of the legs that are here")
+    whole = concluded(*legs, expected=here, policy=Policy())
+    assert (whole.gate.exit_code, whole.run.warnings) == (0, ())
 
 
 @pytest.mark.parametrize("status", ["stopped", "interrupted", "skipped"])
@@ -399,7 +407,7 @@ def test_a_leg_that_did_not_go_through_makes_the_run_untrusted(status):
     results = concluded(run(suite_of("a"), id="1"), broken, expected=3, policy=Policy())
     assert results.gate.exit_code == 3
     assert results.gate.reasons == (
-        "2 of 3 legs are here: one is missing",
+        f"2 of 3 legs are here: one is missing. {LOOK}",
         f"the run of leg1 was {status}: the key was refused",
     )
     assert results.run.status == ("interrupted" if status == "interrupted" else "stopped")

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from plans import trial
 
 from ci_evals.domain.results import GateCheck, Odds, SuiteResult
+from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.gate import Ending, Policy, Regression
 from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.scorecard import Scorecard
 
 
 def suite(*tests: list, **fields) -> SuiteResult:
@@ -40,6 +43,24 @@ def odds(whole: SuiteResult, name: str, required: float | None = None) -> float:
 MIXED = suite([5, 4, 5], [3, 5, 5], [5, 5, 5], [4, 2, 5], [5, 5, 4], [5, 5, 5])
 """Its score is 91.1."""
 STEADY = suite(*[[5, 5, 5]] * 6)
+
+
+def test_checks_that_were_not_applied_have_no_odds_in_a_run():
+    """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
+    results = build.results(MIXED)
+    policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
+    found = conclude(Scorecard.of(results), results.run, policy, Ending())
+    assert [check.name for check in found.gate.checks] == [
+        "min-score",
+        "max-drop",
+        "regression",
+        "max-errors",
+    ]
+    assert [one.name for one in found.odds.checks] == ["min-score"]
+    assert found.odds.share == found.odds.checks[0].share
+    held = conclude(Scorecard.of(results), results.run, policy, Ending(), results)
+    assert [one.name for one in held.odds.checks] == ["min-score", "max-drop", "regression"]
+    assert told(MIXED, check("max-drop", 2)).checks
 
 
 def test_where_nothing_was_scored_there_are_no_odds():
