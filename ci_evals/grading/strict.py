@@ -261,11 +261,11 @@ def _text(evaluation: Contains | NotContains | Regex | NotRegex, exchanges: Exch
             replies = exchanges[-1:]
         case number:
             replies = [e for e in exchanges if e.index == number]
+    if not exchanges:
+        return _no_evidence(exchanges, "a text")
     if not replies:
-        last = len(exchanges)
-        return Verdict.undecided(
-            Cause.NO_EVIDENCE, f"there is no reply {evaluation.turn}: the agent replied {last} times"
-        )
+        reason = f"there is no reply {evaluation.turn}: the agent replied {_times(len(exchanges))}"
+        return Verdict.undecided(Cause.NO_EVIDENCE, reason)
     if isinstance(evaluation, Contains | NotContains):
         wanted, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
     else:
@@ -291,7 +291,11 @@ def _max_agent_turns(most: int, exchanges: Exchanges) -> Verdict:
         return _no_evidence(exchanges, "a reply")
     count = len(exchanges)
     decided = Verdict.passed if count <= most else Verdict.failed
-    return decided(f"the agent replied {count} times, at most {most} wanted", count)
+    return decided(f"the agent replied {_times(count)}, at most {most} wanted", count)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _max_latency(seconds: float, exchanges: Exchanges) -> Verdict:

@@ -223,6 +223,21 @@ def test_texts_by_turn(turn, found):
     assert outcome(decide("not_regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has_not
 
 
+@pytest.mark.parametrize(
+    ("turn", "replies", "said"),
+    [
+        ("any", 0, "the agent gave no reply"),
+        ("last", 0, "the agent gave no reply"),
+        (2, 0, "the agent gave no reply"),
+        (2, 1, "there is no reply 2: the agent replied once"),
+        (9, 2, "there is no reply 9: the agent replied 2 times"),
+    ],
+)
+def test_a_reply_that_is_not_there_is_told_in_a_sentence(turn, replies, said):
+    """Whichever was asked for."""
+    assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == said
+
+
 def test_texts_are_literal_and_case_counts():
     """`contains` is no pattern."""
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
@@ -241,6 +256,7 @@ def test_limits():
     """The number of replies, and the slowest of them."""
     slow = ({"latency_seconds": 0.5}, {"latency_seconds": 2.5}, {"latency_seconds": 1})
     assert outcome(decide("max_agent_turns", *slow, turns=3)) == "passed"
+    assert decide("max_agent_turns", *slow[:1], turns=3).reason == "the agent replied once, at most 3 wanted"
     assert outcome(decide("max_agent_turns", *slow, turns=2)) == "failed"
     assert decide("max_latency", *slow, seconds=2) == Verdict.failed(
         "the slowest reply, in exchange 2, took 2.500 s, at most 2 s wanted", 2
