@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ci_evals.domain.results import Results, SuiteResult, TestResult
-from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.domain.results import Results, SuiteResult, TestOutcome, TestResult
+from ci_evals.reports import change, highlights, mishaps, numbers, sanitize
 from ci_evals.reports.highlights import Standing
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
-_BUNDLED = ("demo:", "quack:")
+_WHY_LIMIT = 400
+"""Of a cause that several tests share: there is to be room for their names."""
+_NAMED = 3
+"""Tests that an annotation names."""
 
 
 class Level(StrEnum):
@@ -33,22 +36,24 @@ class Annotation:
 
 
 def annotations(results: Results) -> tuple[Annotation, ...]:
-    """The verdict, then the tests that failed, the worst first, then those that came to nothing."""
+    """The verdict, then the tests that failed, the worst first, then what else went wrong, each cause once.
+
+    Nothing is an error where the gate fails nothing, since it holds or was only reported.
+    """
     standing = highlights.standing(results)
     if standing is Standing.SKIPPED:
         return (_of_run(results, Level.NOTICE),)
-    holds = standing is Standing.HOLDS
+    green = standing is Standing.HOLDS or highlights.only_reported(results)
     return (
-        *([] if holds else [_of_run(results, Level.ERROR)]),
-        *_failed(results, Level.WARNING if holds else Level.ERROR),
-        *_unsound(results),
+        *([] if green else [_of_run(results, Level.ERROR)]),
+        *_failed(results, Level.WARNING if green else Level.ERROR),
+        *_troubles(results),
     )
 
 
 def _of_run(results: Results, level: Level) -> Annotation:
     reasons = "; ".join(results.gate.reasons) or results.run.stopped_because
-    told = [highlights.verdict(results), reasons or change.sentence(results)]
-    return _made(level, "ci-evals", ": ".join(told))
+    return _made(level, "ci-evals", f"{highlights.verdict(results)}: {reasons or change.brief(results)}")
 
 
 def _failed(results: Results, level: Level) -> Iterator[Annotation]:
@@ -70,23 +75,27 @@ def _failed(results: Results, level: Level) -> Iterator[Annotation]:
         yield _made(level, f"Failed: {test.name}", told, suite, test)
 
 
-def _unsound(results: Results) -> Iterator[Annotation]:
-    for suite, test in highlights.tests_of(results, "error", "undecided", "not_run"):
-        if highlights.only_judge_missing(test):
+def _troubles(results: Results) -> Iterator[Annotation]:
+    for trouble in mishaps.troubles(results.suites):
+        if all(test.outcome is TestOutcome.PASSED for _, test in trouble.met):
             continue
-        found = highlights.troubles([suite.model_copy(update={"tests": (test,)})])
-        told = "; ".join(f"{trouble.what}: {trouble.why}" for trouble in found)
-        yield _made(Level.WARNING, f"{highlights.result(test)}: {test.name}", told, suite, test)
+        names, count = trouble.tests, len(trouble.tests)
+        met = names[0] if count == 1 else numbers.count(count, "test")
+        more = [f"and {numbers.count(count - _NAMED, 'more test')}"] if count > _NAMED else []
+        which = f". It met {met}: {'; '.join([*names[:_NAMED], *more])}" if count > 1 else ""
+        result = highlights.OUTCOMES[trouble.result].words.capitalize()
+        told = f"{trouble.what}: {sanitize.one_line(trouble.why, _WHY_LIMIT)}{which}"
+        yield _made(Level.WARNING, f"{result}: {met}", told, *trouble.met[0])
 
 
 def _made(
     level: Level, title: str, message: str, suite: SuiteResult | None = None, test: TestResult | None = None
 ) -> Annotation:
-    own = suite is not None and not suite.file.startswith(_BUNDLED)
+    file = highlights.file_of(suite) if suite else None
     return Annotation(
         level=level,
         title=sanitize.log_line(title, _TITLE_LIMIT),
         message=sanitize.log_line(message, _REASON_LIMIT),
-        file=suite.file if suite and own else None,
-        line=test.line if test and own else None,
+        file=file,
+        line=test.line if test and file else None,
     )

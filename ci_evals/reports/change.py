@@ -4,16 +4,14 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import comb
 
 from ci_evals.domain.comparison import Change, Comparison, SuiteComparison, TestChange
 from ci_evals.domain.results import Results, SuiteResult, TestOutcome
 from ci_evals.domain.verdict import Outcome
-from ci_evals.reports import numbers
+from ci_evals.reports import numbers, worth
 from ci_evals.scoring.compare import SUSPECT
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import unsound
-from ci_evals.scoring.statistics import ALPHA
 
 COMMIT = 7
 """Characters of a commit's id that people know it by."""
@@ -31,7 +29,15 @@ class Difference:
 
 
 def sentence(results: Results) -> str:
-    """The score and, where there is a baseline, how it changed and what that is worth: one sentence."""
+    """The score and, where there is a baseline, how it changed and what that is worth: one sentence.
+
+    It says as well what the run could have seen: for where there is no small print.
+    """
+    return "; ".join([brief(results)[:-1], *worth.sight(results.comparison)]) + "."
+
+
+def brief(results: Results) -> str:
+    """The same up to what the change is worth. `sight` has the rest."""
     comparison = results.comparison
     score = f"Score {numbers.score(results.score)}" if results.score is not None else "Nothing was scored"
     if results.interval:
@@ -47,14 +53,20 @@ def sentence(results: Results) -> str:
     return (
         f"{score}{_compared(results, comparison)}, baseline {numbers.score(comparison.base)}, "
         f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
-        f"{_worth(comparison, flawless=_flawless(results))}."
+        f"{worth.of(comparison, flawless=_flawless(results))}."
     )
+
+
+def sight(comparison: Comparison) -> str | None:
+    """Which drop the run could have seen, in sentences of their own; None where that says nothing."""
+    told = worth.sight(comparison)
+    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in told) or None
 
 
 def tells_p(change: Change) -> bool:
     """Whether p says something: of a drop, and where the trials are enough for a small one."""
     fell = change.delta is not None and change.delta < 0
-    return fell and change.p is not None and not _too_few(change)
+    return fell and change.p is not None and not worth.too_few(change)
 
 
 def settling(comparison: Comparison, results: Results) -> str | None:
@@ -151,7 +163,7 @@ def on_suspects(tests: Collection[TestChange]) -> str:
 def _by_chance(tests: Collection[TestChange]) -> str:
     fell = [test for test in tests if test.delta is not None and test.delta <= -SUSPECT]
     if fell and all(test.p is None for test in fell):
-        return "Noise alone may do that to a test: so few trials cannot confirm one (--confirm plays more)."
+        return "Noise alone may do that to a test: so few trials cannot confirm one (`confirm` plays more)."
     confirmed = sum(test.confirmed for test in tests)
     which = "none is" if not confirmed else "one is" if confirmed == 1 else f"{confirmed} are"
     which = ("it is" if confirmed else "it is not") if len(tests) == 1 else which
@@ -259,59 +271,6 @@ def _flawless(results: Results) -> bool:
         or any(unsound(trial, counting) for trial in trials)
         or any(finding.outcome is Outcome.FAILED for trial in trials for finding in trial.findings)
     )
-
-
-def _worth(change: Change, *, flawless: bool) -> str:
-    """What a change is worth, in words."""
-    delta, bounds = change.delta or 0, change.interval
-    of_it = " of this one test" if change.tests == 1 else ""
-    if delta > 0 and bounds and bounds.low > 0:
-        return "a rise, and more than chance explains"
-    if delta < 0 and _too_few(change):
-        return f"cannot conclude with so few trials ({_enough(change)})"
-    if delta < 0 and change.p is not None and change.p <= ALPHA:
-        return f"a proven drop{of_it}"
-    if delta < 0:
-        outside = "; p decides, not the interval" if bounds and bounds.high < 0 else ""
-        return f"not a proven drop{of_it}{outside}{_seen(change)}"
-    perfect = flawless and change.head == change.base == 100
-    held = "no drop" if delta > 0 else "no change, nothing failed in this run" if perfect else "no change"
-    return held + _seen(change)
-
-
-def _seen(change: Change) -> str:
-    """Which drop would not have gone unseen."""
-    if _too_few(change):
-        return f"; so few trials could not have proven a drop ({_enough(change)})"
-    fewest = change.fewest_broken or 1
-    broken = f"; with so few trials fewer than {fewest} broken tests prove nothing" if fewest > 1 else ""
-    return _caught(change) + broken
-
-
-def _caught(change: Change) -> str:
-    if change.detectable is None or change.detectable <= -(change.delta or 0):
-        return ""
-    if change.detectable >= 100:
-        return "; the scores vary so much that no drop would have been caught for sure"
-    if change.base is not None and change.detectable > change.base:
-        # No score falls so far.
-        return ""
-    caught = f"would have caught a drop of {numbers.least(change.detectable)} or more in four of five cases"
-    if change.told_from == "tests":
-        return f"; single trials do not show how a test varies by itself, and {caught}"
-    return f"; this run {caught}"
-
-
-def _too_few(change: Change) -> bool:
-    """Whether no drop at all could have been proven with so many trials."""
-    return change.smallest_p is not None and change.smallest_p > ALPHA
-
-
-def _enough(change: Change) -> str:
-    """How many trials it takes to prove a drop."""
-    able = next(k for k in (1, 2, 3) if comb(2 * k, k) ** -min(max(1, change.tests), 100) <= ALPHA)
-    trials = numbers.count(max(able, change.trials_needed or 1), "trial")
-    return f"at least {trials} {'' if change.tests == 1 else 'of each test '}on each side are needed"
 
 
 def _joined(reasons: tuple[str, ...]) -> str:

@@ -3,13 +3,16 @@
 from html import escape
 
 from ci_evals.domain.results import Results
-from ci_evals.reports import fit, summary
+from ci_evals.reports import fit, sanitize, summary
+from ci_evals.reports.pieces import section
 from ci_evals.reports.summary import Place
 
-__all__ = ["BUDGET", "Place", "render"]
+__all__ = ["BUDGET", "Place", "refused", "render"]
 
 BUDGET = 59_500
 """Bytes of UTF-8. With its hidden marker a comment has 60,000, which is below every reading of the limit."""
+_REASON_BYTES = 10_000
+_CUT = "… (cut; the log of the run has it whole)"
 
 
 def render(results: Results, place: Place, budget: int = BUDGET) -> str:
@@ -21,3 +24,12 @@ def render(results: Results, place: Place, budget: int = BUDGET) -> str:
     )
     elsewhere = f"The {run} shows more, its <code>summary.md</code> everything."
     return fit.fitted(summary.sections(results, place), budget, elsewhere)
+
+
+def refused(reason: str, place: Place) -> str:
+    """The text where a run was refused before anything was played: a suite that cannot be read, say.
+
+    It takes the place of an earlier commit's comment, whose numbers would otherwise seem to be this one's.
+    """
+    told = sanitize.code_block(sanitize.cut(reason, _REASON_BYTES, _CUT).strip())
+    return section("refused", reason=told, place=place) + "\n"

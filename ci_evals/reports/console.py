@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from ci_evals.domain.comparison import Comparison, TestChange
 from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult
-from ci_evals.reports import change, gate, highlights, numbers, sanitize
+from ci_evals.reports import change, gate, highlights, mishaps, numbers, sanitize
 from ci_evals.reports.highlights import OUTCOMES, Standing, Tone
 
 _NAME_LIMIT = 60
@@ -27,6 +27,8 @@ _SHOWN = 20
 
 def render(results: Results, *, color: bool = False, verbose: bool = False) -> str:
     """The whole text, ending in a newline. `verbose` names every failed criterion with its reason."""
+    if highlights.standing(results) is Standing.SKIPPED:
+        return _text([_skipped(results, color=color)])
     blocks = [
         *_suites(results, color=color),
         _failed(results, color=color, verbose=verbose),
@@ -153,8 +155,7 @@ def _failed(results: Results, *, color: bool, verbose: bool) -> str:
 
 def _troubles(results: Results, *, color: bool) -> str:
     lines = []
-    skipped = highlights.standing(results) is Standing.SKIPPED
-    for trouble in () if skipped else highlights.troubles(results.suites):
+    for trouble in mishaps.troubles(results.suites):
         why = sanitize.log_line(trouble.why, _REASON_LIMIT)
         lines.append(f"{_painted('!', _YELLOW, color=color)} {trouble.what}: {why}")
         named = "; ".join(sanitize.log_line(name, _NAME_LIMIT) for name in trouble.tests[:3])
@@ -179,8 +180,9 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
         lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
     lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(found)]
     lines += [line for line in (change.pace(found), change.settling(found, results)) if line]
-    told = [f"  {line}" for line in lines]
-    return "\n".join([sanitize.log_line(title), *_changes(results), *told])
+    told = [*_changes(results), *(f"  {line}" for line in lines)]
+    # Where nothing was compared, the verdict says why.
+    return "\n".join([sanitize.log_line(title), *told]) if told or found.delta is not None else ""
 
 
 def _who(results: Results, found: Comparison, *, color: bool) -> list[str]:
@@ -304,11 +306,6 @@ def _gate(results: Results, *, color: bool) -> str:
 
 def _verdict(results: Results, *, color: bool) -> str:
     counts = results.counts
-    if highlights.standing(results) is Standing.SKIPPED:
-        played = f"{numbers.count(counts.tests, 'test')}, none of them played"
-        lines = [played, *highlights.notes(results)]
-        told = [f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines]
-        return "\n".join([_standing(results, color=color), *told])
     facts = [
         f"{counts.passed} of {numbers.count(counts.tests, 'test')} passed",
         *([f"{counts.failed} failed"] if counts.failed else []),
@@ -331,6 +328,15 @@ def _verdict(results: Results, *, color: bool) -> str:
     ]
     head = _standing(results, "" if told else score + interval, color=color)
     return "\n".join([head, *(f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines)])
+
+
+def _skipped(results: Results, *, color: bool) -> str:
+    """All that there is to say where nothing was played: why."""
+    why = highlights.why_skipped(results)
+    played = f"{numbers.count(results.counts.tests, 'test')}, none of them played"
+    lines = [*([why] if why else []), played, *highlights.notes(results)]
+    told = [f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines]
+    return "\n".join([_standing(results, color=color), *told])
 
 
 def _standing(results: Results, more: str = "", *, color: bool) -> str:

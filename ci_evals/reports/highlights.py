@@ -1,4 +1,4 @@
-"""What a reader of results looks for first: the verdict in words, what failed and where, what went wrong.
+"""What a reader of results looks for first: the verdict in words, what failed and where, what to know of it.
 
 Facts only, in plain words and not yet sanitised; each report puts them into its own form.
 """
@@ -10,26 +10,14 @@ from enum import Enum
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Odds, Results, SuiteResult, TestResult, TrialResult
-from ci_evals.domain.transcript import EndState, Exchange
+from ci_evals.domain.transcript import Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.reports import change, gate, numbers
 from ci_evals.scoring.odds import WORTH_TELLING
-from ci_evals.scoring.soundness import CUT_OFF, ended_well
+from ci_evals.scoring.soundness import CUT_OFF
 from ci_evals.scoring.statistics import ALPHA
 
-CAUSES = {
-    Cause.NO_EVIDENCE: "no trace to decide it on",
-    Cause.JUDGE_ERROR: "the judge gave no usable answer",
-    Cause.NO_JUDGE: "no judge",
-    Cause.NO_MODEL: "no embedding model",
-}
-_SPOILT = {
-    EndState.AGENT_ERROR: "ended with an error of the agent",
-    EndState.FAILED: "failed",
-    EndState.INTERRUPTED: "interrupted",
-}
-
-
+_BUNDLED = ("demo:", "quack:")
 _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
 _NAMED = 2
@@ -95,17 +83,6 @@ class FailedCriterion:
         return self.trial.index, self.exchange.index if self.exchange else None
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """One thing that went wrong, however many trials or verdicts it spoilt."""
-
-    what: str
-    """`24 trials failed`, `2 verdicts undecided`."""
-    why: str
-    tests: tuple[str, ...]
-    """Names of the tests that it met, in the order of the run."""
-
-
 def standing(results: Results) -> Standing:
     """The verdict on the run."""
     if results.run.status == "skipped":
@@ -122,15 +99,32 @@ def standing(results: Results) -> Standing:
 
 
 def verdict(results: Results) -> str:
-    """The same in words, with the checks that do not hold: `the gate does not hold (min-score, max-drop)`."""
+    """The same in words, with the checks that do not hold: `the gate does not hold (min-score, max-drop)`.
+
+    Why a run was skipped is too long for it: `why_skipped` tells that.
+    """
     found = standing(results)
-    if found is Standing.SKIPPED and results.run.stopped_because:
-        return f"{found.value.words}: {results.run.stopped_because}"
     failing = [check.name for check in results.gate.checks if not check.holds]
     if found is not Standing.BROKEN or not failing:
         return found.value.words
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
     return f"{found.value.words} ({', '.join(failing[:_NAMED])}{more})"
+
+
+def why_skipped(results: Results) -> str | None:
+    """Why nothing was played, in a sentence; None where it was, or nobody said."""
+    why = (results.run.stopped_because or "").strip().rstrip(".")
+    return f"{why[:1].upper()}{why[1:]}." if why and standing(results) is Standing.SKIPPED else None
+
+
+def only_reported(results: Results) -> bool:
+    """Whether the gate does not hold and fails nothing, as `--no-gate` asks."""
+    return standing(results) is Standing.BROKEN and results.gate.exit_code == Exit.HOLDS
+
+
+def file_of(suite: SuiteResult) -> str | None:
+    """The suite's file; None of a bundled suite, which nobody's repository has."""
+    return None if suite.file.startswith(_BUNDLED) else suite.file
 
 
 def notes(results: Results) -> tuple[str, ...]:
@@ -139,7 +133,7 @@ def notes(results: Results) -> tuple[str, ...]:
     Why a run cannot be trusted is not among them: that is told with the verdict.
     """
     out = []
-    if standing(results) is Standing.BROKEN and results.gate.exit_code == Exit.HOLDS:
+    if only_reported(results):
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
     out += [note for note in (_looked_twice(results), _counted_otherwise(results)) if note]
     if results.odds and results.odds.share > WORTH_TELLING and not _explained(results):
@@ -268,38 +262,6 @@ def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
     return tuple(out)
 
 
-def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
-    """Errors and undecided verdicts, those with one cause told once; a missing judge is a note of its own."""
-    spoilt: dict[tuple[EndState, str], list[str]] = {}
-    undecided: dict[tuple[Cause | None, str], list[str]] = {}
-    not_run: list[str] = []
-    for test in (test for suite in suites for test in suite.tests):
-        not_run += [test.name] * test.not_run
-        for trial in test.trials:
-            if not ended_well(trial):
-                spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(test.name)
-            # Of a trial that was cut off no verdict could be reached: it is told, and not each of them too.
-            for finding in trial.findings if trial.status not in CUT_OFF else ():
-                if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
-                    undecided.setdefault((finding.cause, finding.reason), []).append(test.name)
-    return tuple(
-        [_trouble(names, "trial", _SPOILT[status], why) for (status, why), names in spoilt.items()]
-        + [
-            _trouble(names, "verdict", "undecided", f"{CAUSES[cause]}: {why}" if cause else why)
-            for (cause, why), names in undecided.items()
-        ]
-        + ([_trouble(not_run, "trial", "not run", "the run ended before")] if not_run else [])
-    )
-
-
-def mishap(trial: TrialResult) -> str | None:
-    """Why the trial failed, or what the agent said of its error; None where there is nothing to tell."""
-    if trial.error or trial.status not in _SPOILT:
-        return trial.error
-    details = [exchange.error_detail for exchange in trial.exchanges if exchange.error_detail]
-    return details[-1] if details else None
-
-
 def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:
     """The tests with one of these outcomes, in the order of the run."""
     for suite in results.suites:
@@ -319,7 +281,3 @@ def tally(findings: Iterable[Finding]) -> str:
     return (
         ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no verdicts"
     )
-
-
-def _trouble(names: list[str], noun: str, became: str, why: str) -> Trouble:
-    return Trouble(f"{numbers.count(len(names), noun)} {became}", why, tuple(dict.fromkeys(names)))

@@ -18,7 +18,7 @@ from tabulate import tabulate
 from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports import change, highlights, mishaps, numbers, sanitize
 from ci_evals.reports.highlights import Standing
 
 _GATE = {
@@ -157,16 +157,19 @@ def _passed_before(results: Results) -> dict[tuple[str, str], str]:
 
 
 def _why_not_tested(results: Results) -> str | None:
-    skipped = highlights.standing(results) is Standing.SKIPPED
-    return sanitize.xml(sanitize.one_line(highlights.verdict(results), _MESSAGE_LIMIT)) if skipped else None
+    if highlights.standing(results) is not Standing.SKIPPED:
+        return None
+    told = [highlights.verdict(results), results.run.stopped_because]
+    return sanitize.xml(sanitize.one_line(": ".join(part for part in told if part), _MESSAGE_LIMIT))
 
 
 def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> Any:
+    file = highlights.file_of(suite)
     case = TestCase(
         sanitize.xml(sanitize.one_line(test.name)),
         classname=class_name,
-        file=sanitize.xml(sanitize.one_line(suite.file)),
-        line=str(test.line),
+        file=sanitize.xml(sanitize.one_line(file)) if file else None,
+        line=str(test.line) if file else None,
         stdout=sanitize.xml(_trials(test)),
     )
     if run.not_tested:
@@ -204,7 +207,7 @@ def _message(test: TestResult) -> str:
         case "undecided" if highlights.only_judge_missing(test):
             line = f"no judge ({highlights.tally(f for trial in test.trials for f in trial.findings)})"
         case _:
-            ended = [(trial.status.replace("_", " "), highlights.mishap(trial)) for trial in test.trials]
+            ended = [(trial.status.replace("_", " "), mishaps.mishap(trial)) for trial in test.trials]
             found = [f"{status}: {why}" for status, why in ended if why]
             found += [
                 f"undecided: {finding.criterion}: {finding.reason}"
@@ -220,7 +223,7 @@ def _message(test: TestResult) -> str:
 def _told(trial: TrialResult, test: TestResult) -> str:
     """What is to be known of one trial: its verdicts, and the exchanges that failed ones rest on."""
     head = f"Trial {trial.index}: {trial.status.replace('_', ' ')}"
-    why = highlights.mishap(trial)
+    why = mishaps.mishap(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
     lines += [_verdict(finding) for finding in trial.findings]
     failed = [criterion for criterion in highlights.failed_criteria(test) if criterion.trial is trial]

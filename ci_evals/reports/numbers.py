@@ -31,6 +31,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.chance import named, written
 
 NONE = "n/a"
 _EVERY_FLOAT = Context(prec=400)
@@ -89,23 +90,12 @@ def spread(points: float | None) -> str:
 
 def chance(p: float | None) -> str:
     """How often chance alone would show such a thing."""
-    if p is None:
-        return NONE
-    if p < 0.001:
-        return "below 0.001"
-    if p > 0.99:
-        return "above 0.99"
-    if 0.045 <= p <= 0.055:
-        rounding = ROUND_CEILING if p > 0.05 else ROUND_FLOOR
-        return plain(float(_rounded(p, Decimal("0.001"), rounding)))
-    step = Decimal("0.001") if p < 0.01 else Decimal("0.01")
-    return plain(float(_rounded(p, step, ROUND_HALF_EVEN)))
+    return NONE if p is None else written(p)
 
 
 def p_value(p: float | None) -> str:
     """The same where it is not said what it is: `p = 0.06`."""
-    shown = chance(p)
-    return f"p {shown}" if shown.startswith(("below", "above")) else f"p = {shown}"
+    return f"p = {NONE}" if p is None else named(p)
 
 
 def decimal(share: float | None) -> str:

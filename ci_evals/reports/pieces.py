@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from tabulate import tabulate
 
-from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports import change, highlights, mishaps, numbers, sanitize
 from ci_evals.templates import render
 
 REASON_LIMIT = 800
@@ -99,7 +99,7 @@ class Section:
 
 def section(template: str, **values: object) -> str:
     """The text that a template makes of `values`."""
-    shared = {"n": numbers, "s": sanitize, "h": highlights, "c": change, "v": _LIMITS}
+    shared = {"n": numbers, "s": sanitize, "h": highlights, "m": mishaps, "c": change, "v": _LIMITS}
     text = render(f"reports/templates/{template}.md.j2", **shared, **values)
     return _BLANK_LINES.sub("\n\n", text).strip("\n")
 

@@ -37,6 +37,8 @@ _LINE_START = re.compile(r"^(\d{1,9})([.)])(?=\s|$)|^()([-+=:])")
 
 _PLAIN_CODE = re.compile(r"[^`|\\$@#<>]+")
 _BACKTICKS = re.compile(r"`+")
+_LONG_FENCE = re.compile(r"`{200}(?=`)")
+"""GitHub's parser counts the backticks of a fence to 255: as many in the text would close a longer one."""
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DOUBLED = re.compile(r"([:#])(?=[^\x20-\x7e\n]*\1)")
 _NOT_IN_NAMES = re.compile(r"[^\w+,=()]+")
@@ -54,13 +56,13 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def cut(text: str, limit: int) -> str:
+def cut(text: str, limit: int, note: str = CUT_NOTE) -> str:
     """`text` cleaned and, where it has more than `limit` bytes of UTF-8, cut with a note that says so."""
     text = clean(text)
     data = text.encode()
     if len(data) <= limit:
         return text
-    return data[:limit].decode(errors="ignore").rstrip() + f"\n{CUT_NOTE}"
+    return data[:limit].decode(errors="ignore").rstrip() + f"\n{note}"
 
 
 def inline(text: str, limit: int | None = None) -> str:
@@ -105,8 +107,11 @@ def code(text: str) -> str:
 
 
 def code_block(text: str) -> str:
-    """`text` in a fence without language, longer than any run of backticks in it."""
-    text = clean(text)
+    """`text` in a fence without language, longer than any run of backticks in it.
+
+    Runs of more than 200 are broken with a zero-width space.
+    """
+    text = _LONG_FENCE.sub(_AND_ZERO_WIDTH, clean(text))
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

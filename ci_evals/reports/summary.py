@@ -3,7 +3,18 @@
 from dataclasses import dataclass
 
 from ci_evals.domain.results import Results, SuiteResult
-from ci_evals.reports import baseline, change, chart, failures, gate, highlights, numbers, sanitize, tables
+from ci_evals.reports import (
+    baseline,
+    change,
+    chart,
+    failures,
+    gate,
+    highlights,
+    mishaps,
+    numbers,
+    sanitize,
+    tables,
+)
 from ci_evals.reports.failures import place
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.pieces import OPEN, Rank, Section, folded, listing, section, tabled
@@ -123,7 +134,7 @@ def flaky(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
 
 def troubles(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
     """Errors and undecided verdicts by their cause."""
-    rows = tuple(_trouble(trouble) for trouble in highlights.troubles(found))
+    rows = tuple(_trouble(trouble) for trouble in mishaps.troubles(found))
     whole = Section("errors and undecided", "### Errors and undecided", Rank.TELLING, rows, noun="cause")
     return listing(whole) if rows else ()
 
@@ -143,21 +154,26 @@ def _head(results: Results, shown_at: Place) -> Section:
         results=results,
         look=standing.value,
         skipped=standing is Standing.SKIPPED,
+        commit=_commit(results, shown_at),
         foreign=shown_at.foreign,
     )
     return Section("the verdict", text)
 
 
-def foot(results: Results, shown_at: Place = NOWHERE) -> Section:
-    """When, of what and with what the run was made."""
+def _commit(results: Results, shown_at: Place) -> str | None:
+    """The commit that was tested, of a pull request its own. What a fork claims is not believed."""
     claimed = None if shown_at.foreign else results.run.git.head_commit or results.run.git.commit
-    commit = shown_at.commit or claimed
-    return Section(
-        "the run's facts", section("foot", results=results, commit=commit, run_url=shown_at.run_url)
-    )
+    return shown_at.commit or claimed
 
 
-def _trouble(trouble: highlights.Trouble) -> str:
+def foot(results: Results, shown_at: Place | None = None) -> Section:
+    """When, of what and with what the run was made. At a place a headline has the commit already."""
+    commit = None if shown_at else _commit(results, NOWHERE)
+    text = section("foot", results=results, commit=commit, run_url=shown_at.run_url if shown_at else None)
+    return Section("the run's facts", text)
+
+
+def _trouble(trouble: mishaps.Trouble) -> str:
     named = "; ".join(sanitize.inline(name, 80) for name in trouble.tests[:OPEN])
     more = len(trouble.tests) - OPEN
     tests = named + (f"; and {numbers.count(more, 'more test')}" if more > 0 else "")

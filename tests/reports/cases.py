@@ -24,7 +24,7 @@ from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
-from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.odds import applied, odds_of
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import read_drops
@@ -292,7 +292,7 @@ def decided(head: Results, base: Results, policy: Policy) -> Results:
     """The run with its comparison, gate and odds as they are computed."""
     pairing = Pairing(Side.of(head), Side.of(base))
     gate = decide(Case(Scorecard.of(head), policy, pairing=pairing), Ending())
-    noise = odds_of(head.suites, gate.checks, offline=False, seed=head.run.id)
+    noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
     return head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "odds": noise})
 
 

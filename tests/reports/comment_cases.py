@@ -11,7 +11,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports.comment import Place
 from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
-from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.odds import applied, odds_of
 from ci_evals.scoring.scorecard import Scorecard
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
@@ -236,7 +236,7 @@ def no_baseline() -> Results:
     found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
     head = run(found, note)
     gate = decide(Case(Scorecard.of(head), POLICY), Ending())
-    noise = odds_of(head.suites, gate.checks, offline=False, seed=head.run.id)
+    noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
     return head.model_copy(update={"gate": gate, "odds": noise})
 
 
@@ -256,13 +256,18 @@ def skipped() -> Results:
         run=build.run_info(
             id="7044-1",
             status="skipped",
-            stopped_because="a pull request from a fork has no secrets, and --llm-key is missing",
+            stopped_because="the pull request comes from a fork, so GitHub gives it no secrets: "
+            "--llm-key and --agent-key are missing",
             duration_seconds=0.0,
             git=Git(commit="0" * 40, head_commit=HEAD, pull_request=215),
         ),
         gate=build.decision(passed=False, exit_code=0),
     )
 
+
+REFUSAL = """evals/refunds.yaml:14:9: tests[2].evaluations[0].toolName: is missing, which tool_used needs
+evals/delivery.yaml:3:1: tests[0].turns: is empty; name at least one turn"""
+"""What is said of suites that cannot be read."""
 
 COMMENTS = {
     "good": good,

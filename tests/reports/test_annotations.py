@@ -41,6 +41,19 @@ def test_where_the_gate_holds_a_failed_test_is_a_warning():
     assert failed.level is Level.WARNING
 
 
+def test_a_gate_that_is_only_reported_makes_no_error():
+    """`--no-gate` asks for a green build: failed tests are warnings, and no line says that the gate fails."""
+    reported = build.decision(*BROKEN.checks, exit_code=0)
+    told = annotations(build.results(build.suite_result("Refunds", failing("Late parcel")), gate=reported))
+    assert [(one.level, one.title) for one in told] == [(Level.WARNING, "Failed: Late parcel")]
+
+
+def test_the_verdict_ends_with_what_the_change_is_worth():
+    """What the run could have seen is for the small print."""
+    verdict = annotations(cases.unproven())[0]
+    assert verdict.message.endswith(", p = 0.32: not a proven drop.")
+
+
 def test_the_worst_come_first():
     """Newly failing before long failing, critical before others, then the lowest score."""
     half = (build.finding("failed"), build.finding("passed"))
@@ -71,11 +84,36 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
     ]
     told = annotations(build.results(build.suite_result("Refunds", *tests)))
     assert [(one.level, one.title) for one in told] == [
-        (Level.WARNING, "error: Broken"),
-        (Level.WARNING, "undecided: Open"),
+        (Level.WARNING, "Error: Broken"),
+        (Level.WARNING, "Undecided: Open"),
     ]
-    assert "the agent did not answer" in told[0].message
-    assert "it answered nothing" in told[1].message
+    assert told[0].message == "1 trial failed: the agent did not answer"
+    assert told[1].message == "1 verdict undecided: the judge gave no usable answer: it answered nothing"
+
+
+def test_a_cause_that_tests_share_is_told_once():
+    """At the first test's line, with how many it met: an agent that is down makes no ten warnings."""
+    lost = build.trial_result(status=EndState.FAILED, error="the agent refused the connection", findings=())
+    tests = [build.test_result(f"Lost {number}", trials=(lost, lost), line=number) for number in range(1, 6)]
+    rest = build.test_result("Never begun", trials=(), not_run=3, line=60)
+    told = annotations(build.results(build.suite_result("Refunds", *tests, rest, file="evals/r.yaml")))
+    assert [(one.title, one.file, one.line) for one in told] == [
+        ("Error: 5 tests", "evals/r.yaml", 1),
+        ("Not run: Never begun", "evals/r.yaml", 60),
+    ]
+    assert told[0].message == (
+        "10 trials failed: the agent refused the connection. "
+        "It met 5 tests: Lost 1; Lost 2; Lost 3; and 2 more tests"
+    )
+    assert told[1].message == "3 trials not run: the run ended before"
+
+
+def test_what_a_passed_test_lacks_is_no_warning():
+    """As under --provider=offline, where nobody wanted the verdict."""
+    unmeasured = build.finding("undecided", kind="judged", cause=Cause.NO_MODEL, reason="no model")
+    trial = build.trial_result(findings=(build.finding(), unmeasured))
+    test = build.test_result(trials=(trial,), outcome="passed", passed=True)
+    assert annotations(build.results(build.suite_result("Refunds", test))) == ()
 
 
 def test_a_bundled_suite_is_no_file():
@@ -91,7 +129,7 @@ def test_a_skipped_run_is_a_notice():
     skipped = build.results(suite, run=run, gate=build.decision(passed=False, exit_code=0))
     (notice,) = annotations(skipped)
     assert notice.level is Level.NOTICE
-    assert "fork" in notice.message
+    assert notice.message == "not tested: the pull request comes from a fork"
 
 
 @pytest.mark.parametrize("case", cases.CASES)

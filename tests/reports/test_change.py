@@ -1,6 +1,6 @@
 """What is said of a change: the sentence, case by case, and the lists beside it."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import builders as build
 import cases
@@ -89,6 +89,10 @@ SINGLE = {"trials": "p", "told_from": "tests", "detectable": 11.9, "p": 0.12, "s
             "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-5.2 to -2.1), p = 0.001: a proven drop.",
         ),
         (
+            {"p": 0.0012},
+            f"{SCORE}, p = 0.001: a proven drop; p decides, not the interval.",
+        ),
+        (
             {"p": 0.0501},
             f"{SCORE}, p = 0.051: not a proven drop; {CAUGHT}",
         ),
@@ -105,8 +109,11 @@ SINGLE = {"trials": "p", "told_from": "tests", "detectable": 11.9, "p": 0.12, "s
             f"{SCORE}, p = 0.06 after 4 more trials of each test: not a proven drop; {CAUGHT}",
         ),
         (
-            {"confirmed": 1, "p": 0.02},
-            f"{SCORE}, p = 0.02 after 1 more trial of each test: a proven drop.",
+            {"confirmed": 1, "p": 0.02, "interval": None},
+            (
+                "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7, "
+                "p = 0.02 after 1 more trial of each test: a proven drop."
+            ),
         ),
         (
             RISE,
@@ -167,7 +174,7 @@ SINGLE = {"trials": "p", "told_from": "tests", "detectable": 11.9, "p": 0.12, "s
         ),
         (
             {"names": TWELVE[:1], "tests": 1, "p": 0.05, "smallest_p": 0.05},
-            f"{SCORE}, p = 0.05: a proven drop of this one test.",
+            f"{SCORE}, p = 0.05: a proven drop of this one test; p decides, not the interval.",
         ),
         (
             SINGLE,
@@ -250,6 +257,38 @@ def test_a_change_is_told_in_one_sentence(fields, said):
     assert change.sentence(compared(**fields)) == said
 
 
+@pytest.mark.parametrize(
+    ("fields", "worth", "small"),
+    [
+        ({}, "not a proven drop", "This run would have caught a drop of 5.1 or more in four of five cases."),
+        (
+            SINGLE | {"fewest_broken": 5},
+            "not a proven drop",
+            (
+                "Single trials do not show how a test varies by itself, and would have caught a drop of 11.9 "
+                "or more in four of five cases. With so few trials fewer than 5 broken tests prove nothing."
+            ),
+        ),
+        (
+            RISE | {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
+            "no drop",
+            (
+                "So few trials could not have proven a drop "
+                "(at least 2 trials of each test on each side are needed)."
+            ),
+        ),
+        ({"p": 0.01, "interval": None}, "a proven drop", None),
+        (RISE | {"interval": Interval(low=0.4, high=3.4)}, "a rise, and more than chance explains", None),
+    ],
+)
+def test_what_could_have_been_seen_is_for_the_small_print(fields, worth, small):
+    """The brief sentence ends with the worth; the console's has both."""
+    results = compared(**fields)
+    assert change.brief(results).endswith(f": {worth}.")
+    assert change.sight(results.comparison) == small
+    assert change.sentence(results).startswith(change.brief(results)[:-1])
+
+
 def test_without_a_baseline_the_score_is_told():
     """With its interval, where there is one."""
     run = build.results(score=86.45, interval=Interval(low=79.04, high=91))
@@ -285,9 +324,10 @@ def test_how_old_the_baseline_is(before, said):
     assert change.age(results, results.comparison) == said
 
 
-def test_a_moment_without_a_zone_is_taken_for_utc():
+def test_a_moment_of_another_zone_is_told_in_utc():
     """A results file may have been written by another program."""
-    results = compared(baseline={"at": datetime(2026, 11, 20, 9, 30)})  # noqa: DTZ001  # what is tested
+    there = timezone(timedelta(hours=2))
+    results = compared(baseline={"at": datetime(2026, 11, 20, 11, 30, tzinfo=there)})
     assert change.age(results, results.comparison) == "1 day before this run"
     assert change.moment(results.comparison.baseline.at) == "2026-11-20 09:30 UTC"
 
@@ -326,7 +366,7 @@ def test_what_so_few_trials_cannot_confirm_is_not_called_unconfirmed():
     far, little = (
         TestChange(suite="S", name="a", base=100, head=100 - fell, delta=-fell) for fell in (50, 10)
     )
-    cannot = "Noise alone may do that to a test: so few trials cannot confirm one (--confirm plays more)."
+    cannot = "Noise alone may do that to a test: so few trials cannot confirm one (`confirm` plays more)."
     assert change.on_suspects([far]).endswith(cannot)
     assert change.on_failing([far, little]).endswith(cannot)
     assert change.on_failing([little]).endswith("proven only where confirmed; it is not.")

@@ -11,7 +11,7 @@ import pytest
 
 from ci_evals.domain.comparison import TestName
 from ci_evals.domain.results import Results, RoleUsage, Usage
-from ci_evals.reports import comment, fit, layout, markdown, summary
+from ci_evals.reports import comment, console, fit, layout, markdown, summary
 from ci_evals.reports.pieces import Rank, Section
 
 URL = "https://github.com/acme/shop-agent/actions/runs/7041"
@@ -193,7 +193,8 @@ def test_of_1500_failing_tests_as_many_as_fit_are_told():
     """Three with their exchanges, many in a line, and no list of all tests; the note says what and where."""
     text = drawn("five suites").text
     assert len(text.encode()) > 55_000
-    assert text.startswith("## ❌ ci-evals: the gate does not hold (min-score)\n")
+    head = f"## ❌ ci-evals: the gate does not hold (min-score) · `{comment_cases.HEAD[:7]}`\n"
+    assert text.startswith(head)
     assert text.count("#### ❌") == 3
     assert text.count("\n- **Suite ") > 50
     assert "All tests of" not in text
@@ -244,15 +245,19 @@ def test_checks_that_do_not_hold_are_seen_without_unfolding():
 
 def test_the_commit_is_the_one_that_is_known():
     """Not what the results claim: a fork's may claim anything. A pull request is known by its own commit."""
-    claimed = comment_cases.bad()
-    assert f"commit `{comment_cases.HEAD}`" in markdown.summary(claimed)
+    claimed, short = comment_cases.bad(), comment_cases.HEAD[:7]
+
+    def headline(text: str) -> str:
+        return text.partition("\n")[0]
+
+    assert headline(markdown.summary(claimed)).endswith(f" · `{short}`")
     told = comment.render(claimed, comment.Place(commit="b" * 40))
-    assert f"commit `{'b' * 40}`" in told
-    assert comment_cases.HEAD not in told
-    assert comment_cases.HEAD not in comment.render(claimed, comment.Place(foreign=True))
+    assert headline(told).endswith(" · `bbbbbbb`")
+    assert short not in told
+    assert short not in comment.render(claimed, comment.Place(foreign=True))
     merged = claimed.run.git.model_copy(update={"head_commit": None})
     merged = claimed.model_copy(update={"run": claimed.run.model_copy(update={"git": merged})})
-    assert f"commit `{'0' * 40}`" in comment.render(merged, comment.Place())
+    assert headline(comment.render(merged, comment.Place())).endswith(" · `0000000`")
 
 
 def test_numbers_of_a_fork_are_called_so():
@@ -264,6 +269,40 @@ def test_numbers_of_a_fork_are_called_so():
     assert line not in own
     assert foreign.count(line) == 1
     assert foreign.index(line) < foreign.index("| suite")
+
+
+def test_where_there_are_no_numbers_none_are_called_a_forks():
+    """A run that was skipped has none."""
+    text = comment.render(comment_cases.skipped(), comment.Place(foreign=True))
+    assert "These numbers" not in text
+    assert "The pull request comes from a fork, so GitHub gives it no secrets: " in text
+
+
+def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
+    """It is a sentence of its own there."""
+    skipped = comment_cases.skipped()
+    why = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
+    run = skipped.run.model_copy(update={"stopped_because": why})
+    for text in (
+        comment.render(skipped.model_copy(update={"run": run}), comment_cases.PLACE),
+        console.render(skipped.model_copy(update={"run": run})),
+    ):
+        assert "secrets are missing at the end." in text
+        assert "…" not in text
+
+
+def test_a_refusal_is_inert_and_short():
+    """Whatever stood in the suite that could not be read, however much of it."""
+    for reason in ("`" * 100_000, "@octocat fixes #1 </details> https://evil.example\n" * 5_000, ""):
+        text = comment.refused(reason, comment_cases.PLACE)
+        assert text.startswith(f"## ⚠️ ci-evals: nothing was run · `{comment_cases.HEAD[:7]}`\n")
+        assert len(text.encode()) <= comment.BUDGET
+        page = hostile.Page(text)
+        assert not page.live
+        assert page.links == [URL]
+        assert ("(cut; the log of the run has it whole)" in text) == bool(reason)
+    assert comment.refused("no suite", comment.Place()).startswith("## ⚠️ ci-evals: nothing was run\n")
+    assert "What stood here before was of an earlier commit." in comment.refused("no suite", comment.Place())
 
 
 def test_only_the_address_that_is_given_becomes_a_link():

@@ -335,9 +335,17 @@ def test_a_comparison_is_painted_like_a_run():
 def test_a_skipped_run_gives_its_reason_and_no_score():
     """Nothing was played: there is nothing to trust or not to trust, and nothing went wrong."""
     text = console.render(comment_cases.skipped())
-    assert text.endswith(
-        "Not tested: a pull request from a fork has no secrets, and --llm-key is missing\n"
+    assert text == (
+        "Not tested\n"
+        "  The pull request comes from a fork, so GitHub gives it no secrets: "
+        "--llm-key and --agent-key are missing.\n"
         "  13 tests, none of them played\n"
     )
-    assert "trusted" not in text
-    assert "the run ended before" not in text
+
+
+def test_where_nothing_was_compared_no_heading_stands_alone():
+    """The agent was down: the verdict says why there is no comparison."""
+    found = cases.against(cases.invalid(), cases.invalid())
+    text = console.render(found)
+    assert "Against the baseline" not in text
+    assert "Nothing was scored; not compared with the baseline: " in text

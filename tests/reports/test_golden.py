@@ -62,6 +62,15 @@ def test_comments_read_as_they_should(name):
     assert text == path.read_text(encoding="utf-8")
 
 
+def test_a_refusal_reads_as_it_should():
+    """The comment of a run that was refused is, letter for letter, golden/comments/refused.md."""
+    text = comment.refused(comment_cases.REFUSAL, comment_cases.PLACE)
+    path = GOLDEN / "comments/refused.md"
+    if os.environ.get("REGENERATE"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", cases.CASES)
 def test_the_same_results_make_the_same_bytes(name):
     """A report depends on the results alone, whether they were just made or read from a file."""

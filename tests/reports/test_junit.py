@@ -111,6 +111,14 @@ def test_what_was_not_run_is_skipped():
     assert case.time == 0
 
 
+def test_a_bundled_suite_has_no_file():
+    """`demo:hr` is no path: readers would look for it in the repository."""
+    suite = build.suite_result("HR", build.test_result(), file="demo:hr")
+    case = ET.fromstring(junit.render(build.results(suite))).find(".//testcase")
+    assert (case.get("file"), case.get("line")) == (None, None)
+    assert case.get("classname") == "HR"
+
+
 def test_totals_add_up():
     """Readers take the totals from the attributes."""
     failed = build.test_result("b", trials=(build.trial_result(findings=(build.finding("failed"),)),))
@@ -226,8 +234,7 @@ def test_a_skipped_run_says_why_at_each_test():
     """Readers show skipped tests with their message; nothing failed, and nothing passed."""
     root = ET.fromstring(junit.render(comment_cases.skipped()))
     said = [case.find("skipped").get("message") for case in root.iter("testcase")]
-    reason = "not tested: a pull request from a fork has no secrets, and --llm-key is missing"
-    assert said == [reason] * 13
+    assert said == [f"not tested: {comment_cases.skipped().run.stopped_because}"] * 13
     assert (root.get("tests"), root.get("skipped"), root.get("failures"), root.get("errors")) == (
         "13",
         "13",

@@ -286,7 +286,9 @@ def test_a_skipped_run_tells_its_reason_and_no_score():
     """Nothing was played, so there is nothing to trust or not to trust."""
     text = markdown.summary(comment_cases.skipped())
     assert text.startswith(
-        "## ⏭️ ci-evals: not tested: a pull request from a fork has no secrets, and --llm-key is missing\n"
+        f"## ⏭️ ci-evals: not tested · `{comment_cases.HEAD[:7]}`\n\n"
+        "The pull request comes from a fork, so GitHub gives it no secrets: "
+        "--llm-key and --agent-key are missing.\n"
     )
     assert "13 tests in 2 suites, none of them played." in text
     assert not [word for word in ("core", "trusted", "gate", "|", "passed") if word in text]

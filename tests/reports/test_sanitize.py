@@ -132,6 +132,14 @@ def test_no_text_gets_out_of_a_code_block(text):
     assert page.text.startswith(sanitize.clean(text))
 
 
+@pytest.mark.parametrize("run", [254, 255, 256, 1_000, 70_000])
+def test_no_run_of_backticks_closes_a_code_block(run):
+    """GitHub's parser counts a fence to 255 only: any run of as many would end a longer one."""
+    page = hostile.Page(f"{sanitize.code_block('`' * run + chr(10) + '# heading')}\n\nafter")
+    assert page.tags == ["pre", "code", "p"]
+    assert page.text.replace(ZERO_WIDTH, "").startswith("`" * run)
+
+
 @everywhere
 def test_html_in_markdown_gives_back_the_text(text):
     """One line of text, in which nothing is a tag or live."""

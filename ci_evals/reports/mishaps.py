@@ -1,0 +1,86 @@
+"""What went wrong in a run, each cause once, however many trials or verdicts it spoilt; not yet sanitised."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.results import SuiteResult, TestOutcome, TestResult, TrialResult
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.reports import numbers
+from ci_evals.scoring.soundness import CUT_OFF, ended_well
+
+CAUSES = {
+    Cause.NO_EVIDENCE: "no trace to decide it on",
+    Cause.JUDGE_ERROR: "the judge gave no usable answer",
+    Cause.NO_JUDGE: "no judge",
+    Cause.NO_MODEL: "no embedding model",
+}
+_SPOILT = {
+    EndState.AGENT_ERROR: "ended with an error of the agent",
+    EndState.FAILED: "failed",
+    EndState.INTERRUPTED: "interrupted",
+}
+
+_Place = tuple[SuiteResult, TestResult]
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One thing that went wrong, however many trials or verdicts it spoilt."""
+
+    what: str
+    """`24 trials failed`, `2 verdicts undecided`."""
+    why: str
+    result: TestOutcome
+    """What it makes of a test, where nothing worse happens to that."""
+    met: tuple[_Place, ...]
+    """The tests that it met, in the order of the run."""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(test.name for _, test in self.met)
+
+
+def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
+    """Errors and undecided verdicts, those with one cause told once; a missing judge is a note of its own."""
+    spoilt: dict[tuple[EndState, str], list[_Place]] = {}
+    undecided: dict[tuple[Cause | None, str], list[_Place]] = {}
+    not_run: list[_Place] = []
+    for place in ((suite, test) for suite in suites for test in suite.tests):
+        _, test = place
+        not_run += [place] * test.not_run
+        for trial in test.trials:
+            if not ended_well(trial):
+                spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(place)
+            # Of a trial that was cut off no verdict could be reached: it is told, and not each of them too.
+            for finding in trial.findings if trial.status not in CUT_OFF else ():
+                if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
+                    undecided.setdefault((finding.cause, finding.reason), []).append(place)
+    return tuple(
+        [
+            _trouble(places, f"{{}} {_SPOILT[status]}", why, TestOutcome.ERROR)
+            for (status, why), places in spoilt.items()
+        ]
+        + [
+            _trouble(
+                places, "{} undecided", f"{CAUSES[cause]}: {why}" if cause else why, TestOutcome.UNDECIDED
+            )
+            for (cause, why), places in undecided.items()
+        ]
+        + ([_trouble(not_run, "{} not run", "the run ended before", TestOutcome.NOT_RUN)] if not_run else [])
+    )
+
+
+def mishap(trial: TrialResult) -> str | None:
+    """Why the trial failed, or what the agent said of its error; None where there is nothing to tell."""
+    if trial.error or trial.status not in _SPOILT:
+        return trial.error
+    details = [exchange.error_detail for exchange in trial.exchanges if exchange.error_detail]
+    return details[-1] if details else None
+
+
+def _trouble(places: Sequence[_Place], what: str, why: str, result: TestOutcome) -> Trouble:
+    noun = "verdict" if result is TestOutcome.UNDECIDED else "trial"
+    met = {id(test): (suite, test) for suite, test in places}
+    return Trouble(what.format(numbers.count(len(places), noun)), why, result, tuple(met.values()))
