@@ -22,6 +22,8 @@ JUNIT = "junit.xml"
 
 _SCHEMA_VERSION = 1
 _SHOWN_PROBLEMS = 10
+_SHOWN_PATH = 200
+"""Characters: what is nested a thousand deep has a long one."""
 _FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
 
 
@@ -148,13 +150,14 @@ def _problems(source: str, error: ValidationError) -> Iterator[str]:
         path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(
             "."
         )
-        yield sanitize.log_line(f"{source}: {path}: {fault['msg']}")
+        yield sanitize.log_line(f"{source}: {sanitize.one_line(path, _SHOWN_PATH)}: {fault['msg']}")
     if len(faults) > _SHOWN_PROBLEMS:
         yield f"{source}: and {len(faults) - _SHOWN_PROBLEMS} more"
 
 
 def _check_folders(source: str, suites: Iterable[SuiteResult]) -> None:
     """A results file is data: the folders that it names must not lead out of its own."""
+    own = {name.casefold() for name in (RESULTS, SUMMARY, JUNIT)}
     taken: set[str] = set()
     for suite in suites:
         parts = suite.folder.split("/")
@@ -162,7 +165,7 @@ def _check_folders(source: str, suites: Iterable[SuiteResult]) -> None:
             _FOLDER_NAME.fullmatch(part) and not part.startswith(".") and part[-1] not in ". "
             for part in parts
         )
-        if not safe or suite.folder.casefold() in taken:
+        if not safe or parts[0].casefold() in own or suite.folder.casefold() in taken:
             raise UsageError(
                 f"{source}: the suite {suite.name!r} names the folder {suite.folder!r}; "
                 "it must be a relative path of its own, without '..'"

@@ -154,7 +154,11 @@ def test_a_file_that_is_none_says_what_is_wrong(text, message):
 
 
 @pytest.mark.parametrize(
-    "folder", ["../outside", "/etc", "a/../../b", "", ".", ".git/hooks", "a\\b", "C:/x", "a//b", "a\nb", "a."]
+    "folder",
+    [
+        *("../outside", "/etc", "a/../../b", "", ".", ".git/hooks", "a\\b", "C:/x", "a//b", "a\nb", "a."),
+        *("junit.xml/x", "_Results.json/x", "summary.md"),
+    ],
 )
 def test_a_results_file_cannot_name_a_folder_outside(folder):
     """A file from somebody else's artifact decides nothing about places on this machine."""
