@@ -5,7 +5,7 @@ failure without a message, loses line breaks in attributes, and fails on charact
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from math import floor
@@ -19,7 +19,7 @@ from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import change, highlights, mishaps, numbers, sanitize
-from ci_evals.reports.highlights import Standing
+from ci_evals.reports.highlights import FailedCriterion, Standing
 
 _GATE = {
     Standing.HOLDS: "holds",
@@ -175,33 +175,32 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> 
     if run.not_tested:
         case.add_skipped_info(run.not_tested)
         return case
-    told = [run.before.get((suite.name, test.name)), *(_told(trial, test) for trial in test.trials)]
+    failed = highlights.failed_criteria(test)  # looks through all trials: once for a test, not for each
+    message = _message(test, failed)
+    told = [run.before.get((suite.name, test.name)), *(_told(trial, failed) for trial in test.trials)]
     text = sanitize.xml("\n\n".join(text for text in told if text))
     match test.outcome:
         case "passed":
             pass
         case "failed":
-            failed = highlights.failed_criteria(test)
             kind = highlights.kind(failed[0].finding) if failed else "failed"
-            case.add_failure_info(
-                _message(test), text or _message(test), sanitize.xml(sanitize.one_line(kind))
-            )
+            case.add_failure_info(message, text or message, sanitize.xml(sanitize.one_line(kind)))
         case "error":
-            case.add_error_info(_message(test), text or _message(test), "error")
+            case.add_error_info(message, text or message, "error")
         case "undecided" if not highlights.only_judge_missing(test):
-            case.add_error_info(_message(test), text or _message(test), "undecided")
+            case.add_error_info(message, text or message, "undecided")
         case "undecided" | "not_run":
-            case.add_skipped_info(_message(test), text or None)
+            case.add_skipped_info(message, text or None)
     return case
 
 
-def _message(test: TestResult) -> str:
+def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
     """One line, never empty: readers and the library drop a failure without one."""
     match test.outcome:
         case "failed":
-            failed = [f"{f.finding.criterion}: {f.finding.reason}" for f in highlights.failed_criteria(test)]
-            more = f" (and {numbers.count(len(failed) - 1, 'more failed criterion', 'more failed criteria')})"
-            line = failed[0] + (more if len(failed) > 1 else "") if failed else "the test failed"
+            why = [f"{one.finding.criterion}: {one.finding.reason}" for one in failed]
+            more = f" (and {numbers.count(len(why) - 1, 'more failed criterion', 'more failed criteria')})"
+            line = why[0] + (more if len(why) > 1 else "") if why else "the test failed"
         case "not_run":
             line = "not run"
         case "undecided" if highlights.only_judge_missing(test):
@@ -220,13 +219,13 @@ def _message(test: TestResult) -> str:
     return sanitize.xml(sanitize.one_line(line, _MESSAGE_LIMIT))
 
 
-def _told(trial: TrialResult, test: TestResult) -> str:
+def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion]) -> str:
     """What is to be known of one trial: its verdicts, and the exchanges that failed ones rest on."""
     head = f"Trial {trial.index}: {trial.status.replace('_', ' ')}"
     why = mishaps.mishap(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
     lines += [_verdict(finding) for finding in trial.findings]
-    failed = [criterion for criterion in highlights.failed_criteria(test) if criterion.trial is trial]
+    failed = [criterion for criterion in all_failed if criterion.trial is trial]
     shown = {exchange.index: exchange for criterion in failed if (exchange := criterion.exchange)}
     for exchange in shown.values():
         said = f"  user: {exchange.user}\n  agent: {exchange.agent}"

@@ -1,5 +1,6 @@
 """JUnit XML as its readers see it."""
 
+import time
 from xml.etree import ElementTree as ET
 
 import builders as build
@@ -242,3 +243,20 @@ def test_a_skipped_run_says_why_at_each_test():
         "0",
     )
     assert 'name="gate" value="not tested"' in junit.render(comment_cases.skipped())
+
+
+def test_many_trials_take_no_longer_than_few_at_a_time():
+    """A cancelled job has seconds for its reports: four times the trials take four times as long."""
+
+    def seconds(trials: int) -> float:
+        failing = build.finding("failed")
+        test = build.test_result(
+            trials=tuple(build.trial_result(index, findings=(failing,) * 5) for index in range(1, trials + 1))
+        )
+        results = build.results(build.suite_result("Refunds", test))
+        began = time.perf_counter()
+        junit.render(results)
+        return time.perf_counter() - began
+
+    few = min(seconds(250) for _ in range(3))
+    assert min(seconds(1000) for _ in range(3)) < 9 * few
