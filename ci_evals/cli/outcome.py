@@ -17,26 +17,29 @@ from ci_evals.domain.errors import Exit, UsageError
 REPORTS = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
 """Where results show in GitHub Actions: what stands in neither file has not been published."""
 
+_WITH_OUTPUTS = {"run", "merge", "comment"}
+"""Commands that write the action's outputs, however they end."""
+
 _NOTHING = "nothing was run"
 
 
 def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     """Runs `command` and exits: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
 
-    A number that `command` gives back is the exit code; `args` are those of the command line. A `run` or a
-    `merge` in GitHub Actions that ends before it could publish anything still writes every output, as for an
-    invalid run, and to the step summary why.
+    A number that `command` gives back is the exit code; `args` are those of the command line. A `run`,
+    `merge` or `comment` in GitHub Actions that ends before it could publish anything still writes every
+    output, as for an invalid run, and the first two say in the step summary why.
     """
     _mend_streams()
     before = _published()
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     ending = _ending(command)
-    if list(args[:1]) in (["run"], ["merge"]) and ending.code not in (0, 1) and _published() == before:
+    if set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and _published() == before:
         from ci_evals.cli import actions
 
         actions.refused(os.environ)
-        if ending.why:
+        if ending.why and args[0] != "comment":
             actions.explain(ending.heading, ending.why, os.environ)
     _close_streams()
     sys.exit(ending.code)
@@ -65,7 +68,9 @@ def _ending(command: Callable[[], object]) -> _Ending:
             end.code if isinstance(end.code, int) else Exit.HOLDS if end.code is None else Exit.BUG
         )
     except KeyboardInterrupt:
-        return _Ending(Exit.INTERRUPTED)
+        return _Ending(
+            Exit.INTERRUPTED, "interrupted", "It was told to end before there was anything to report."
+        )
     except UsageError as error:
         return _refused(error)
     except TyperException as error:

@@ -355,6 +355,7 @@ def test_results_that_are_none_are_refused(tmp_path, api):
         done = ci_evals("comment", "_results.json", "--pr-number=7", cwd=tmp_path, env=job(tmp_path, api=api))
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
+        assert "result<<" in (tmp_path / "outputs").read_text()
     assert api.requests == []
 
 
