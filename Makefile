@@ -1,6 +1,8 @@
 # One command each. They need python3 (3.11 or later) and make; everything else goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# On all processors, each file's tests on one: what a file sets up for them is then set up once.
+PYTEST = $(BIN)/pytest --numprocesses auto --dist loadfile
 UV := uv==0.13.9
 TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
 LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
@@ -24,10 +26,10 @@ demo: .venv/installed
 	@echo 'Read results/summary.md first; results/junit.xml and results/_results.json are for programs.'
 
 test: lint
-	$(BIN)/pytest
+	$(PYTEST)
 
 unit: .venv/installed
-	$(BIN)/pytest -m 'not container'
+	$(PYTEST) -m 'not container'
 
 lint: .venv/installed
 	$(BIN)/ruff check
