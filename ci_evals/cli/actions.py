@@ -155,13 +155,13 @@ def _show_error(console: Console, told: str, **place: str | int | None) -> None:
         console.say(told)
 
 
-def warn(message: str, environ: Mapping[str, str], *, level: Level = Level.WARNING) -> None:
+def warn(message: str, environ: Mapping[str, str]) -> None:
     """Says something that changes no exit code: in GitHub Actions as an annotation, elsewhere in the log."""
     console = error_console(environ)
     if _in_actions(environ):
-        console.command(commands.command(level, sanitize.log_line(message), title="ci-evals"))
+        console.command(commands.command("warning", sanitize.log_line(message), title="ci-evals"))
     else:
-        console.say(f"{level}: {message}")
+        console.say(f"warning: {message}")
 
 
 @contextmanager

@@ -24,8 +24,6 @@ from ci_evals.domain.results import Git, Results
 from ci_evals.library import load_results
 from ci_evals.reports import comment, layout
 
-AUTO, NONE = "auto", "none"
-
 Wait = Callable[[Coroutine[Any, Any, Any]], Any]
 """Sees work to its end and gives what came of it, or None where it was cut off."""
 
@@ -111,7 +109,7 @@ def baseline_of(settings: BaselineSettings, platform: Platform, wait: Wait = asy
     Raises:
         UsageError: they name a file that is not there or is none of ours.
     """
-    asked = settings.baseline or (AUTO if platform.context.compared_with_base() else NONE)
+    asked = settings.baseline or ("auto" if platform.context.compared_with_base() else "none")
     match asked.lower():
         case "none":
             return Held()
