@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
+from ci_evals.domain.suite import COLLECTIONS, is_bundled
 
 ENDINGS = (".json", ".yaml", ".yml")
-COLLECTIONS = ("demo", "quack")
-"""The folders of bundled suites, and the prefixes of their names."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def sources(name: str) -> tuple[Source, ...]:
     """
     if not name.strip():
         raise UsageError("a suite's name is empty")
-    if name.partition(":")[0] in COLLECTIONS and ":" in name:
+    if is_bundled(name):
         path = _bundled(name)
         return (Source(name, _read(path, name), path),)
     return tuple(Source(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in _files(name))

@@ -6,10 +6,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ci_evals.adapters.github import commands, workflow
-from ci_evals.adapters.suites import COLLECTIONS
 from ci_evals.cli.console import Console, error_console, show
 from ci_evals.domain.errors import Exit, SuiteError, UsageError
 from ci_evals.domain.results import Results
+from ci_evals.domain.suite import is_bundled
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown, numbers, sanitize
 from ci_evals.reports.annotations import Level, annotations
@@ -184,7 +184,7 @@ def _in_actions(environ: Mapping[str, str]) -> bool:
 
 def _place(file: str | None, environ: Mapping[str, str]) -> str | None:
     """The path of a file within the workspace, as annotations need it; None for any other."""
-    if file is None or file.startswith(tuple(f"{name}:" for name in COLLECTIONS)):
+    if file is None or is_bundled(file):
         return None
     path = _relative(Path(file).absolute(), environ)
     return None if path.startswith("../") else path

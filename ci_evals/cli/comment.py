@@ -3,6 +3,7 @@
 import asyncio
 import os
 
+from ci_evals.adapters.github.archive import MOST_MB
 from ci_evals.cli import actions
 from ci_evals.cli.console import error_console, show
 from ci_evals.cli.github import Platform, post, text_of
@@ -11,9 +12,6 @@ from ci_evals.cli.settings import CommentSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import results_file
 from ci_evals.reports import layout
-
-MOST_MB = 100
-"""As of a baseline: the results of 10,000 trials take some 40 MB."""
 
 
 def comment(settings: CommentSettings) -> None:

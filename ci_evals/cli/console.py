@@ -9,6 +9,8 @@ from typing import TextIO
 from ci_evals.redaction import Redactor
 from ci_evals.reports import sanitize
 
+PLEASE_REPORT = "This is a bug in ci-evals. Please report it with the lines above."
+
 SECRET_VARIABLES = (
     "LLM_API_KEY",
     "OPENAI_API_KEY",

@@ -17,7 +17,7 @@ from ci_evals.adapters.github import comments, context, pulls
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import Context
 from ci_evals.cli.choices import Commenting
-from ci_evals.cli.console import error_console
+from ci_evals.cli.console import PLEASE_REPORT, error_console
 from ci_evals.cli.settings import BaselineSettings, GitHubSettings, PullRequestSettings, RunSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results import Git, Results
@@ -26,8 +26,6 @@ from ci_evals.reports import comment, layout
 
 Wait = Callable[[Coroutine[Any, Any, Any]], Any]
 """Sees work to its end and gives what came of it, or None where it was cut off."""
-
-PLEASE_REPORT = "This is a bug in ci-evals. Please report it with the lines above."
 
 _FIND_SECONDS = 180.0
 _POST_SECONDS = 90.0

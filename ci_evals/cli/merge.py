@@ -13,7 +13,7 @@ from ci_evals.cli.console import environment_keys, error_console, remember
 from ci_evals.cli.github import Held, Platform, baseline_of
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, read_clean, read_policy
-from ci_evals.cli.settings import BaselineSettings, MergeSettings
+from ci_evals.cli.settings import MergeSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import SuiteResult
 from ci_evals.redaction import Redactor
@@ -47,15 +47,16 @@ def merge_runs(settings: MergeSettings) -> None:
         if _all_told(merged.card.suites):
             raise UsageError(problem)
         ending = replace(ending, incomplete=(problem,))
-    baseline = baseline_for(settings, skipped=merged.info.status == "skipped")
+    skipped = merged.info.status == "skipped"
+    baseline = Held() if skipped else baseline_of(settings, Platform.of(settings, os.environ))
     options = {"config": merged.info.config | in_force(settings), "baseline_note": baseline.note}
-    info = merged.info.model_copy(update=options)
+    info = redactor.model(merged.info.model_copy(update=options))
+    before = redactor.model(baseline.results) if baseline.results else None
     console = error_console(os.environ)
-    for line in (*(f"warning: {warning}" for warning in info.warnings), baseline.note):
+    for line in (*(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
         if line:
             console.say(line)
-    results = redactor.model(conclude(merged.card, info, policy, ending, baseline.results))
-    sys.exit(publish(results, places, console))
+    sys.exit(publish(conclude(merged.card, info, policy, ending, before), places, console))
 
 
 def read_legs(paths: Sequence[Path]) -> list[Leg]:
@@ -84,17 +85,6 @@ def read_legs(paths: Sequence[Path]) -> list[Leg]:
     if problems:
         raise UsageError("\n".join(problems))
     return legs
-
-
-def baseline_for(settings: BaselineSettings, *, skipped: bool = False) -> Held:
-    """The earlier run that `--baseline` asks for, without this environment's keys; none for a skipped run.
-
-    Raises:
-        UsageError: it names a file that is not there, or is none of ours.
-    """
-    found = Held() if skipped else baseline_of(settings, Platform.of(settings, os.environ))
-    clean = Redactor(environment_keys(os.environ))
-    return replace(found, results=clean.model(found.results) if found.results else None)
 
 
 def _files(path: Path) -> list[Path]:

@@ -119,15 +119,11 @@ def _told(error: TyperException) -> str:
 
 def _broken(error: Exception) -> _Ending:
     from ci_evals.cli.actions import accuse
-    from ci_evals.cli.console import error_console
+    from ci_evals.cli.console import PLEASE_REPORT, error_console
 
     error_console(os.environ).say(traceback.format_exc())
     what = "".join(traceback.format_exception_only(error)).strip()
-    accuse(
-        f"This is a bug in ci-evals. Please report it with the lines above.\n{what}",
-        os.environ,
-        elsewhere="This is a bug in ci-evals. Please report it with the lines above.",
-    )
+    accuse(f"{PLEASE_REPORT}\n{what}", os.environ, elsewhere=PLEASE_REPORT)
     return _Ending(
         Exit.BUG, "ended by a bug in ci-evals", f"{what}\nPlease report it with the log of this step."
     )

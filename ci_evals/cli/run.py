@@ -12,9 +12,8 @@ from typing import NoReturn
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, progress
 from ci_evals.cli.choices import Commenting, MissingSecrets, Provider
-from ci_evals.cli.console import Console, environment_keys, error_console, remember
+from ci_evals.cli.console import PLEASE_REPORT, Console, environment_keys, error_console, remember
 from ci_evals.cli.github import (
-    PLEASE_REPORT,
     Held,
     Platform,
     baseline_of,

@@ -22,15 +22,15 @@ from ci_evals.domain.base import (
     Share,
 )
 from ci_evals.domain.comparison import Comparison
-from ci_evals.domain.suite import Turn
+from ci_evals.domain.suite import MOST_LOOPS, Turn
 from ci_evals.domain.transcript import EndState, Exchange
 from ci_evals.domain.verdict import Finding, Outcome
 
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 """Trials that ended otherwise are left out of every score, and counted."""
 
-MOST_TRIALS = 2000
-"""Of one test: a thousand loops, and as many more to confirm. Counts of a file are not believed beyond it."""
+MOST_TRIALS = 2 * MOST_LOOPS
+"""Of one test: its loops, and as many more to confirm. Counts of a file are not believed beyond it."""
 
 Role = Literal["user", "judge", "agent"]
 """Who used tokens: the two jobs of the LLM (simulated user, judge), and an agent that tells of its own."""

@@ -15,6 +15,16 @@ MOST_LOOPS = 1_000
 """No suite means more; a slip of the keyboard must not fill the memory."""
 
 
+COLLECTIONS = ("demo", "quack")
+"""The folders of bundled suites, and the prefixes of their names: `demo:hr`."""
+
+
+def is_bundled(file: str) -> bool:
+    """Whether a suite comes with the package, so that no repository has a file of this name."""
+    collection, colon, _ = file.partition(":")
+    return bool(colon) and collection in COLLECTIONS
+
+
 class Turn(Model):
     """One planned line of the user."""
 

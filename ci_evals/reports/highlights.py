@@ -10,6 +10,7 @@ from enum import Enum
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Odds, Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.transcript import Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.reports import change, gate, numbers
@@ -17,7 +18,6 @@ from ci_evals.scoring.odds import WORTH_TELLING
 from ci_evals.scoring.soundness import CUT_OFF
 from ci_evals.scoring.statistics import ALPHA
 
-_BUNDLED = ("demo:", "quack:")
 _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
 _NAMED = 2
@@ -124,7 +124,7 @@ def only_reported(results: Results) -> bool:
 
 def file_of(suite: SuiteResult) -> str | None:
     """The suite's file; None of a bundled suite, which nobody's repository has."""
-    return None if suite.file.startswith(_BUNDLED) else suite.file
+    return None if is_bundled(suite.file) else suite.file
 
 
 def notes(results: Results) -> tuple[str, ...]:

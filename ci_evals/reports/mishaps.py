@@ -46,10 +46,10 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
     """Errors and undecided verdicts, those with one cause told once; a missing judge is a note of its own."""
     spoilt: dict[tuple[EndState, str], list[_Place]] = {}
     undecided: dict[tuple[Cause | None, str], list[_Place]] = {}
-    not_run: list[_Place] = []
-    for place in ((suite, test) for suite in suites for test in suite.tests):
+    places = [(suite, test) for suite in suites for test in suite.tests]
+    not_run = [place for place in places if place[1].not_run]
+    for place in places:
         _, test = place
-        not_run += [place] * test.not_run
         for trial in test.trials:
             if not ended_well(trial):
                 spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(place)
@@ -59,16 +59,25 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
                     undecided.setdefault((finding.cause, finding.reason), []).append(place)
     return tuple(
         [
-            _trouble(places, f"{{}} {_SPOILT[status]}", why, TestOutcome.ERROR)
-            for (status, why), places in spoilt.items()
+            _trouble(met, f"{{}} {_SPOILT[status]}", why, TestOutcome.ERROR)
+            for (status, why), met in spoilt.items()
         ]
         + [
-            _trouble(
-                places, "{} undecided", f"{CAUSES[cause]}: {why}" if cause else why, TestOutcome.UNDECIDED
-            )
-            for (cause, why), places in undecided.items()
+            _trouble(met, "{} undecided", f"{CAUSES[cause]}: {why}" if cause else why, TestOutcome.UNDECIDED)
+            for (cause, why), met in undecided.items()
         ]
-        + ([_trouble(not_run, "{} not run", "the run ended before", TestOutcome.NOT_RUN)] if not_run else [])
+        + (
+            [
+                Trouble(
+                    f"{numbers.count(sum(test.not_run for _, test in not_run), 'trial')} not run",
+                    "the run ended before",
+                    TestOutcome.NOT_RUN,
+                    tuple(not_run),
+                )
+            ]
+            if not_run
+            else []
+        )
     )
 
 
