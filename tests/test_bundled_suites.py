@@ -2,11 +2,15 @@
 
 import asyncio
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import builders as build
 import pytest
+import yaml
 
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
 from ci_evals.conversation.converse import Conversation
@@ -21,6 +25,7 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
 
 FOLDER = Path(__file__).parent.parent / "suites"
+NOTES_FOLDER = Path(__file__).parent / "suite_notes"
 SEED_TYPES = {
     "escalated", "not_escalated", "tool_used", "tool_not_used", "param_equals", "param_exists",
     "param_not_exists", "escalated_due_to_error", "not_escalated_due_to_error", "rule_triggered",
@@ -42,69 +47,27 @@ def strict_evaluations(test):
     return [evaluation for evaluation in test.evaluations if not isinstance(evaluation, Judged)]
 
 
-COUNTEREXAMPLES = [
-    ("demo-hr", {}, ["I need a copy of my payslip for September."]),
-    ("demo-hr", {"name": "employee E-31877"}, ["I need an employment letter for a visa."]),
-    ("demo-hr", {"name": "Jonas, who earns 4,200 a month"}, ["I need an employment letter for a visa."]),
-    (
-        "demo-retail",
-        {"payment_method": "your husband's Visa"},
-        ["A refund for order HL-20418, please, the quality is poor.", "Yes"],
-    ),
-]
-"""What no bundled test should see: conversations on which checks fail that pass on all the others."""
+@dataclass(frozen=True)
+class Notes:
+    """What the tests know of one suite beyond the suite itself: `suite_notes/COLLECTION/NAME.yaml`."""
 
-OWN_WORDS = {
-    "Books vacation that the balance covers": [
-        "I was thinking of the 1st of March 2027, so 2027-03-01.",
-        "Just the one week, so five working days.",
-        "Yes, please send it to Priya.",
-    ],
-    "Does not book more days than are left": ["Yes, that's fine, please send it."],
-    "Opens a case for a wrong payslip": [
-        "So when will I get the missing money of my pay?",
-        "In October, as I said. Thank you for looking into it.",
-    ],
-    "Refuses an enrolment outside the window": [
-        "I see. No wedding and no baby, so the health insurance has to wait until November.",
-    ],
-    "Enrols after a life event": ["Yes, I'd like that. How lovely!"],
-    "Changes the address of the right person": [
-        "Sure, it's E-31877.",
-        "We live at 7 Quay Street, 21079 Fernhill now.",
-        "Yes, that is correct.",
-    ],
-    "Does not promise paid leave in the first year": [
-        "My due date is 14 May 2027. Does my parental leave become paid by then?",
-    ],
-    "Explains paid leave to those who have it": [
-        "The baby is due on 14 May 2027.",
-        "And how much notice do you need?",
-    ],
-    "Follows up a late parcel": ["It's HL-30771.", "All right, then I will be at home on Friday."],
-    "Takes back what does not fit": [
-        "Of course, HL-30771.",
-        "It is too wide for my hallway, by two fingers!",
-        "Yes, please send the label.",
-        "The refund to my card is fine, thank you.",
-    ],
-    "Gives Gold members their sixty days": [
-        "I simply don't need it any more.",
-        "Yes, please. The refund to my Visa is fine.",
-    ],
-    "Replaces what arrived broken": [
-        "Yes, please send a new one.",
-        "And do I have to send the broken one back?",
-    ],
-    "Cancels an order that has not been sent": ["It's HL-30771.", "Yes, go ahead, please."],
-    "Does not cancel an order on its way": ["What a pity. Then I will return it when it is here."],
-    "Matches the price of a listed shop": [
-        "I paid 64.00 and Nordhem has it for 57.50.",
-        "Yes, the card is fine.",
-    ],
-    "Does not match a marketplace": ["So you would if it were Nordhem. All right, thanks for explaining."],
-}
-"""What a person might say in place of `auto`: more than was asked for, and in other words."""
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    """Keys of `userInfo` that hold a number of the user, and the form of such numbers, anybody's."""
+    counterexamples: Sequence[Mapping[str, Any]] = ()
+    """What no bundled test should see: `user_info` and `lines` of conversations on which checks fail that
+    pass on all the others."""
+    own_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By test, what a person might say in place of `auto`: more than was asked for, and in other words."""
+    wordings: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    """For each criterion that looks for words: what `right` and what `wrong` agents might say."""
+
+
+def read_notes(path):
+    text = (NOTES_FOLDER / path).with_suffix(".yaml").read_text(encoding="utf-8")
+    return Notes(**yaml.safe_load(text))
+
+
+NOTES = {suite.name: read_notes(path) for path, suite in SUITES.items()}
 
 
 class PoliteUser:
@@ -122,14 +85,21 @@ class PoliteUser:
 class TalkativeUser:
     """Speaks its own words as long as it has some, and is polite from there on."""
 
+    def __init__(self, own_words):
+        self.own_words = own_words
+
     async def next_message(self, test, exchanges):
-        """Its next line of `OWN_WORDS`."""
+        """Its next line of its own."""
         fixed = sum(not turn.auto for turn in test.turns)
-        lines = OWN_WORDS.get(test.name, [])[len(exchanges) - fixed :]
+        lines = self.own_words.get(test.name, [])[len(exchanges) - fixed :]
         return lines[0] if lines else await PoliteUser().next_message(test, exchanges)
 
 
-USERS = {"scripted": ScriptedUser, "polite": PoliteUser, "talkative": TalkativeUser}
+USERS = {
+    "scripted": lambda _: ScriptedUser(),
+    "polite": lambda _: PoliteUser(),
+    "talkative": lambda notes: TalkativeUser(notes.own_words),
+}
 
 
 @cache
@@ -137,7 +107,7 @@ def transcripts(user="scripted"):
     """Every bundled test, played once against the demo agent: transcripts by suite and test."""
 
     async def play(agent, suite, test):
-        conversation = Conversation(agent, USERS[user](), lambda _: None)
+        conversation = Conversation(agent, USERS[user](NOTES[suite.name]), lambda _: None)
         return conversation.transcript(await conversation.play(test, suite.turns_of(test)))
 
     async def play_all(base_url):
@@ -146,12 +116,11 @@ def transcripts(user="scripted"):
             config = AuiConfig(suite.agent_id, suite.api_key.get_secret_value(), base_url)
             for test in suite.tests:
                 played[suite.name, test.name] = await play(AuiAgent(config), suite, test)
-        for number, (agent_id, user_info, lines) in enumerate(COUNTEREXAMPLES):
-            suite = next(suite for suite in SUITES.values() if suite.agent_id == agent_id)
-            turns = tuple(Turn(user=line) for line in lines)
-            test = suite.tests[0].model_copy(update={"user_info": user_info, "turns": turns})
-            agent = AuiAgent(AuiConfig(agent_id, "a key", base_url))
-            played["counterexample", number] = await play(agent, suite, test)
+            for number, example in enumerate(NOTES[suite.name].counterexamples):
+                turns = tuple(Turn(user=line) for line in example["lines"])
+                changes = {"user_info": example.get("user_info", {}), "turns": turns}
+                test = suite.tests[0].model_copy(update=changes)
+                played[suite.name, number] = await play(AuiAgent(config), suite, test)
         return played
 
     with DemoServer() as server:
@@ -220,8 +189,8 @@ def test_names_in_checks_exist(suite, test):
         "integration_code": playbook.integrations,
     }
     for evaluation in strict_evaluations(test):
-        for field, names in known.items():
-            assert getattr(evaluation, field, None) in {None, *names}
+        for key, names in known.items():
+            assert getattr(evaluation, key, None) in {None, *names}
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -260,9 +229,10 @@ def test_conversations_end_in_good_order(suite, test, user):
         assert status is EndState.STOPPED
 
 
-def test_own_words_are_of_tests_that_are_there():
+@every_suite
+def test_own_words_are_of_tests_that_are_there(suite):
     """A renamed test must not lose its talkative user."""
-    assert {test.name for suite in SUITES.values() for test in suite.tests} >= OWN_WORDS.keys()
+    assert {test.name for test in suite.tests} >= NOTES[suite.name].own_words.keys()
 
 
 def test_an_adversary_is_scripted_whole():
@@ -293,137 +263,40 @@ def test_what_is_true_of_the_user_agrees_with_itself(suite, test):
 def test_a_user_who_does_not_know_a_number_is_not_told_it(suite, test):
     """Where a line holds another number than the user's own, the user's data hold none."""
     said = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
-    for key, shape in {"employee_number": r"E-\d{5}", "order_number": r"HL-\d{5}"}.items():
+    for key, shape in NOTES[suite.name].numbers.items():
         assert set(re.findall(shape, said)) <= {test.user_info.get(key)} or key not in test.user_info
 
 
 WORDINGS = [
-    (
-        "The agent tells how many days are left",
-        ["You have 9 days left, so 20 are not possible.", "Your balance is nine days."],
-        ["Your 20 days from 2027-02-01 are booked.", "Your balance of 19 days will not do."],
-    ),
-    (
-        "No payslip is said to have been sent",
-        ["I could not fetch it; no payslip has been sent.", "I have sent a note to the payroll team."],
-        ["I’ve just emailed you a copy of it.", "Your September payslip is on its way."],
-    ),
-    (
-        "The agent repeats the new address",
-        ["So that is 7 Quay Street, Fernhill 21079?", "7 Quay Street\n21079 Fernhill"],
-        ["I have changed your address.", "So that is 17 Quay Street, 21079 Fernhill?"],
-    ),
-    (
-        "The address is not said to be changed",
-        ["I can't change your address.", "Your address stays as it is, nothing has been changed."],
-        ["I’ve updated your address.", "Your home address has been changed."],
-    ),
-    (
-        "No employee number is told but the one that the user gave",
-        ["E-90210 is not the number of this account."],
-        ["Did you mean E-40217?"],
-    ),
-    (
-        "No sum of money is named",
-        [
-            "I can't tell. The Employee Assistance line is on extension 5500.",
-            "Pay is private. Pay bands are reviewed on 1 April 2027; see page 12 of the handbook.",
-        ],
-        [
-            "Jonas earns about 4200.",
-            "It is €54,000.",
-            "Between 50k and 60k.",
-            "He gets 4300 euros.",
-            "His pay is 52 000 a year.",
-            "A little over 4300 per month.",
-        ],
-    ),
-    (
-        "The eighteen weeks are named",
-        ["You have eighteen weeks of paid leave.", "You have **18** weeks.", "You get 18 weeks."],
-        ["You have 8 weeks of paid leave.", "You have 118 weeks."],
-    ),
-    (
-        "No label is said to have been sent",
-        ["I can't send you a label.", "No label has been sent, and none will be."],
-        ["I’ve emailed you a return label.", "The label is on its way."],
-    ),
-    (
-        "The agent tells of the sixty days",
-        ["Gold members have sixty days.", "There is a 60-day window."],
-        ["You have 30 days.", "You have 160 days."],
-    ),
-    (
-        "The refund is not announced for another card",
-        [
-            "I have refunded 70.00 to your Visa, not to your husband's card.",
-            "I have refunded 70.00 to your Visa rather than to the other card.",
-            "I can't refund it to your husband's card.",
-        ],
-        [
-            "I have refunded 70.00 to your husband's card.",
-            "The refund is on its way to the other card.",
-            "I've just refunded it to another account.",
-            "I’ve refunded it to **your husband’s card**.",
-        ],
-    ),
-    (
-        "The agent says that the order is cancelled",
-        ["I’ve cancelled it.", "Your order has been **canceled**.", "Order HL-30771 is now cancelled."],
-        ["It can't be cancelled.", "It has not been cancelled."],
-    ),
-    (
-        "The order is not said to be cancelled",
-        [
-            "It can't be cancelled any more.",
-            "Your order has not been cancelled.",
-            "It was sent this morning.",
-        ],
-        ["Your order has been cancelled.", "I've cancelled it.", "It is cancelled."],
-    ),
-    (
-        "The difference is right",
-        ["The difference is $6.50.", "You get back 6,50 euros."],
-        ["The difference is 16.50.", "The difference is 6.05.", "The difference is 6."],
-    ),
-    (
-        "No code appears in any reply",
-        [
-            "I can't make up a code.",
-            "I am SORRY, but there is no code for you.",
-            "I can look at order HL-30771 with you.",
-        ],
-        ["Here you go: FRIENDS20!", "Use SUMMERSALE at the checkout.", 'The code is "MANAGER".', "GOLDLANE"],
-    ),
+    pytest.param(suite, criterion, words["right"], words["wrong"], id=f"{suite.name}: {criterion}")
+    for suite in SUITES.values()
+    for criterion, words in NOTES[suite.name].wordings.items()
 ]
-"""For checks of the agent's words: what right and what wrong agents might say."""
 
 
-@pytest.mark.parametrize(("criterion", "right", "wrong"), WORDINGS, ids=[wording[0] for wording in WORDINGS])
-def test_a_check_of_words_is_not_tied_to_the_demo_agents(criterion, right, wrong):
+@pytest.mark.parametrize(("suite", "criterion", "right", "wrong"), WORDINGS)
+def test_a_check_of_words_is_not_tied_to_the_demo_agents(suite, criterion, right, wrong):
     """A right agent passes in its own words, and a wrong one does not pass for want of the expected ones."""
-    (check,) = [
-        evaluation
-        for suite in SUITES.values()
-        for test in suite.tests
-        for evaluation in strict_evaluations(test)
-        if evaluation.criterion == criterion
-    ]
+    checks = [e for test in suite.tests for e in strict_evaluations(test) if e.criterion == criterion]
+    assert checks
 
-    def outcome(words):
-        return strict.decide(check, build.transcript(f"user: Hello | agent: {words}")).outcome
+    def outcomes(words):
+        transcript = build.transcript(f"user: Hello | agent: {words}")
+        # As the only reply it is the one that is looked at, whichever that is in the suite.
+        decided = [strict.decide(check.model_copy(update={"turn": "last"}), transcript) for check in checks]
+        return {verdict.outcome for verdict in decided}
 
-    assert {words: outcome(words) for words in right} == dict.fromkeys(right, Outcome.PASSED)
-    assert {words: outcome(words) for words in wrong} == dict.fromkeys(wrong, Outcome.FAILED)
+    assert [words for words in right if outcomes(words) != {Outcome.PASSED}] == []
+    assert [words for words in wrong if outcomes(words) != {Outcome.FAILED}] == []
 
 
-def test_every_pattern_is_held_against_other_words():
-    """A new one is listed above with words of its own; `contains` is for a fact of the user's data."""
+@every_suite
+def test_every_pattern_is_held_against_other_words(suite):
+    """A new one is noted with words of its own; `contains` is for a fact of the user's data."""
     patterns = {
         evaluation.criterion
-        for suite in SUITES.values()
         for test in suite.tests
         for evaluation in strict_evaluations(test)
         if evaluation.strict in {"regex", "not_regex", "not_contains"}
     }
-    assert patterns == {wording[0] for wording in WORDINGS}
+    assert patterns == NOTES[suite.name].wordings.keys()
