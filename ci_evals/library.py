@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from ci_evals.adapters import plugins
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters import suites as files
 from ci_evals.domain.comparison import Comparison
@@ -25,7 +26,7 @@ from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.selectors import check_names
-from ci_evals.wiring import DEFAULT_MODELS, OFFLINE, Adapter
+from ci_evals.wiring import PROVIDERS, Adapter
 
 
 def demo_suites_path() -> Path:
@@ -53,7 +54,8 @@ def load_suite(name: str | Path, *, environ: Mapping[str, str] | None = None) ->
     if len(found) > 1:
         raise UsageError(f"{str(name)!r} stands for {len(found)} suites: load them one by one")
     source = found[0]
-    return load(source.text, source.file, Reading(environ=os.environ if environ is None else environ))
+    reading = Reading(environ=os.environ if environ is None else environ, plugins=plugins.names())
+    return load(source.text, source.file, reading)
 
 
 def create_aui_adapter(
@@ -78,10 +80,8 @@ def create_aui_adapter(
     Raises:
         UsageError: there is no such provider.
     """
-    if provider not in (*DEFAULT_MODELS, OFFLINE):
-        raise UsageError(
-            f"there is no provider {provider!r}; there are: {', '.join((*DEFAULT_MODELS, OFFLINE))}"
-        )
+    if provider not in PROVIDERS:
+        raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
     return Adapter(
         provider=provider,
         llm_key=llm_key,

@@ -1,5 +1,6 @@
 """What the core asks of the outside world: an agent to talk to, and a model to ask."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,6 +42,26 @@ class Completion:
     text: str
     input_tokens: int = 0
     output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Vectors of texts, all of one length, and the tokens they took where the provider tells."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    input_tokens: int = 0
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors, so that meanings can be compared.
+
+    `embed` raises as `LLM.complete` does.
+    """
+
+    model: str
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """A vector for each of `texts`, in their order."""
 
 
 class LLM(Protocol):

@@ -8,14 +8,8 @@ class Provider(StrEnum):
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+    CLAUDE_CODE = "claude-code"
     OFFLINE = "offline"
-
-
-class AdapterName(StrEnum):
-    """How an agent is spoken to."""
-
-    AUI = "aui"
-    DEMO = "demo"
 
 
 class AgentIdPlace(StrEnum):

@@ -43,7 +43,10 @@ def plan(settings: EstimateSettings) -> None:
     """Shows the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
     table = prices.read(settings.prices) if settings.prices else prices.bundled()
     adapter = Adapter(
-        provider=settings.provider, judge_model=settings.judge_model, user_model=settings.user_model
+        provider=settings.provider,
+        judge_model=settings.judge_model,
+        user_model=settings.user_model,
+        embedding_model=settings.embedding_model,
     )
     loaded = load_suites(settings, os.environ)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)

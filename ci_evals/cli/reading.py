@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
+from ci_evals.adapters import plugins
 from ci_evals.adapters.github.context import UNTRUSTED_EVENTS
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.choices import Trust
@@ -15,6 +16,7 @@ from ci_evals.cli.settings import GateSettings, MergeSettings, RunSettings, Suit
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.library import load_results
+from ci_evals.planning.adapters import OptionsFile, read_options
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 from ci_evals.redaction import Redactor
@@ -30,8 +32,18 @@ def load_suites(
     Raises:
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
     """
-    reading = Reading(environ=environ, distrusted=_distrusted(settings.trust_suites, environ))
-    choice = AgentChoice(settings.adapter, settings.agent_id, settings.agent_key, settings.base_url)
+    installed = plugins.names()
+    reading = Reading(
+        environ=environ, plugins=installed, distrusted=_distrusted(settings.trust_suites, environ)
+    )
+    choice = AgentChoice(
+        adapter=settings.adapter,
+        options=_options(settings.adapter_options, environ),
+        plugins=installed,
+        agent_id=settings.agent_id,
+        agent_key=settings.agent_key,
+        base_url=settings.base_url,
+    )
     loaded: dict[Path, LoadedSuite] = {}
     faults: list[UsageError] = []
     for source in _sources(settings.suites, faults):
@@ -48,6 +60,17 @@ def load_suites(
     if faults:
         raise _together(faults)
     return suites
+
+
+def _options(path: Path | None, environ: Mapping[str, str]) -> OptionsFile | None:
+    if path is None:
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror or error) if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"--adapter-options: {path} cannot be read: {why}") from None
+    return read_options(text, str(path), environ)
 
 
 def _together(faults: Sequence[UsageError]) -> UsageError:

@@ -186,6 +186,7 @@ def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
         llm_key=_llm_key(settings, environ),
         judge_model=settings.judge_model,
         user_model=settings.user_model,
+        embedding_model=settings.embedding_model,
         key_header=settings.agent_key_header,
         headers=_headers(settings.agent_headers),
         agent_id_in=settings.agent_id_in,

@@ -16,7 +16,6 @@ import typer
 from typer.models import OptionInfo
 
 from ci_evals.cli.choices import (
-    AdapterName,
     AgentIdPlace,
     Commenting,
     Form,
@@ -48,8 +47,20 @@ class SuiteSettings:
 
     suites: Suites
     adapter: Annotated[
-        AdapterName | None,
-        typer.Option(help="How to speak to the agent, in place of the suite's own 'adapter' (default aui)."),
+        str | None,
+        typer.Option(
+            metavar="ADAPTER",
+            help="How to speak to the agent, in place of the suite's own 'adapter': aui (default), demo, "
+            "openai, http, python:MODULE:ATTRIBUTE, 'command: PROGRAM', or a plug-in's name.",
+        ),
+    ] = None
+    adapter_options: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A YAML or JSON file of what the adapter needs to know, in place of the suite's "
+            "'adapterOptions'.",
+        ),
     ] = None
     agent_id: Annotated[
         str | None, typer.Option(help="The agent to test, in place of the suite's agentId.")
@@ -94,6 +105,13 @@ class EstimateSettings(PlanSettings):
     ] = None
     user_model: Annotated[
         str | None, typer.Option(help="The simulated user's model, in place of the suite's userModel.")
+    ] = None
+    embedding_model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="The model that compares answers by their meaning: the provider's, or local:NAME.",
+        ),
     ] = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 1
     prices: Annotated[

@@ -1,9 +1,10 @@
 """Suites as their authors write them: an agent and its tests. The format is that of `@aui.io/evals`."""
 
-from typing import Literal
+from typing import Annotated
 
-from pydantic import Field, JsonValue, SecretStr
+from pydantic import AfterValidator, Field, JsonValue, SecretStr
 
+from ci_evals.domain.agents import COMMAND, PYTHON, is_program
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.evaluation import Evaluation
 
@@ -23,6 +24,23 @@ def is_bundled(file: str) -> bool:
     """Whether a suite comes with the package, so that no repository has a file of this name."""
     collection, colon, _ = file.partition(":")
     return bool(colon) and collection in COLLECTIONS
+
+
+def _names_an_adapter(name: str) -> str:
+    """Which names there are depends on what is installed; the form of a program's is known."""
+    if name.startswith(PYTHON):
+        module, colon, attribute = name.removeprefix(PYTHON).partition(":")
+        parts = [*module.split("."), *attribute.split(".")]
+        if not colon or not all(part.isidentifier() for part in parts):
+            raise ValueError("is not of the form python:module:attribute")
+    elif name.startswith(COMMAND) and not name.removeprefix(COMMAND).strip():
+        raise ValueError("names no program: command: node agent.js")
+    elif not is_program(name) and not name.strip():
+        raise ValueError("must not be empty")
+    return name
+
+
+AdapterName = Annotated[str, AfterValidator(_names_an_adapter)]
 
 
 class Turn(Model):
@@ -78,8 +96,14 @@ class Suite(Model):
     api_key: SecretStr | None = Field(
         None, description="Network API key of the agent. Better from the environment: `${NAME}`."
     )
-    adapter: Literal["aui", "demo"] = Field(
-        "aui", description="How the agent is spoken to: `aui`, or `demo` for the embedded demo agent."
+    adapter: AdapterName = Field(
+        "aui",
+        description="How the agent is spoken to: `aui`; `demo`, the embedded demo agent; `openai`, any "
+        "chat-completions endpoint; `http`, any JSON endpoint; `python:module:attribute`; "
+        "`command: program`; or the name of a plug-in.",
+    )
+    adapter_options: dict[str, JsonValue] | None = Field(
+        None, description="What the adapter needs to know: see docs/adapters.md."
     )
     base_url: NonBlank | None = Field(
         None, description="Where the agent is, in place of the adapter's default."

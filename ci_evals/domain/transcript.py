@@ -32,6 +32,9 @@ class Reply(Record):
     agent: str = Field(description="The agent's text.")
     latency_seconds: Seconds
     workflows: tuple[str, ...] | None = Field(None, description="Workflows executed for this reply.")
+    handed_over: bool | None = Field(
+        None, description="Whether the agent hands over to a person, where it says so apart from workflows."
+    )
     workflows_derived: bool = Field(
         default=False, description="Whether the workflows were read from the trace, the reply naming none."
     )
@@ -49,7 +52,8 @@ class Reply(Record):
     @property
     def escalated(self) -> bool:
         """Whether this reply hands over to a person."""
-        return any(name.startswith(ESCALATION) for name in self.workflows or ())
+        named = any(name.startswith(ESCALATION) for name in self.workflows or ())
+        return named or bool(self.handed_over)
 
 
 class Exchange(Reply):

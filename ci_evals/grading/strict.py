@@ -46,9 +46,9 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
     exchanges = transcript.exchanges
     match evaluation:
         case Escalated():
-            return _workflow(exchanges, _is_escalation, ESCALATION)
+            return _escalated(exchanges)
         case NotEscalated():
-            return _opposite(_workflow(exchanges, _is_escalation, ESCALATION))
+            return _opposite(_escalated(exchanges))
         case ToolUsed():
             return _workflow(exchanges, evaluation.tool_name.__eq__, evaluation.tool_name)
         case ToolNotUsed():
@@ -136,6 +136,17 @@ def _places(numbers: Sequence[int]) -> str:
 
 def _is_escalation(name: str) -> bool:
     return name.startswith(ESCALATION)
+
+
+def _escalated(exchanges: Exchanges) -> Verdict:
+    if all(e.handed_over is None for e in exchanges):
+        return _workflow(exchanges, _is_escalation, ESCALATION)
+    for exchange in exchanges:
+        if exchange.escalated:
+            return Verdict.passed(
+                f"the agent handed over to a person in exchange {exchange.index}", exchange.index
+            )
+    return Verdict.failed(f"the agent never handed over{_gaps(exchanges, lambda e: e.handed_over)}")
 
 
 def _workflow(exchanges: Exchanges, matches: Callable[[str], bool], wanted: str) -> Verdict:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
+from ci_evals.planning.adapters import OptionsFile, complaint
 from ci_evals.planning.parse import LoadedSuite
 
 
@@ -13,6 +14,9 @@ class AgentChoice:
     """What the user says of the agent; None leaves it to the suite."""
 
     adapter: str | None = None
+    options: OptionsFile | None = None
+    plugins: frozenset[str] = frozenset()
+    """Adapters that are installed beside the built-in ones."""
     agent_id: str | None = None
     agent_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
@@ -25,15 +29,22 @@ def choose(loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = Fals
     be set for all suites of a job. With `without_key` a suite without a key may pass: see `has_key`.
 
     Raises:
-        SuiteError: an AUI agent is wanted, and neither suite nor user names its id or key.
-        UsageError: the demo agent is asked for at an address of its own.
+        SuiteError: what the adapter cannot do without is named by neither suite nor user, or its options do
+            not fit it.
+        UsageError: there is no such adapter, or the demo agent is asked for at an address of its own.
     """
     suite = loaded.suite
+    if choice.adapter and (said := complaint(choice.adapter, choice.plugins)):
+        raise UsageError(f"--adapter: {choice.adapter!r} {said}")
     elsewhere = bool(choice.agent_id or choice.base_url)
     adapter = choice.adapter or ("aui" if elsewhere and suite.adapter == "demo" else suite.adapter)
     if adapter == "demo" and choice.base_url:
         raise UsageError("--adapter=demo is the embedded agent, which has no --base-url; use --adapter=aui")
     changes: dict[str, Any] = {"adapter": adapter}
+    if choice.options:
+        changes["adapter_options"] = choice.options.checked(adapter)
+    elif adapter != suite.adapter:
+        changes["adapter_options"] = None  # they were meant for the other one
     changes |= {"agent_id": choice.agent_id} if choice.agent_id else {}
     changes |= {"api_key": choice.agent_key} if choice.agent_key else {}
     changes |= {"base_url": choice.base_url} if choice.base_url else {}
@@ -41,22 +52,32 @@ def choose(loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = Fals
     problems = [Problem(loaded.file, 1, 1, path, message) for path, message in _missing(chosen)]
     if problems and not (without_key and not has_key(chosen)):
         raise SuiteError(problems)
-    return replace(loaded, suite=chosen)
+    secrets = choice.options.secrets if choice.options else frozenset()
+    return replace(loaded, suite=chosen, secrets=loaded.secrets | secrets)
 
 
 def has_key(suite: Suite) -> bool:
     """Whether the suite has the key that its agent needs, if it needs one."""
-    return suite.adapter != "aui" or bool(suite.api_key and suite.api_key.get_secret_value().strip())
+    if suite.api_key is not None:  # given, but blank: a secret that is not there
+        return suite.adapter == "demo" or bool(suite.api_key.get_secret_value().strip())
+    return suite.adapter != "aui" and not (suite.adapter == "openai" and suite.base_url is None)
 
 
 def _missing(suite: Suite) -> list[tuple[str, str]]:
-    """What an AUI agent cannot be reached without."""
-    if suite.adapter != "aui":
-        return []
+    """What the suite's agent cannot be reached without."""
     missing = []
-    if suite.agent_id is None:
-        missing.append(("agentId", "is missing; or name the agent by --agent-id"))
+    match suite.adapter:
+        case "aui" if suite.agent_id is None:
+            missing.append(("agentId", "is missing; or name the agent by --agent-id"))
+        case "openai" if suite.model is None and suite.agent_id is None:
+            missing.append(("model", "is missing: the name under which the endpoint knows the agent"))
+        case "http":
+            if suite.base_url is None:
+                missing.append(("baseUrl", "is missing; or say where the agent is by --base-url"))
+            if suite.adapter_options is None:
+                hint = "or name a file with it by --adapter-options; see docs/adapters.md"
+                missing.append(("adapterOptions", f"is missing: how the agent is asked; {hint}"))
     if not has_key(suite):
-        hint = 'write "${AUI_API_KEY}" there, or give --agent-key or CI_EVALS_AGENT_KEY'
+        hint = 'write "${AGENT_KEY}" there, or give --agent-key or CI_EVALS_AGENT_KEY'
         missing.append(("apiKey", f"is missing; {hint}"))
     return missing

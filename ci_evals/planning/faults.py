@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import JUDGED, Judged, Strict
-from ci_evals.domain.suite import Suite, Test, Turn
+from ci_evals.domain.suite import Suite
 from ci_evals.planning.document import Document, Path, short
 from ci_evals.redaction import MASK
 
@@ -21,11 +21,21 @@ KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged} | {
 """Every kind of evaluation by the name in its `strict` key."""
 
 
-def faults(document: Document, value: Any, error: ValidationError) -> Iterator[Problem]:
-    """Every fault that pydantic found in `value`, at its place in the document."""
+def faults(
+    document: Document,
+    value: Any,
+    error: ValidationError,
+    *,
+    root: type[BaseModel] = Suite,
+    under: Path = (),
+) -> Iterator[Problem]:
+    """Every fault that pydantic found in `value`, at its place in the document.
+
+    `root` is the model that `value` should be, and `under` the place where it stands.
+    """
     seen: set[Path] = set()
     for detail in error.errors(include_url=False):
-        path, model = _locate(value, detail["loc"])
+        path, model = _locate(value, detail["loc"], root)
         found = detail["input"]
         if path in seen or (detail["type"] == "too_short" and isinstance(found, list) and found):
             continue  # unions tell one fault twice; a list with a faulty item is also told to be too short
@@ -33,16 +43,13 @@ def faults(document: Document, value: Any, error: ValidationError) -> Iterator[P
             path = (*path, "strict")
         seen.add(path)
         at_key = detail["type"] == "extra_forbidden"
-        yield document.problem(path, _message(detail, path, model), at_key=at_key)
+        yield document.problem((*under, *path), _message(detail, path, model), at_key=at_key)
 
 
-_ITEMS: Mapping[Path, type[BaseModel]] = {("tests",): Test, ("tests", "turns"): Turn}
-
-
-def _locate(value: Any, loc: Sequence[int | str]) -> tuple[Path, type[BaseModel]]:
+def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tuple[Path, type[BaseModel]]:
     """The place in the data that pydantic means (it also names the union's members), and the model there."""
     path: list[str | int] = []
-    model: type[BaseModel] = Suite
+    model = root
     here = value
     for i, step in enumerate(loc):
         inside = isinstance(here, dict) and step in here
@@ -52,8 +59,20 @@ def _locate(value: Any, loc: Sequence[int | str]) -> tuple[Path, type[BaseModel]
             model = KINDS.get(str(step), model)
             continue  # a member of a union, not a place
         path.append(step)
-        model = _ITEMS.get(tuple(part for part in path if isinstance(part, str)), model)
+        if inside and isinstance(step, str) and isinstance(here, dict | list):
+            model = _inner(model, step) or model
     return tuple(path), model
+
+
+def _inner(model: type[BaseModel], key: str) -> type[BaseModel] | None:
+    """The model of what stands under `key`, or of its items; null where it is none, or one of several."""
+    found = [info.annotation for name, info in model.model_fields.items() if key in {name, info.alias}]
+    while found:
+        if isinstance(found[0], type) and issubclass(found[0], BaseModel):
+            return found[0]
+        arguments = [kind for kind in get_args(found[0]) if kind not in {type(None), ...}]
+        found = arguments if len(arguments) == 1 else []
+    return None
 
 
 def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:

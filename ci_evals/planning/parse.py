@@ -7,9 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.document import Document, read
+from ci_evals.planning.adapters import complaint, option_problems
+from ci_evals.planning.document import Document, read, short
 from ci_evals.planning.faults import faults
 from ci_evals.planning.interpolate import interpolate
 from ci_evals.redaction import Redactor
@@ -20,6 +22,8 @@ class Reading:
     """What the meaning of a suite's text depends on besides the text."""
 
     environ: Mapping[str, str] = field(default_factory=dict)
+    plugins: frozenset[str] = frozenset()
+    """Adapters that are installed beside the built-in ones."""
     distrusted: str | None = None
     """Where suites may neither name endpoints nor read the environment (`in the event …`); None: they may."""
 
@@ -53,9 +57,8 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     except ValidationError as error:
         problems += faults(document, value, error)
     problems += _across(document, value)
-    if reading.distrusted and isinstance(value, dict) and value.get("baseUrl") is not None:
-        message = f"a suite may not name an endpoint {reading.distrusted}; use --base-url"
-        problems.append(document.problem(("baseUrl",), message))
+    if isinstance(value, dict):
+        problems += _of_the_adapter(document, value, reading)
     if problems or suite is None:
         redactor = Redactor(values=filled.secrets)
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
@@ -67,6 +70,26 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         secrets=frozenset(filled.secrets),
         warnings=tuple(filled.warnings) + tuple(_unused_fields(suite, file)),
     )
+
+
+def _of_the_adapter(document: Document, value: dict[str, Any], reading: Reading) -> Iterator[Problem]:
+    """What is wrong with how the agent is to be spoken to."""
+    adapter, options = value.get("adapter", "aui"), value.get("adapterOptions")
+    if reading.distrusted:
+        for key, message in _NOT_IF_DISTRUSTED.items():
+            if value.get(key) is not None and (key != "adapter" or is_program(str(adapter))):
+                yield document.problem((key,), message.format(where=reading.distrusted))
+    if isinstance(adapter, str) and (said := complaint(adapter, reading.plugins)):
+        yield document.problem(("adapter",), f"{short(adapter)!r} {said}")
+    elif isinstance(adapter, str) and isinstance(options, dict):
+        yield from option_problems(adapter, options, document, ("adapterOptions",))
+
+
+_NOT_IF_DISTRUSTED = {
+    "baseUrl": "a suite may not name an endpoint {where}; use --base-url",
+    "adapter": "a suite may not name a program to run {where}; use --adapter",
+    "adapterOptions": "a suite may not say what an agent is sent {where}; use --adapter-options",
+}
 
 
 def _without_comments(value: Any) -> Any:
@@ -120,6 +143,8 @@ def _across(document: Document, value: Any) -> Iterator[Problem]:
 
 
 def _unused_fields(suite: Suite, file: str) -> Iterator[str]:
+    if suite.adapter != "aui":
+        return
     if suite.model:
         yield f"{file}: model: has no field on the AUI wire and is not sent"
     if any(test.system_prompt for test in suite.tests):

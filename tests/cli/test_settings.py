@@ -1,10 +1,9 @@
 """The options: declared once, and in step with what they set."""
 
 from ci_evals.adapters import aui_wire
-from ci_evals.cli.choices import AdapterName, AgentIdPlace, Provider
+from ci_evals.cli.choices import AgentIdPlace, Provider
 from ci_evals.cli.settings import RunSettings
-from ci_evals.domain.suite import Suite
-from ci_evals.wiring import DEFAULT_MODELS, OFFLINE
+from ci_evals.wiring import PROVIDERS
 
 
 def test_defaults_are_those_of_the_parts_they_set():
@@ -16,11 +15,9 @@ def test_defaults_are_those_of_the_parts_they_set():
 
 
 def test_choices_are_those_of_the_parts_they_choose():
-    """Places of the agent's id, providers, adapters."""
+    """Places of the agent's id, providers."""
     assert set(AgentIdPlace) == set(aui_wire.AgentIdPlace)
-    assert set(Provider) == {*DEFAULT_MODELS, OFFLINE}
-    adapters = Suite.model_json_schema(by_alias=True)["properties"]["adapter"]["enum"]
-    assert set(AdapterName) == set(adapters)
+    assert set(Provider) == set(PROVIDERS)
 
 
 def test_keys_do_not_show():

@@ -1,0 +1,74 @@
+"""Adapters as suites and users name them: which names there are, and whether what is said of one fits it."""
+
+import difflib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+
+from ci_evals.domain.agents import BUILT_IN, COMMAND, OPTIONS, PYTHON, is_program
+from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.planning.document import Document, Path, read
+from ci_evals.planning.faults import faults
+from ci_evals.planning.interpolate import interpolate
+
+
+def complaint(adapter: str, plugins: Collection[str]) -> str | None:
+    """What is wrong with an adapter's name, to go after it; null where there is one of that name."""
+    if is_program(adapter) or adapter in BUILT_IN or adapter in plugins:
+        return None
+    known = [*BUILT_IN, *sorted(plugins)]
+    close = difflib.get_close_matches(adapter.lower(), [*known, PYTHON, COMMAND], n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+    return (
+        f"is no adapter; {hint} (also python:module:attribute, command: PROGRAM, and plug-ins once installed)"
+    )
+
+
+def option_problems(adapter: str, options: Any, document: Document, under: Path = ()) -> Iterator[Problem]:
+    """What is wrong with the options of an adapter, which stand in `document` under that place."""
+    if adapter in BUILT_IN and adapter not in OPTIONS:
+        yield document.problem(under, f"the adapter {adapter!r} takes no options", at_key=bool(under))
+    elif adapter in OPTIONS:
+        try:
+            OPTIONS[adapter].model_validate_json(json.dumps(options), strict=True)
+        except ValidationError as error:
+            yield from faults(document, options, error, root=OPTIONS[adapter], under=under)
+
+
+@dataclass(frozen=True)
+class OptionsFile:
+    """Options of an adapter in a file of their own, read but not yet held against an adapter."""
+
+    value: dict[str, JsonValue]
+    document: Document = field(repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """Values that came from the environment."""
+
+    def checked(self, adapter: str) -> dict[str, JsonValue]:
+        """The options, which fit the adapter.
+
+        Raises:
+            SuiteError: they do not, with every problem.
+        """
+        if problems := tuple(option_problems(adapter, self.value, self.document)):
+            raise SuiteError(problems)
+        return self.value
+
+
+def read_options(text: str, file: str, environ: Mapping[str, str]) -> OptionsFile:
+    """Options of an adapter from YAML or JSON; `${NAME}` is read from the environment as in a suite.
+
+    Raises:
+        SuiteError: it cannot be read, with every problem.
+    """
+    document = read(text, file)
+    filled = interpolate(document, environ, refused_because=None)
+    problems = [*document.problems, *filled.problems]
+    if not problems and not isinstance(filled.value, dict):
+        problems.append(document.problem((), "wants an object with the adapter's options"))
+    if problems:
+        raise SuiteError(problems)
+    return OptionsFile(filled.value, document, frozenset(filled.secrets))

@@ -1,0 +1,7 @@
+"""Where real parts are built: agents and models from what a suite and its user say."""
+
+from ci_evals.wiring.adapter import Adapter
+from ci_evals.wiring.casts import casts
+from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, PROVIDERS, Models, no_key
+
+__all__ = ["DEFAULT_MODELS", "OFFLINE", "PROVIDERS", "Adapter", "Models", "casts", "no_key"]

@@ -1,0 +1,42 @@
+"""What is to be built, in one value: how agents are reached, and which LLM plays user and judge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ci_evals.adapters.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
+from ci_evals.domain.suite import Suite
+from ci_evals.planning.agents import AgentChoice
+from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, Models
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How agents are reached, and which LLM plays user and judge. Opens nothing by itself."""
+
+    provider: str = "openai"
+    llm_key: str | None = field(default=None, repr=False)
+    judge_model: str | None = None
+    user_model: str | None = None
+    embedding_model: str | None = None
+    choice: AgentChoice = field(default_factory=AgentChoice)
+    """Another agent than the suites name."""
+    key_header: str = DEFAULT_KEY_HEADER
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    agent_id_in: str = AgentIdPlace.TOP
+    task_origin_type: str = DEFAULT_TASK_ORIGIN_TYPE
+    debug: bool = False
+
+    @property
+    def offline(self) -> bool:
+        """Whether no LLM is wanted: the user is scripted, nothing is judged."""
+        return self.provider == OFFLINE
+
+    def models(self, suite: Suite) -> Models | None:
+        """The models for a suite: those asked for here, else the suite's own, else the provider's default."""
+        if self.offline:
+            return None
+        default = DEFAULT_MODELS[self.provider]
+        return Models(
+            judge=self.judge_model or suite.judge_model or default.judge,
+            user=self.user_model or suite.user_model or default.user,
+        )

@@ -1,0 +1,42 @@
+"""The agent that a suite names, whichever adapter speaks to it."""
+
+from collections.abc import Callable
+
+from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
+from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.suite import Suite
+from ci_evals.ports import Agent
+from ci_evals.redaction import Redactor
+from ci_evals.wiring.adapter import Adapter
+
+
+def agent(suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[], DemoServer]) -> Agent:
+    """The agent of a suite. `demo` gives the embedded agent's server, started when it is first asked for.
+
+    Raises:
+        UsageError: an address, a module, a program or a plug-in cannot be used.
+    """
+    if suite.adapter == "demo":
+        return _demo(suite, adapter, demo())
+    return _aui(suite, adapter, redactor)
+
+
+def _aui(suite: Suite, adapter: Adapter, redactor: Redactor) -> AuiAgent:
+    config = AuiConfig(
+        agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
+        key=suite.api_key.get_secret_value() if suite.api_key else "",
+        base_url=suite.base_url or DEFAULT_BASE_URL,
+        key_header=adapter.key_header,
+        headers=adapter.headers,
+        agent_id_in=AgentIdPlace(adapter.agent_id_in),
+        task_origin_type=adapter.task_origin_type,
+        debug=adapter.debug,
+    )
+    return AuiAgent(config, redactor=redactor)
+
+
+def _demo(suite: Suite, adapter: Adapter, server: DemoServer) -> AuiAgent:
+    return AuiAgent(
+        AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=server.base_url, debug=adapter.debug)
+    )

@@ -1,0 +1,48 @@
+"""Who plays in each suite of a plan, built when the plan is played and closed afterwards."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+from ci_evals.adapters.sdk_llm import SdkLLM
+from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.plan import Plan
+from ci_evals.planning.estimate import of_suite
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast
+from ci_evals.wiring import agents, models
+from ci_evals.wiring.adapter import Adapter
+
+
+@asynccontextmanager
+async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterator[tuple[Cast, ...]]:
+    """A cast for each suite of the plan, and the embedded agent for the suites that name it, while in use.
+
+    Raises:
+        UsageError: the plan needs an LLM and there is no key, or an agent cannot be built.
+    """
+    async with AsyncExitStack() as stack:
+        servers: list[DemoServer] = []
+        llms: dict[str, SdkLLM] = {}
+
+        def demo() -> DemoServer:
+            if not servers:
+                servers.append(stack.enter_context(DemoServer()))
+            return servers[0]
+
+        def llm(model: str) -> SdkLLM:
+            if model not in llms:
+                llms[model] = models.llm(adapter.provider, model, adapter.llm_key, redactor)
+                stack.push_async_callback(llms[model].aclose)
+            return llms[model]
+
+        built = []
+        for planned in plan.suites:
+            cast = Cast(agents.agent(planned.suite, adapter, redactor, demo))
+            named, work = adapter.models(planned.suite), of_suite(plan, planned)
+            if named and work.user_calls:
+                cast = replace(cast, user_llm=llm(named.user))
+            if named and work.judge_calls:
+                cast = replace(cast, judge_llm=llm(named.judge))
+            built.append(cast)
+        yield tuple(built)

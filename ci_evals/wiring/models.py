@@ -1,0 +1,49 @@
+"""The LLM behind judge and simulated user: providers by name, their default models, building them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ci_evals.adapters import anthropic_llm, openai_llm
+from ci_evals.adapters.sdk_llm import SdkLLM
+from ci_evals.domain.errors import UsageError
+from ci_evals.redaction import Redactor
+
+OFFLINE = "offline"
+
+
+@dataclass(frozen=True)
+class Models:
+    """Which models play the judge and the simulated user."""
+
+    judge: str
+    user: str
+
+
+DEFAULT_MODELS: Mapping[str, Models] = {
+    "openai": Models(openai_llm.DEFAULT_JUDGE_MODEL, openai_llm.DEFAULT_USER_MODEL),
+    "anthropic": Models(anthropic_llm.DEFAULT_JUDGE_MODEL, anthropic_llm.DEFAULT_USER_MODEL),
+}
+"""Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
+
+PROVIDERS = (*DEFAULT_MODELS, OFFLINE)
+
+
+def no_key(provider: str) -> str:
+    """What to say where a plan needs an LLM and there is no key for it."""
+    return (
+        f"no key for the LLM ({provider}) that plays the user and judges: give --llm-key, or set LLM_API_KEY "
+        f"or {provider.upper()}_API_KEY; or run without an LLM: --provider=offline"
+    )
+
+
+def llm(provider: str, model: str, key: str | None, redactor: Redactor) -> SdkLLM:
+    """The provider's model of that name. Imports the provider's SDK, which takes seconds.
+
+    Raises:
+        UsageError: there is no key.
+    """
+    if not key:
+        raise UsageError(no_key(provider))
+    if provider == "anthropic":
+        return anthropic_llm.AnthropicLLM(model, key, redactor=redactor)
+    return openai_llm.OpenAILLM(model, key, redactor=redactor)
