@@ -23,8 +23,7 @@ PAPERS = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
-    "docs/github-action.md",
-    "docs/statistics.md",
+    *(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").glob("*.md"))),
 ]
 WORKFLOWS = [block for block in blocks("yaml") if "\njobs:" in block]
 

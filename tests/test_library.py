@@ -1,9 +1,15 @@
 """The main job as a library."""
 
+import json
+import re
+import subprocess
+import sys
+
 import fakes
 import pytest
 import world
 from commands import write_suite
+from papers import ROOT, blocks
 
 import ci_evals
 from ci_evals.domain.errors import SuiteError, UsageError
@@ -87,9 +93,7 @@ def test_the_bundled_suites_can_be_found():
 
 async def test_slips_of_a_caller_are_told(tmp_path):
     """A provider that is none, and numbers out of range."""
-    with pytest.raises(
-        UsageError, match="there is no provider 'opnai'; there are: openai, anthropic, offline"
-    ):
+    with pytest.raises(UsageError, match="there is no provider 'opnai'; there are: openai, anthropic"):
         ci_evals.create_aui_adapter("key", provider="opnai")
     adapter = ci_evals.create_aui_adapter(provider="offline")
     for slip in ({"loops": 0}, {"parallel": 0}, {"retries": -1}):
@@ -138,3 +142,71 @@ async def test_a_second_look_stays_within_the_budget(tmp_path):
     assert any("--max-cost" in warning for warning in results.run.warnings)
     dear = await play(tmp_path, judge, policy=Policy(max_cost=5, min_score=90), prices=prices, confirm=4)
     assert (dear.run.confirmation.trials, dear.counts.trials) == (4, 10)
+
+
+async def test_a_suite_may_be_its_data_or_its_name():
+    """What `json.loads` gives, or what `load_suite` takes."""
+    adapter = ci_evals.create_adapter(provider="offline")
+    by_name = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
+    data = json.loads((ci_evals.demo_suites_path() / "hr.json").read_text())
+    by_data = await ci_evals.run_suite(adapter, data, test="colleague")
+    assert by_name.score == by_data.score == 100
+
+
+def test_a_suites_problems_without_an_exception():
+    """All of them with their paths; none for a good one."""
+    assert ci_evals.validate_suite("demo:retail") == ()
+    problems = ci_evals.validate_suite({"name": "S", "agentId": "a", "tests": [{"name": "t", "turns": []}]})
+    assert {problem.path for problem in problems} >= {"tests[0].turns", "tests[0].guidelines"}
+
+
+def test_the_schema_is_that_of_the_command():
+    """For programs that write suites."""
+    assert ci_evals.suite_schema()["properties"]["tests"]
+
+
+async def test_an_adapter_may_be_named(tmp_path):
+    """In place of the suite's own, with its options; a wrong name is told."""
+    with pytest.raises(UsageError, match="'opnai' is no adapter; did you mean 'openai'"):
+        await ci_evals.run_suite(ci_evals.create_adapter(provider="offline", adapter="opnai"), "demo:hr")
+    faulty = ci_evals.create_adapter(
+        provider="offline", adapter="http", base_url="http://127.0.0.1:1", adapter_options={"send": {}}
+    )
+    with pytest.raises(SuiteError, match="reply: is missing"):
+        await ci_evals.run_suite(faulty, "demo:hr")
+
+
+async def test_the_reports_of_a_run(tmp_path):
+    """All that the command writes, and one test's story by itself."""
+    results = await ci_evals.run_suite(
+        ci_evals.create_adapter(provider="offline"), "demo:hr", test="colleague"
+    )
+    written = ci_evals.write_reports(results, tmp_path)
+    assert {file.name for file in written} >= {"_results.json", "summary.md", "junit.xml"}
+    assert all(file.is_file() for file in written)
+    assert ci_evals.load_results(tmp_path).run.id == results.run.id
+    name = results.suites[0].tests[0].name
+    assert name in ci_evals.format_test_result(results, name)
+    with pytest.raises(UsageError, match="no test of the run is named 'x'"):
+        ci_evals.format_test_result(results, "x")
+
+
+EXAMPLES = [
+    block for block in blocks("python", (ROOT / "docs/library.md").read_text()) if "# needs keys" not in block
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_run(example, tmp_path):
+    """As they stand in docs/library.md; what they say of their output in a comment is what they print."""
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for said in re.findall(r"\)  # (.+)$", example, flags=re.MULTILINE):
+        assert said in done.stdout
+
+
+def test_all_examples_but_one_run():
+    """The one needs keys."""
+    assert len(EXAMPLES) == len(blocks("python", (ROOT / "docs/library.md").read_text())) - 1

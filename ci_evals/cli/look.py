@@ -13,8 +13,7 @@ from ci_evals.cli.console import error_console, show
 from ci_evals.cli.reading import load_suites, read_clean
 from ci_evals.cli.settings import EstimateSettings, SuiteSettings
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.results import Results
-from ci_evals.domain.suite import Suite
+from ci_evals.domain.schema import results_schema, suite_schema
 from ci_evals.library import results_file
 from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.parse import Reading, load
@@ -112,25 +111,7 @@ def list_suites() -> None:
 
 def schema(*, results: bool) -> None:
     """Prints a JSON Schema."""
-    made = (
-        Results.model_json_schema(mode="serialization", by_alias=True)
-        if results
-        else Suite.model_json_schema(mode="validation", by_alias=True)
-    )
-    made = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made
-    if not results:
-        made = _open_for_comments(made)
-    show(json.dumps(made, indent=2))
-
-
-def _open_for_comments(made: dict[str, object]) -> dict[str, object]:
-    """Lets `$schema` and `x-…` keys pass in every object that refuses unknown keys."""
-    definitions = made.get("$defs")
-    objects = [made, *(definitions.values() if isinstance(definitions, dict) else ())]
-    for item in objects:
-        if item.get("additionalProperties") is False:
-            item["patternProperties"] = {"^(\\$schema$|x-)": True}
-    return made
+    show(json.dumps(results_schema() if results else suite_schema(), indent=2))
 
 
 def report(path: Path) -> None:

@@ -1,6 +1,6 @@
 """Suites as their authors write them: an agent and its tests. The format is that of `@aui.io/evals`."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, JsonValue, SecretStr
 
@@ -62,6 +62,9 @@ class Turn(Model):
 
 class Test(Model):
     """One scenario of a simulated user, and the evaluations to apply to the conversation."""
+
+    __test__: ClassVar[bool] = False
+    """Tells pytest, which collects classes of such names, to leave this one alone."""
 
     name: NonBlank = Field(description="Unique in the suite.")
     user_info: dict[str, JsonValue] = Field(

@@ -1,23 +1,25 @@
-"""The main job as functions: read suites, run them, get results. The command line is built on it."""
+"""Runs as a library's caller has them: say how agents are reached, play a suite, compare, write reports."""
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from ci_evals.adapters import plugins
+from ci_evals.adapters import files, plugins
 from ci_evals.adapters import prices as price_files
-from ci_evals.adapters import suites as files
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
 from ci_evals.job import Job, evaluate
+from ci_evals.library.suites import SuiteLike, loaded
+from ci_evals.planning.adapters import read_options
 from ci_evals.planning.agents import AgentChoice, choose
-from ci_evals.planning.parse import LoadedSuite, Reading, load
+from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown
@@ -26,52 +28,80 @@ from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.selectors import check_names
-from ci_evals.wiring import PROVIDERS, Adapter
+from ci_evals.wiring import PROVIDERS, Adapter, cast_of
+
+ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
 
 
-def demo_suites_path() -> Path:
-    """The folder of the bundled `demo:` suites."""
-    return files.bundled_path("demo")
+def create_adapter(
+    *,
+    provider: ProviderName = "openai",
+    llm_key: str | None = None,
+    judge_model: str | None = None,
+    user_model: str | None = None,
+    embedding_model: str | None = None,
+    adapter: str | None = None,
+    adapter_options: Mapping[str, Any] | None = None,
+    agent_id: str | None = None,
+    agent_key: str | None = None,
+    base_url: str | None = None,
+) -> Adapter:
+    """How a suite's agent is reached, and the LLM behind judge and simulated user. Opens nothing.
 
-
-def quack_suites_path() -> Path:
-    """The folder of the bundled `quack:` suites."""
-    return files.bundled_path("quack")
-
-
-def load_suite(name: str | Path, *, environ: Mapping[str, str] | None = None) -> LoadedSuite:
-    """Reads one suite: a JSON or YAML file, or a bundled suite such as `demo:hr`.
+    What is said of the agent stands in place of what the suite says; what is not said is left to the suite.
 
     Args:
-        name: Its path or bundled name.
-        environ: Where `${NAME}` is looked up; the process's environment by default.
+        provider: Whose LLM it is; `offline` for a scripted user and no judge.
+        llm_key: The provider's key. `claude-code` and `offline` need none.
+        judge_model: The judge's model, in place of the suite's or the provider's default.
+        user_model: The simulated user's model, likewise.
+        embedding_model: The model that compares answers by their meaning; `local:NAME` for one that runs here.
+        adapter: How the agent is spoken to: `aui`, `demo`, `openai`, `http`, `python:module:attribute`,
+            `command: program`, or a plug-in's name.
+        adapter_options: What the adapter needs to know, as a suite's `adapterOptions`.
+        agent_id: The agent's id.
+        agent_key: The agent's key.
+        base_url: Where the agent's API is.
 
     Raises:
-        UsageError: there is no such file, or it stands for several.
-        SuiteError: it cannot be run; every problem is listed with its place.
+        UsageError: there is no such provider, or the options cannot be read.
     """
-    found = files.sources(str(name))
-    if len(found) > 1:
-        raise UsageError(f"{str(name)!r} stands for {len(found)} suites: load them one by one")
-    source = found[0]
-    reading = Reading(environ=os.environ if environ is None else environ, plugins=plugins.names())
-    return load(source.text, source.file, reading)
+    if provider not in PROVIDERS:
+        raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
+    options = None
+    if adapter_options is not None:
+        options = read_options(json.dumps(adapter_options), "(adapter_options)", os.environ)
+    return Adapter(
+        provider=provider,
+        llm_key=llm_key,
+        judge_model=judge_model,
+        user_model=user_model,
+        embedding_model=embedding_model,
+        choice=AgentChoice(
+            adapter=adapter,
+            options=options,
+            plugins=plugins.names(),
+            agent_id=agent_id,
+            agent_key=agent_key,
+            base_url=base_url,
+        ),
+    )
 
 
 def create_aui_adapter(
     agent_key: str | None = None,
     llm_key: str | None = None,
-    provider: Literal["openai", "anthropic", "offline"] = "openai",
+    provider: ProviderName = "openai",
     *,
     base_url: str | None = None,
     judge_model: str | None = None,
     user_model: str | None = None,
 ) -> Adapter:
-    """How to reach AUI agents, and the LLM behind judge and simulated user.
+    """How to reach AUI agents, and the LLM behind judge and simulated user: `create_adapter` in short.
 
     Args:
         agent_key: The agent's network API key; the suite's `apiKey` if not given.
-        llm_key: The provider's key. `offline` needs none.
+        llm_key: The provider's key. `claude-code` and `offline` need none.
         provider: Whose LLM it is; `offline` for a scripted user and no judge.
         base_url: Where the agent's API is, in place of AUI's own address.
         judge_model: The judge's model, in place of the suite's or the provider's default.
@@ -80,20 +110,19 @@ def create_aui_adapter(
     Raises:
         UsageError: there is no such provider.
     """
-    if provider not in PROVIDERS:
-        raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
-    return Adapter(
+    return create_adapter(
         provider=provider,
         llm_key=llm_key,
-        choice=AgentChoice(agent_key=agent_key, base_url=base_url),
         judge_model=judge_model,
         user_model=user_model,
+        agent_key=agent_key,
+        base_url=base_url,
     )
 
 
 async def run_suite(
-    adapter: Adapter | Cast,
-    suite: LoadedSuite,
+    adapter: object,
+    suite: SuiteLike,
     *,
     loops: int = 1,
     parallel: int = 1,
@@ -109,8 +138,10 @@ async def run_suite(
     """Plays every selected test of a suite and gives back the results, secrets taken out. Writes no file.
 
     Args:
-        adapter: From `create_aui_adapter`, or a `Cast` of your own agent and models.
-        suite: From `load_suite`.
+        adapter: From `create_adapter` or `create_aui_adapter`; or any object with the methods of the port
+            `Agent` (the user is scripted then, and nothing is judged), or with `spawn_session`,
+            `send_message`, `call_judge` and `generate_user_message`; or a `Cast` of your own agent and models.
+        suite: From `load_suite`; or what `load_suite` takes.
         loops: Trials of each test.
         parallel: Conversations at a time.
         retries: How often a failed trial is played again.
@@ -123,14 +154,20 @@ async def run_suite(
         listen: Told of every trial and exchange as it happens.
 
     Raises:
-        UsageError: nothing is selected, a key is missing, or a number is out of its range.
+        UsageError: nothing is selected, a key is missing, a number is out of its range, or `adapter` has none
+            of these methods.
+        SuiteError: the suite cannot be run.
     """
     if min(loops, parallel) < 1 or min(retries, confirm) < 0:
         raise UsageError("loops and parallel must be at least 1, retries and confirm at least 0")
     policy = policy or Policy()
-    check_names("thresholds", policy.thresholds, [suite.suite])
-    check_names("max_drops", policy.max_drops, [suite.suite])
-    chosen = choose(suite, adapter.choice) if isinstance(adapter, Adapter) else suite
+    chosen = loaded(suite)
+    check_names("thresholds", policy.thresholds, [chosen.suite])
+    check_names("max_drops", policy.max_drops, [chosen.suite])
+    if isinstance(adapter, Adapter):
+        chosen = choose(chosen, adapter.choice)
+    elif not isinstance(adapter, Cast):
+        adapter = cast_of(adapter, chosen.suite)
     job = Job(
         plan=plan([chosen], Selection.of(test, tag), loops),
         policy=policy,
@@ -193,6 +230,30 @@ run_suite_sync = _blocking(run_suite)
 def format_suite_result(results: Results) -> str:
     """The results as the Markdown of `summary.md`."""
     return markdown.summary(results)
+
+
+def format_test_result(results: Results, test: str) -> str:
+    """The whole story of one test, its conversations and verdicts, as the Markdown of its own report.
+
+    Raises:
+        UsageError: no test of the run has this name.
+    """
+    for suite in results.suites:
+        for found in suite.tests:
+            if found.name == test:
+                return markdown.test_report(suite, found)
+    raise UsageError(f"no test of the run is named {test!r}")
+
+
+def write_reports(results: Results, output_dir: str | Path) -> tuple[Path, ...]:
+    """Writes every report of a run into a folder, as `ci-evals run` does, and gives back where they are.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    folder, written = Path(output_dir), layout.files(results)
+    files.write_all(folder, written)
+    return tuple(folder / name for name in written)
 
 
 def keys_of(adapter: Adapter | Cast, suites: Sequence[LoadedSuite]) -> list[str]:

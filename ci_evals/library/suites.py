@@ -1,0 +1,87 @@
+"""Suites as a library's caller has them: files, bundled ones, or plain data."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ci_evals.adapters import plugins
+from ci_evals.adapters import suites as files
+from ci_evals.domain.errors import Problem, SuiteError, UsageError
+from ci_evals.domain.schema import suite_schema as schema
+from ci_evals.planning.parse import LoadedSuite, Reading, load
+
+SuiteLike = LoadedSuite | Mapping[str, Any] | str | Path
+"""A suite that was loaded, its data, or where it is: a path or the name of a bundled one."""
+
+
+def demo_suites_path() -> Path:
+    """The folder of the bundled `demo:` suites, such as `hr.json`."""
+    return files.bundled_path("demo")
+
+
+def quack_suites_path() -> Path:
+    """The folder of the bundled `quack:` suites, such as `artlist/refunds.json`."""
+    return files.bundled_path("quack")
+
+
+def package_root() -> Path:
+    """The folder of the installed package."""
+    return Path(files.__file__).parent.parent
+
+
+def bundled_suites() -> tuple[str, ...]:
+    """The names of all bundled suites, such as `demo:hr`."""
+    return files.bundled_names()
+
+
+def load_suite(
+    suite: str | Path | Mapping[str, Any], *, environ: Mapping[str, str] | None = None
+) -> LoadedSuite:
+    """Reads one suite: a JSON or YAML file, a bundled suite such as `demo:hr`, or its data.
+
+    Args:
+        suite: Its path, its bundled name, or an object as `json.loads` gives it.
+        environ: Where `${NAME}` is looked up; the process's environment by default.
+
+    Raises:
+        UsageError: there is no such file, or it stands for several.
+        SuiteError: it cannot be run; every problem is listed with its place.
+    """
+    reading = Reading(environ=os.environ if environ is None else environ, plugins=plugins.names())
+    if isinstance(suite, Mapping):
+        try:
+            text = json.dumps(suite, indent=2, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"the suite is no JSON: {error}") from error
+        return load(text, "(suite)", reading)
+    found = files.sources(str(suite))
+    if len(found) > 1:
+        raise UsageError(f"{str(suite)!r} stands for {len(found)} suites: load them one by one")
+    return load(found[0].text, found[0].file, reading)
+
+
+def loaded(suite: SuiteLike) -> LoadedSuite:
+    """The suite, loaded if it is not yet."""
+    return suite if isinstance(suite, LoadedSuite) else load_suite(suite)
+
+
+def validate_suite(
+    suite: str | Path | Mapping[str, Any], *, environ: Mapping[str, str] | None = None
+) -> tuple[Problem, ...]:
+    """Every problem of a suite, each with file, line, column, path and message; none for one that can be run.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    try:
+        load_suite(suite, environ=environ)
+    except SuiteError as error:
+        return error.problems
+    return ()
+
+
+def suite_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a suite, as `ci-evals schema` prints it."""
+    return schema()
