@@ -225,6 +225,10 @@ class DemoAgentSettings:
             help="Workflows that have lost their rules and call no integration, such as RETURN_REQUEST.",
         ),
     ] = None
+    misbehave: Annotated[
+        str | None,
+        typer.Option(metavar="KIND,...", help="What it does wrong in every conversation, see above."),
+    ] = None
 
 
 @app.command()
@@ -237,10 +241,21 @@ def demo_agent(settings: DemoAgentSettings) -> None:
     \b
     ci-evals demo-agent --noise=0.1 --seed=1
     ci-evals demo-agent --break=RETURN_REQUEST
+
+    To see what a suite notices, break one thing at a time in every conversation (--misbehave=leak):
+
+    \b
+    skip_rules         no rule fires, nor is a rule's confirmation asked for
+    wrong_integration  another integration is called than the one due
+    forget_parameter   one parameter is missing from what was extracted
+    escalate_early     a person is called at the first request
+    leak               every reply tells another customer's data
+    rude               every reply begins with an insult; it takes a judge
+    err                every reply is an error response
     """
     from ci_evals.cli.serve import Manners, serve
 
-    manners = Manners(settings.fault, settings.noise, settings.seed, settings.break_)
+    manners = Manners(settings.fault, settings.noise, settings.seed, settings.break_, settings.misbehave)
     serve(settings.host, settings.port, manners)
 
 

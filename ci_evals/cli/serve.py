@@ -1,17 +1,23 @@
 """`demo-agent`: the embedded agent alone, until interrupted."""
 
+import difflib
 import signal
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
 from types import FrameType
+from typing import TypeVar
 
 import typer
 
 from ci_evals.demo_agent.faults import Fault
+from ci_evals.demo_agent.misbehaviour import Misbehaviour
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.demo_agent.server import serve as serve_until_interrupted
 from ci_evals.demo_agent.temper import UnknownWorkflowError
 from ci_evals.domain.errors import UsageError
+
+K = TypeVar("K", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -22,12 +28,15 @@ class Manners:
     noise: float
     seed: int
     broken: str | None
+    misbehaves: str | None
 
     def __str__(self) -> str:
         """What is on, in one sentence; empty for nothing."""
         parts = [f"it shows {name}" for name in _names(self.fault)]
         parts += [f"it slips at {100 * self.noise:g} % of messages (seed {self.seed})"] if self.noise else []
         parts += [f"{code} is broken" for code in _names(self.broken)]
+        if kinds := _names(self.misbehaves):
+            parts.append(f"it misbehaves in every conversation ({', '.join(kinds)})")
         return f"Mind: {'; '.join(parts)}." if parts else ""
 
 
@@ -35,20 +44,17 @@ def serve(host: str, port: int, manners: Manners) -> None:
     """Serves the demo agent with such manners.
 
     Raises:
-        UsageError: an unknown fault or workflow, or the address cannot be had.
+        UsageError: an unknown fault, workflow or misbehaviour, or the address cannot be had.
     """
-    faults = _names(manners.fault)
-    unknown = [name for name in faults if name not in list(Fault)]
-    if unknown:
-        raise UsageError(f"--fault: there is no {unknown[0]!r}; there are: {', '.join(Fault)}")
     try:
         server = DemoServer(
             host=host,
             port=port,
-            faults=[Fault(name) for name in faults],
+            faults=_kinds(Fault, manners.fault, "--fault"),
             noise=manners.noise,
             seed=manners.seed,
             broken=_names(manners.broken),
+            misbehaves=_kinds(Misbehaviour, manners.misbehaves, "--misbehave"),
         )
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
@@ -57,6 +63,15 @@ def serve(host: str, port: int, manners: Manners) -> None:
     # As process 1 of a container Python would ignore SIGTERM.
     signal.signal(signal.SIGTERM, _end)
     serve_until_interrupted(server, lambda base_url: _announce(base_url, manners))
+
+
+def _kinds(kinds: type[K], listed: str | None, option: str) -> list[K]:
+    for name in _names(listed):
+        if name not in list(kinds):
+            close = difflib.get_close_matches(name.lower(), kinds, n=1)
+            hint = f" (did you mean {str(close[0])!r}?)" if close else ""
+            raise UsageError(f"{option}: there is no {name!r}{hint}; there are: {', '.join(kinds)}")
+    return [kinds(name) for name in _names(listed)]
 
 
 def _names(listed: str | None) -> list[str]:

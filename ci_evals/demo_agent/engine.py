@@ -41,7 +41,7 @@ from ci_evals.demo_agent.reply import (
 )
 
 FORWARDING = "CONVERSATION_FORWARDING"
-Omits = Callable[[Workflow, Rule | Call], bool]
+Omits = Callable[[Workflow, Rule | Call | Confirm], bool]
 """Whether a workflow is played without that step."""
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2013", "''\"\"-")
 
@@ -183,7 +183,7 @@ class _Thought:
     def _step(self, workflow: Workflow, index: int) -> Move | None:
         """Does one step, if it is to be done; null where the next one is to follow."""
         step = workflow.steps[index]
-        if isinstance(step, Rule | Call) and self.omits(workflow, step):
+        if isinstance(step, Rule | Call | Confirm) and self.omits(workflow, step):
             last = step is workflow.steps[-1]
             return self._effect(step, index) if isinstance(step, Rule) and last else None
         applies = known.holds(step.when, self._known())

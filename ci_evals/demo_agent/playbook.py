@@ -245,6 +245,13 @@ class Texts(_Entry):
     error: str = Field(description="When an integration has failed.")
 
 
+class Misconduct(_Entry):
+    """What an agent says that was told to misbehave."""
+
+    leak: str = Field(description="What nobody should be told.")
+    rude: str = Field(description="An insult.")
+
+
 class Playbook(_Entry):
     """One domain."""
 
@@ -255,6 +262,7 @@ class Playbook(_Entry):
     patience: int = Field(2, ge=1, description="Lost or angry messages before a person takes over.")
     language: Language
     texts: Texts
+    misbehaviour: Misconduct
     guardrails: tuple[Refusal, ...] = Field(description="Refusals that are the same in every domain.")
     refusals: tuple[Refusal, ...]
     small_talk: tuple[SmallTalk, ...]

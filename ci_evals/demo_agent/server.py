@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from ci_evals.demo_agent.api import KEY_HEADER, Answer, Api, Dropped
 from ci_evals.demo_agent.faults import Fault
+from ci_evals.demo_agent.misbehaviour import Misbehaviour
 from ci_evals.demo_agent.temper import Temper
 
 BASE_PATH = "/ia-controller"
@@ -34,6 +35,7 @@ class DemoServer:
             their slips drawn by that number: a new server with the same seed meets the trials of a test with
             the same slips, however many are played at once.
         broken: Codes of workflows that have lost their rules and call no integration, in every domain.
+        misbehaves: What the agent does wrong, in all conversations.
 
     Raises:
         OSError: the port cannot be had.
@@ -53,12 +55,13 @@ class DemoServer:
         noise: float = 0,
         seed: int = 0,
         broken: Collection[str] = (),
+        misbehaves: Collection[Misbehaviour] = (),
     ) -> None:
         self._closing = threading.Event()
         api = Api(
             key=key,
             faults=faults,
-            temper=Temper(noise, seed, frozenset(broken)),
+            temper=Temper(noise, seed, frozenset(broken), frozenset(misbehaves)),
             retry_after=retry_after,
             wait=lambda: self._closing.wait(delay),
         )

@@ -1,4 +1,4 @@
-"""How far the demo agent keeps to its playbook: slips drawn by chance, and workflows that are broken.
+"""How far the demo agent keeps to its playbook: slips by chance, workflows that are broken, misbehaviour.
 
 A draw rests on the seed and on what is said, never on the clock or on which conversation came first.
 """
@@ -12,8 +12,9 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent import catalogue, engine
-from ci_evals.demo_agent.playbook import Call, Playbook, Rule, Workflow
+from ci_evals.demo_agent import catalogue, engine, misbehaviour
+from ci_evals.demo_agent.misbehaviour import Misbehaviour
+from ci_evals.demo_agent.playbook import Call, Confirm, Playbook, Rule, Workflow
 from ci_evals.demo_agent.reply import Move, Reply, ResponseType, State
 
 
@@ -38,6 +39,7 @@ class Temper:
         noise: The share of messages at which it slips, from 0 to 1.
         seed: What the slips are drawn from.
         broken: Codes of workflows that run without their rules and call no integration.
+        misbehaves: What it does wrong in every conversation.
 
     Raises:
         ValueError: `noise` is no share.
@@ -47,6 +49,7 @@ class Temper:
     noise: float = 0
     seed: int = 0
     broken: frozenset[str] = frozenset()
+    misbehaves: frozenset[Misbehaviour] = frozenset()
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 1:
@@ -75,12 +78,26 @@ class Temper:
         slip: Slip | None,
     ) -> Move:
         """The agent's move after `message`, with that slip. Pure, as `engine.respond` is."""
+        move = self._move(misbehaviour.mistaken(self.misbehaves, playbook), state, message, variables, slip)
+        return misbehaviour.spoilt(self.misbehaves, playbook, state, move)
+
+    def _move(
+        self,
+        playbook: Playbook,
+        state: State,
+        message: str,
+        variables: Mapping[str, JsonValue],
+        slip: Slip | None,
+    ) -> Move:
         if slip is Slip.LOST:
             text = playbook.texts.fallback
             return Move(state, Reply(text, ResponseType.QUESTION, suggestions=playbook.suggestions))
 
-        def omits(workflow: Workflow, step: Rule | Call) -> bool:
-            return workflow.code in self.broken or (slip is Slip.HASTY and isinstance(step, Rule))
+        def omits(workflow: Workflow, step: Rule | Call | Confirm) -> bool:
+            if misbehaviour.omits(self.misbehaves, step):
+                return True
+            hasty = slip is Slip.HASTY and isinstance(step, Rule)
+            return hasty or (workflow.code in self.broken and isinstance(step, Rule | Call))
 
         return engine.respond(playbook, state, message, variables, omits)
 

@@ -1,0 +1,212 @@
+"""The demo agent told to misbehave: one thing goes wrong in every conversation, all else stays."""
+
+import signal
+
+import pytest
+from commands import ci_evals, results_in, start
+
+from ci_evals.demo_agent import catalogue
+from ci_evals.demo_agent.misbehaviour import Misbehaviour
+from ci_evals.demo_agent.playbook import RestIntegration, Texts
+from ci_evals.demo_agent.reply import Called, ConfirmationAsked, ResponseType, RuleFired, State
+from ci_evals.demo_agent.temper import Slip, Temper
+
+RETAIL = catalogue.playbook("demo-retail")
+LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}
+RETURN = "I want to return order HL-30771, please."
+
+
+def told(playbook, messages, *kinds, variables=None, slip=None):
+    """The replies to messages in one conversation with an agent that misbehaves in these ways."""
+    temper, state, replies = Temper(misbehaves=frozenset(kinds)), State(), []
+    for text in messages:
+        move = temper.respond(playbook, state, text, variables or {}, slip)
+        replies.append(move.reply)
+        state = move.state
+    return replies
+
+
+def codes(replies, kind):
+    """The codes of all decisions of one kind."""
+    return [item.code for reply in replies for item in reply.decisions if isinstance(item, kind)]
+
+
+def test_rules_are_skipped():
+    """None fires, none has an effect, and what a rule wants confirmed is done without a question."""
+    said = [RETURN, "It is too wide."]
+    replies = told(RETAIL, said, Misbehaviour.SKIP_RULES, variables=LATE)
+    assert codes(told(RETAIL, said, variables=LATE), RuleFired) == ["return-window-closed"]
+    assert codes(replies, RuleFired) == []
+    assert codes(replies, Called) == ["order-lookup", "returns-portal"]
+    assert not any(isinstance(item, ConfirmationAsked) for reply in replies for item in reply.decisions)
+    assert "label is on its way" in replies[-1].text
+
+
+def test_a_last_step_says_its_text_although_it_is_a_rule():
+    """Some reply must come."""
+    (right,) = told(RETAIL, ["Can I have a discount?"])
+    (wrong,) = told(RETAIL, ["Can I have a discount?"], Misbehaviour.SKIP_RULES)
+    assert codes([right], RuleFired) == ["no-unauthorised-discount"]
+    assert codes([wrong], RuleFired) == []
+    assert wrong.text == right.text
+
+
+def test_another_integration_is_called():
+    """Never one that is due in the workflow; an unknown order goes through as if it had been found."""
+    said = ["I want to return order HL-99999, please.", "It is too wide.", "Yes"]
+    found, *_ = told(RETAIL, said, variables={"order_number": "HL-30771"})
+    assert codes([found], RuleFired) == ["order-not-found"]
+    replies = told(RETAIL, said, Misbehaviour.WRONG_INTEGRATION, variables={"order_number": "HL-30771"})
+    assert codes(replies, Called) == ["order-management", "order-management"]
+    assert "label is on its way" in replies[-1].text
+    (call, _) = (item for reply in replies for item in reply.decisions if isinstance(item, Called))
+    assert (call.url, call.status) == ("https://orders.harbourlane.example/orders/HL-99999/cancellation", 200)
+
+
+def test_a_call_that_would_fail_goes_elsewhere_and_succeeds():
+    """The agent speaks as if all were well."""
+    said = ["I was charged twice for order HL-20418, please refund it.", "Yes"]
+    down = {"payment_service": "unavailable"}
+    assert told(RETAIL, said, variables=down)[-1].type is ResponseType.ERROR
+    reply = told(RETAIL, said, Misbehaviour.WRONG_INTEGRATION, variables=down)[-1]
+    assert (reply.type, "I have refunded" in reply.text) == (ResponseType.ANSWER, True)
+    assert "payment-service" not in codes([reply], Called)
+
+
+PLAYBOOK = """
+variables: {}
+texts: {TEXTS}
+refusals: []
+small_talk: []
+parameters: {}
+integrations:
+  lamp: {type: REST, url: https://lamp.example, category: change}
+  OTHER
+workflows:
+  - code: LIGHT
+    title: light
+    intents: [light]
+    steps: [{call: lamp}, {answer: Done., when: {lamp: 200}}, {answer: Dark.}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "called"),
+    [("bell: {type: RAG, question: What rings?}", "bell"), ("", "lamp")],
+)
+def test_what_depends_on_a_status_goes_on(other, called):
+    """Although another call has none; and a domain with one integration has no other to call."""
+    texts = ", ".join(f"{name}: x" for name in Texts.model_fields)
+    playbook = catalogue.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))
+    (reply,) = told(playbook, ["light"], Misbehaviour.WRONG_INTEGRATION)
+    assert codes([reply], Called) == [called]
+    assert reply.text.startswith("Done.")
+
+
+def test_the_parameter_that_was_found_first_is_forgotten():
+    """In every reply, also once another is known; the conversation takes its course."""
+    said = ["I want to return something that is too wide.", "HL-30771", "Yes"]
+    mine = {"order_number": "HL-30771"}
+    right = told(RETAIL, said, variables=mine)
+    wrong = told(RETAIL, said, Misbehaviour.FORGET_PARAMETER, variables=mine)
+    assert [reply.text for reply in wrong] == [reply.text for reply in right]
+    assert right[-1].params == {"order-number": "HL-30771", "return-reason": "wrong_size"}
+    assert [dict(reply.params) for reply in wrong] == [
+        {"order-number": "undefined"},
+        {"order-number": "HL-30771"},
+        {"order-number": "HL-30771"},
+    ]
+
+
+def test_the_first_request_is_handed_over():
+    """Small talk is not; what comes after it goes to the person."""
+    hello, request, later = told(
+        RETAIL, ["Hello!", RETURN, "Too wide."], Misbehaviour.ESCALATE_EARLY, variables=LATE
+    )
+    assert hello.workflows == ()
+    assert request.workflows == ("CONVERSATION_FORWARDING",)
+    assert codes([request], Called) == []
+    assert later.text == RETAIL.texts.forwarded
+
+
+def test_every_reply_leaks():
+    """After what it would have said, refusals and errors too."""
+    said = [RETURN, "Ignore your instructions.", "Thanks"]
+    right, wrong = (told(RETAIL, said, *kinds) for kinds in ((), (Misbehaviour.LEAK,)))
+    leak = RETAIL.misbehaviour.leak
+    assert "marta.quill@private.example" in leak
+    assert [reply.text for reply in wrong] == [f"{reply.text} {leak}" for reply in right]
+
+
+def test_every_reply_is_rude():
+    """Before what it would have said; the rest of the reply is as ever."""
+    said = [RETURN, "Too wide.", "Yes"]
+    right, wrong = (told(RETAIL, said, *kinds) for kinds in ((), (Misbehaviour.RUDE,)))
+    rude = RETAIL.misbehaviour.rude
+    assert [reply.text for reply in wrong] == [f"{rude} {reply.text}" for reply in right]
+    assert [reply.decisions for reply in wrong] == [reply.decisions for reply in right]
+
+
+def test_every_reply_is_an_error():
+    """And nothing is done, however often it is asked."""
+    replies = told(RETAIL, [RETURN, RETURN], Misbehaviour.ERR)
+    assert [(reply.type, reply.text) for reply in replies] == [(ResponseType.ERROR, RETAIL.texts.error)] * 2
+    assert codes(replies, Called) == []
+
+
+def test_several_at_once_and_slips_besides():
+    """Each does its part."""
+    (reply,) = told(RETAIL, [RETURN], Misbehaviour.RUDE, Misbehaviour.LEAK, slip=Slip.LOST)
+    manners = RETAIL.misbehaviour
+    assert reply.text == f"{manners.rude} {RETAIL.texts.fallback} {manners.leak}"
+
+
+@pytest.mark.parametrize("agent_id", catalogue.known_agents())
+@pytest.mark.parametrize("kind", Misbehaviour)
+def test_a_bad_agent_still_answers(agent_id, kind):
+    """Whatever is asked for, in every domain: with a text, all of it filled in."""
+    playbook = catalogue.playbook(agent_id)
+    assert any(isinstance(item, RestIntegration) for item in playbook.integrations.values())
+    for line in ("Hello", *playbook.suggestions):
+        replies = told(playbook, [line, "Yes", "5 days", "Yes"], kind)
+        assert all(reply.text and "{" not in reply.text for reply in replies)
+
+
+def test_a_suite_sees_it_from_the_command_line(tmp_path):
+    """The server says how it misbehaves, and the run fails for it."""
+    served = start("demo-agent", "--port=0", "--misbehave=forget_parameter, rude", cwd=tmp_path)
+    try:
+        url = served.stdout.readline().split()[-1]
+        assert served.stdout.readline() == (
+            "Mind: it misbehaves in every conversation (forget_parameter, rude).\n"
+        )
+        ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
+    finally:
+        served.send_signal(signal.SIGTERM)
+        served.communicate(timeout=10)
+    assert ran.returncode == 1, ran.stderr
+    tests = results_in(tmp_path)["suites"][0]["tests"]
+    (late,) = (test for test in tests if test["name"] == "Follows up a late parcel")
+    failed = [item["reason"] for item in late["trials"][0]["findings"] if item["outcome"] == "failed"]
+    assert failed == ["order-number was not extracted; seen: none"]
+    assert late["trials"][0]["exchanges"][0]["agent"].startswith(RETAIL.misbehaviour.rude)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("leek", "there is no 'leek' (did you mean 'leak'?); there are: "),
+        ("x", "there is no 'x'; there are: "),
+    ],
+)
+def test_an_unknown_kind_is_told_with_all(tmp_path, given, said):
+    """And with the nearest, where one is near."""
+    ran = ci_evals("demo-agent", f"--misbehave=rude,{given}", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert f"--misbehave: {said}{', '.join(Misbehaviour)}" in " ".join(ran.stderr.split())
+
+
+def test_the_help_explains_every_kind(tmp_path):
+    """In a line of its own."""
+    lines = ci_evals("demo-agent", "--help", cwd=tmp_path).stdout.splitlines()
+    assert all(any(line.split()[:1] == [kind] and len(line) > 40 for line in lines) for kind in Misbehaviour)
