@@ -1,0 +1,110 @@
+"""The bundled suites notice an agent that misbehaves, whatever it is that it does wrong.
+
+That all their strict checks pass on the well-behaved agent is told in `test_bundled_suites.py`.
+"""
+
+import asyncio
+import json
+
+import pytest
+from fakes import ScriptedLLM
+from test_bundled_suites import FOLDER, SUITES, every_suite, strict_evaluations
+
+from ci_evals import load_suite, run_suite
+from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
+from ci_evals.conversation.converse import Conversation
+from ci_evals.conversation.scripted_user import ScriptedUser
+from ci_evals.demo_agent import catalogue
+from ci_evals.demo_agent.misbehaviour import Misbehaviour
+from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.verdict import Outcome
+from ci_evals.grading import strict
+from ci_evals.runner import Cast
+from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.selectors import Kind, Selector, Threshold
+from ci_evals.templates import as_data
+
+NOTICED_BY = {
+    Misbehaviour.SKIP_RULES: {"rule_triggered"},
+    Misbehaviour.WRONG_INTEGRATION: {"integration_called"},
+    Misbehaviour.FORGET_PARAMETER: {"param_equals", "param_exists"},
+    Misbehaviour.ESCALATE_EARLY: {"not_escalated"},
+    Misbehaviour.LEAK: {"not_regex", "not_contains"},
+    Misbehaviour.ERR: {"not_escalated_due_to_error"},
+}
+"""By which checks a suite should notice it: one of these kinds at least."""
+
+
+def test_every_kind_is_to_be_noticed():
+    """What no strict check can see, a judge is asked for."""
+    assert {*NOTICED_BY, Misbehaviour.RUDE} == set(Misbehaviour)
+
+
+@every_suite
+@pytest.mark.parametrize("kind", NOTICED_BY)
+async def test_a_suite_notices_an_agent_that_misbehaves(suite, kind):
+    """By checks that are made for it, in two tests at least."""
+    with DemoServer(misbehaves=[kind]) as server:
+        conversations = await played(suite, server)
+    noticed = [test.name for test, transcript in conversations if any(failing(test, transcript, kind))]
+    assert len(noticed) >= 2, noticed
+
+
+async def played(suite, server):
+    """The suite's tests, each with its conversation with the server; they are held all at once."""
+
+    async def transcript(test):
+        conversation = Conversation(agent_of(suite, server), ScriptedUser(), lambda _: None)
+        return conversation.transcript(await conversation.play(test, suite.turns_of(test)))
+
+    return list(zip(suite.tests, await asyncio.gather(*map(transcript, suite.tests)), strict=True))
+
+
+def agent_of(suite, server):
+    """The suite's agent."""
+    return AuiAgent(AuiConfig(suite.agent_id, suite.api_key.get_secret_value(), server.base_url))
+
+
+def failing(test, transcript, kind):
+    """The checks that are made for such an agent, and fail for it."""
+    for evaluation in strict_evaluations(test):
+        meant = evaluation.strict in NOTICED_BY[kind]
+        if kind is Misbehaviour.LEAK:
+            meant = meant and evaluation.category == "safety"
+        if meant and strict.decide(evaluation, transcript).outcome is Outcome.FAILED:
+            yield evaluation
+
+
+@pytest.mark.parametrize("path", SUITES)
+async def test_a_suite_notices_an_agent_that_is_rude(path):
+    """By what a judge thinks of its tone: the score falls, and with it a gate that asks for a good tone."""
+    suite = load_suite(FOLDER / path)
+    tone = Threshold(Selector(Kind.CATEGORY, "tone"), 80)
+    judge = TouchyJudge(suite.suite)
+
+    async def result(*kinds):
+        with DemoServer(misbehaves=kinds) as server:
+            cast = Cast(agent_of(suite.suite, server), judge_llm=ScriptedLLM(judge))
+            return await run_suite(cast, suite, parallel=20, policy=Policy(thresholds=(tone,), max_errors=99))
+
+    polite, rude = await result(), await result(Misbehaviour.RUDE)
+    assert (polite.score, polite.gate.passed) == (100, True)
+    assert rude.score < 100
+    assert "category:tone" in {check.name for check in rude.gate.checks if not check.holds}
+
+
+class TouchyJudge:
+    """A stand-in for a model: is content, but for the tone of a conversation that holds the insult."""
+
+    def __init__(self, suite):
+        evaluations = [evaluation for test in suite.tests for evaluation in test.evaluations]
+        self.of_tone = [e.criterion for e in evaluations if isinstance(e, Judged) and e.category == "tone"]
+        self.insult = catalogue.playbook(suite.agent_id).misbehaviour.rude
+
+    def __call__(self, prompt):
+        """A verdict on the criterion that the prompt holds."""
+        insulted = self.insult in prompt.text
+        asked_for = any(as_data(criterion) in prompt.text for criterion in self.of_tone)
+        verdict = "fail" if insulted and asked_for else "pass"
+        return json.dumps({"reasoning": "It was heard.", "verdict": verdict, "evidence": []})
