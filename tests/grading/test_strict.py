@@ -84,6 +84,20 @@ def test_escalation():
     assert outcome(decide("not_escalated", FORWARDED)) == "failed"
 
 
+def test_an_agent_may_say_apart_from_workflows_that_it_hands_over():
+    """That is evidence of escalation, and says nothing of workflows."""
+    silent = {"workflows": None, "handed_over": False}
+    over = {"workflows": None, "handed_over": True}
+    assert decide("escalated", silent, over) == Verdict.passed(
+        "the agent handed over to a person in exchange 2", 2
+    )
+    assert outcome(decide("not_escalated", silent)) == "passed"
+    assert outcome(decide("escalated", {"handed_over": False}, FORWARDED)) == "passed"
+    assert outcome(decide("tool_not_used", over, toolName="REFUND")) == "undecided/no_evidence"
+    unsure = decide("escalated", silent, {"workflows": None})
+    assert unsure.reason == "the agent never handed over (no evidence in exchange 2)"
+
+
 def test_tools():
     """By exact name; the reason names what was seen instead."""
     refund = {"workflows": ("REFUND",)}

@@ -1,0 +1,89 @@
+"""What agents that are code may answer, in our own words."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.adapters import plain_reply
+from ci_evals.domain.transcript import Integration, Reply
+
+
+def test_a_text_is_a_reply_without_evidence():
+    """Nothing is known of what the agent did."""
+    reply = plain_reply.read("Hello", 0.5)
+    assert (reply.agent, reply.latency_seconds) == ("Hello", 0.5)
+    told = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)
+    assert told == (None,) * 5
+    assert reply.handed_over is None
+
+
+def test_all_that_an_agent_can_tell():
+    """Each word in its place; a bare name is an integration without a status."""
+    reply = plain_reply.read(
+        {
+            "text": "Done.",
+            "workflows": ["REFUND"],
+            "params": {"reason": "too_expensive"},
+            "rules": ["window-30"],
+            "integrations": [{"code": "orders", "status": 200, "type": "REST"}, "search"],
+            "escalated": False,
+            "error": None,
+            "inputTokens": 12,
+            "outputTokens": 3,
+            "trace": {"steps": [1]},
+        },
+        0.1,
+        keep_raw=True,
+    )
+    assert reply.workflows == ("REFUND",)
+    assert reply.params == {"reason": "too_expensive"}
+    assert reply.rules == ("window-30",)
+    assert reply.integrations == (
+        Integration(code="orders", status=200, type="REST"),
+        Integration(code="search"),
+    )
+    assert (reply.handed_over, reply.error_response, reply.escalated) == (False, False, False)
+    assert (reply.input_tokens, reply.output_tokens, reply.trace) == (12, 3, {"steps": [1]})
+    assert reply.raw["text"] == "Done."
+
+
+@pytest.mark.parametrize(
+    ("error", "is_error", "detail"),
+    [("no stock", True, "no stock"), (True, True, None), (False, False, None), ("", False, None)],
+)
+def test_errors(error, is_error, detail):
+    """A text says what went wrong, true that something did."""
+    reply = plain_reply.read({"text": "x", "error": error}, 0)
+    assert (reply.error_response, reply.error_detail) == (is_error, detail)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (None, "is neither a text nor an object: null"),
+        ([1, 2], r"is neither a text nor an object: \[1, 2\]"),
+        ({}, "has no 'text'"),
+        ({"text": None}, "has a 'text' that cannot be read"),
+        ({"text": "x", "workflow": ["A"]}, "has a key 'workflow', which is none of text, workflows, params"),
+        ({"text": "x", "integrations": [{"status": 200}]}, r"has no 'integrations\.0\.code'"),
+        ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read"),
+    ],
+)
+def test_what_is_no_reply(value, told):
+    """A misspelt key is told: passed over in silence it would leave checks undecided for ever."""
+    with pytest.raises(ValueError, match=told):
+        plain_reply.read(value, 0)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(plain_reply.KEYS) | st.text(), inner),
+    )
+)
+def test_any_json_is_a_reply_or_refused(value):
+    """And nothing else happens."""
+    with suppress(ValueError):
+        assert isinstance(plain_reply.read(value, 0), Reply)

@@ -1,0 +1,157 @@
+"""How agents are to be spoken to, as suites and users say it."""
+
+import json
+
+import pytest
+
+from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.planning.adapters import read_options
+from ci_evals.planning.agents import AgentChoice, choose, has_key
+from ci_evals.planning.parse import Reading, load
+
+TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]}
+HTTP = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.reply"}}
+
+
+def loaded(suite, **reading):
+    text = json.dumps({"name": "S", "tests": [TEST], **suite}, indent=1)
+    return load(text, "s.json", Reading(**reading))
+
+
+def problems(suite, **reading):
+    with pytest.raises(SuiteError) as refused:
+        loaded(suite, **reading)
+    return [f"{problem.path}: {problem.message}" for problem in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    ["aui", "demo", "openai", "http", "python:agents.refunds:Agent.reply", "command: node agent.js", "rasa"],
+)
+def test_adapters_of_every_sort(adapter):
+    """Built in, code, or installed."""
+    options = HTTP if adapter == "http" else None
+    suite = loaded({"adapter": adapter, "adapterOptions": options}, plugins=frozenset({"rasa"})).suite
+    assert suite.adapter == adapter
+
+
+@pytest.mark.parametrize(
+    ("adapter", "told"),
+    [
+        ("opnai", "'opnai' is no adapter; did you mean 'openai'?"),
+        ("Http", "'Http' is no adapter; did you mean 'http'?"),
+        ("zzz", "'zzz' is no adapter; there are: aui, demo, openai, http, rasa"),
+        ("python:refunds", "'python:refunds' is not of the form python:module:attribute"),
+        ("python:my module:reply", "is not of the form python:module:attribute"),
+        ("command: ", "'command: ' names no program"),
+        ("", "'' must not be empty"),
+    ],
+)
+def test_a_name_that_is_none(adapter, told):
+    """At its place, with the nearest there is."""
+    found = problems({"adapter": adapter}, plugins=frozenset({"rasa"}))
+    assert any(line.startswith(f"adapter: {told}") or told in line for line in found), found
+
+
+def test_options_that_do_not_fit_are_told_at_their_place():
+    """With line and column, as any other fault of a suite."""
+    options = {"send": {"method": "SEND", "path": "chat"}, "replies": {}}
+    with pytest.raises(SuiteError) as refused:
+        loaded({"adapter": "http", "adapterOptions": options})
+    found = {problem.path: problem for problem in refused.value.problems}
+    assert found.keys() >= {
+        "adapterOptions.send.method",
+        "adapterOptions.send.path",
+        "adapterOptions.replies",
+        "adapterOptions.reply",
+    }
+    assert found["adapterOptions.replies"].message == "unknown key; did you mean 'reply'?"
+    assert found["adapterOptions.send.method"].message.startswith("'SEND' is not one of GET, POST")
+    assert found["adapterOptions.send.method"].line > 1
+
+
+@pytest.mark.parametrize("adapter", ["aui", "demo"])
+def test_options_for_an_adapter_that_takes_none(adapter):
+    """They would be passed over in silence."""
+    assert problems({"adapter": adapter, "adapterOptions": {"x": 1}}) == [
+        f"adapterOptions: the adapter {adapter!r} takes no options"
+    ]
+
+
+def test_code_and_plugins_take_any_options():
+    """Their meaning is their own."""
+    suite = loaded({"adapter": "python:a:b", "adapterOptions": {"deep": [1]}}).suite
+    assert suite.adapter_options == {"deep": [1]}
+
+
+def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
+    """The same as for an endpoint: what it names meets the job's keys."""
+    where = "in the event workflow_run"
+    for adapter in ("python:evil:run", "command: curl evil.example"):
+        (told,) = problems({"adapter": adapter}, distrusted=where)
+        assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
+    (told,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
+    assert told == f"adapterOptions: a suite may not say what an agent is sent {where}; use --adapter-options"
+    assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
+
+
+@pytest.mark.parametrize(
+    ("suite", "missing"),
+    [
+        ({"adapter": "openai", "baseUrl": "http://h"}, {"model"}),
+        ({"adapter": "openai", "model": "m"}, {"apiKey"}),
+        ({"adapter": "openai", "model": "m", "baseUrl": "http://h"}, set()),
+        ({"adapter": "openai", "agentId": "m", "baseUrl": "http://h"}, set()),
+        ({"adapter": "http"}, {"baseUrl", "adapterOptions"}),
+        ({"adapter": "http", "baseUrl": "http://h", "adapterOptions": HTTP}, set()),
+        ({"adapter": "http", "baseUrl": "http://h", "adapterOptions": HTTP, "apiKey": " "}, {"apiKey"}),
+        ({"adapter": "python:a:b"}, set()),
+        ({"adapter": "command: x"}, set()),
+    ],
+)
+def test_what_each_adapter_cannot_do_without(suite, missing):
+    """A blank key is one that should have come from a secret."""
+    if not missing:
+        assert choose(loaded(suite), AgentChoice()).suite
+        return
+    with pytest.raises(SuiteError) as refused:
+        choose(loaded(suite), AgentChoice())
+    assert {problem.path for problem in refused.value.problems} == missing
+
+
+def test_a_blank_key_is_a_missing_one():
+    """So that a pull request of a fork is skipped, not refused."""
+    assert not has_key(loaded({"adapter": "http", "apiKey": ""}).suite)
+    assert has_key(loaded({"adapter": "http"}).suite)
+    assert has_key(loaded({"adapter": "demo", "apiKey": ""}).suite)
+
+
+def test_options_from_a_file_go_before_the_suites():
+    """And those of a suite are dropped where another adapter is named."""
+    file = read_options("send: {path: /chat}\nreply: {text: $.answer}\n", "agent.yaml", {})
+    suite = loaded({"adapter": "http", "adapterOptions": HTTP, "baseUrl": "http://h"})
+    assert choose(suite, AgentChoice(options=file)).suite.adapter_options == file.value
+    assert choose(suite, AgentChoice(adapter="python:a:b")).suite.adapter_options is None
+    assert choose(suite, AgentChoice()).suite.adapter_options == HTTP
+
+
+def test_a_files_faults_have_its_places_and_its_secrets_are_secrets():
+    """It is read as a suite is."""
+    with pytest.raises(SuiteError, match=r"agent\.yaml:1:1: wants an object"):
+        read_options("- 1\n", "agent.yaml", {})
+    with pytest.raises(SuiteError, match=r"agent\.yaml:2:.*TOKEN"):
+        read_options("headers:\n  x: ${TOKEN}\n", "agent.yaml", {})
+    faulty = read_options("send: {}\nreply: {txt: $.a}\n", "agent.yaml", {})
+    with pytest.raises(SuiteError, match=r"agent\.yaml:2:9: reply\.txt: unknown key; did you mean 'text'"):
+        choose(loaded({"adapter": "http", "baseUrl": "http://h"}), AgentChoice(options=faulty))
+    secret = read_options(
+        "headers: {x: '${TOKEN}'}\nsend: {}\nreply: {text: $.a}\n", "agent.yaml", {"TOKEN": "tok-12345678"}
+    )
+    chosen = choose(loaded({"adapter": "http", "baseUrl": "http://h"}), AgentChoice(options=secret))
+    assert "tok-12345678" in chosen.secrets
+
+
+def test_a_user_names_an_adapter_that_is_none():
+    """The option is at fault, not the suite."""
+    with pytest.raises(UsageError, match="--adapter: 'htp' is no adapter; did you mean 'http'"):
+        choose(loaded({"adapter": "demo"}), AgentChoice(adapter="htp"))
