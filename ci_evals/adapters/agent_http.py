@@ -1,0 +1,220 @@
+"""An agent's server over HTTP: requests, resent where that can do no harm, and what goes wrong, in words.
+
+What adapters of agents that are asked over HTTP have in common. Each conversation has a client of its own.
+"""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+from pydantic import JsonValue
+
+from ci_evals.adapters import connections, payload, retry
+from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
+from ci_evals.redaction import Redactor
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, and what may be done when it fails."""
+
+    method: str
+    url: httpx2.URL
+    timeout: float
+    """Seconds that one attempt may take."""
+    idempotent: bool
+    """Whether a second one would do no harm."""
+    body: JsonValue = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Beside those of every request."""
+    of_seconds: float | None = None
+    """What the whole turn may take, where `timeout` is only the rest of it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The body of an answer with a status of success, not yet read."""
+
+    content: bytes
+    seconds: float
+    """How long the request that succeeded took, without refused ones and waits."""
+
+
+class NoSuchPathError(AgentError):
+    """The server does not have the path, or not for this method (404, 405)."""
+
+
+class AgentServer:
+    """The server behind an agent. Opens nothing by itself."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        redactor: Redactor,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Looks at the environment for a proxy.
+
+        Args:
+            url: An http(s) address, which paths go after.
+            headers: Of every request.
+            redactor: Knows the run's and the agent's secrets, for what is told of errors.
+            sleep: Waits before a resend.
+            clock: Seconds, for latencies.
+
+        Raises:
+            UsageError: the environment names a proxy that cannot be used.
+        """
+        self.host = connections.host_of(url)
+        self.redactor = redactor
+        self._url = url
+        self._proxy = connections.proxy_for(url)
+        self._headers = dict(headers)
+        self._sleep = sleep
+        self._clock = clock
+        self._key_held = False
+        """Whether the key was accepted once: a 403 after that is about one request, not about the key."""
+
+    def at(self, path: str, query: Mapping[str, str] | None = None) -> httpx2.URL:
+        """The address of a path.
+
+        Raises:
+            UsageError: there can be none.
+        """
+        try:
+            return httpx2.URL(self._url + path, params=query or None)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"the agent's base URL {self._url!r}: {error} (see --base-url)") from None
+
+    def new_client(self) -> httpx2.AsyncClient:
+        """A client for one conversation."""
+        return connections.new_client(self._url, proxy=self._proxy, headers=self._headers)
+
+    async def ask(self, client: httpx2.AsyncClient, call: Call) -> tuple[JsonValue, float]:
+        """Sends a request as `send` does; the JSON in its answer, and the seconds it took.
+
+        Raises:
+            AgentError: also where the answer is no JSON.
+        """
+        answer = await self.send(client, call)
+        try:
+            return payload.parse(answer.content), answer.seconds
+        except ValueError as error:
+            found = payload.excerpt(answer.content, self.redactor)
+            raise AgentError(
+                f"the agent at {self.host} gave an answer that cannot be read ({error}): {found}"
+            ) from None
+
+    async def send(self, client: httpx2.AsyncClient, call: Call) -> Answer:
+        """Sends a request, again where that can do no harm.
+
+        Raises:
+            AgentError: it was refused, or there was no answer in time.
+        """
+        for resend in range(retry.MAX_RESENDS + 1):
+            last = resend == retry.MAX_RESENDS
+            told = None
+            started = self._clock()
+            try:
+                async with asyncio.timeout(call.timeout):
+                    response = await _request(client, call)
+            except TimeoutError:
+                seconds = call.of_seconds or call.timeout
+                raise AgentError(f"the agent did not answer within {seconds:g} s") from None
+            except connections.AnswerTooLargeError as error:
+                raise AgentError(f"the agent at {self.host} {error}") from None
+            except httpx2.HTTPError as error:
+                # Only a connection that was never made is sure to have carried nothing. One that was kept
+                # from the message before and is broken may have: the agent may have acted on it. That is
+                # rare, for the pool looks whether the other end has closed before it uses a connection
+                # again, and keeps none for long (KEEPALIVE_SECONDS).
+                sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+                if last or (sent and not call.idempotent):
+                    raise self._unreachable(error) from error
+            else:
+                if response.is_success:
+                    self._key_held = True
+                    return Answer(response.content, self._clock() - started)
+                told = retry.told_seconds(response.headers.get("retry-after"), datetime.now(UTC))
+                again = retry.may_resend(
+                    response.status_code, idempotent=call.idempotent, told_to_wait=told is not None
+                )
+                if last or not again:
+                    raise self._refused(response)
+            luck = random.random()  # noqa: S311  # spreads load, keeps no secret
+            await self._sleep(retry.wait_seconds(resend, told, luck))
+        raise AssertionError("the last resend returns or raises")
+
+    def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
+        reason = payload.shorten(self.redactor.text(str(error))) or type(error).__name__
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+            return AgentError(f"the agent at {self.host} could not be reached: {reason}")
+        return AgentError(f"the connection to the agent at {self.host} broke: {reason}")
+
+    def _refused(self, response: httpx2.Response) -> AgentError:
+        status = response.status_code
+        if target := connections.redirect_of(response):
+            return AgentError(
+                f"the agent at {self.host} redirects to {target} ({status}), which is not followed: "
+                "set --base-url to the final address"
+            )
+        detail = payload.error_detail(response.content, self.redactor)
+        if status == 401 or (status == 403 and not self._key_held):
+            return AgentAccessError(
+                f"the agent at {self.host} refused the key ({status}): {detail}; "
+                "set --agent-key (or the suite's apiKey) to a key of this agent"
+            )
+        message = f"the agent at {self.host} answered with status {status}: {detail}"
+        return NoSuchPathError(message) if status in (404, 405) else AgentError(message)
+
+
+def knowing(redactor: Redactor | None, secrets: Iterable[str]) -> Redactor:
+    """The run's redactor, which also knows these secrets of an agent."""
+    known = redactor or Redactor()
+    return Redactor(known.keys.union(secret.strip() for secret in secrets), known.values)
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers without the white space around them.
+
+    Raises:
+        UsageError: HTTP has no room for one. No value is shown.
+    """
+    checked = {
+        name.strip(): connections.header_value(value, f"the agent's header {name.strip()!r}")
+        for name, value in headers.items()
+    }
+    for name in checked:
+        if not connections.is_header_name(name):
+            raise UsageError(f"{name!r} is no name of an HTTP header")
+    return checked
+
+
+def with_headers(headers: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
+    """`headers`, with those of `over` in place of any that have the same name in whatever case."""
+    named = {name.lower() for name in over}
+    return {name: value for name, value in headers.items() if name.lower() not in named} | dict(over)
+
+
+async def close(client: httpx2.AsyncClient) -> None:
+    """Closes a conversation's connections; raises nothing."""
+    try:
+        await client.aclose()
+    except (httpx2.HTTPError, OSError):
+        return  # the connection was broken already
+
+
+async def _request(client: httpx2.AsyncClient, call: Call) -> httpx2.Response:
+    body: Any = None if call.body is None else json.dumps(payload.clean(call.body)).encode()
+    kind = {} if body is None else {"content-type": "application/json"}
+    headers = with_headers(kind, call.headers)
+    return await client.request(call.method, call.url, content=body, headers=headers or None)
