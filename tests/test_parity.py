@@ -1,0 +1,94 @@
+"""What docs/parity.md claims is shown by what it names: each command runs, and each test is there."""
+
+import json
+import re
+import shlex
+
+import pytest
+import world
+from commands import ci_evals, write_suite
+from papers import ROOT, code
+
+PAGE = (ROOT / "docs/parity.md").read_text()
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split(" | ")]
+    for line in PAGE.splitlines()
+    if line.startswith("| ") and not line.startswith(("| ---", "| its README"))
+]
+SHOWN_BY = list(dict.fromkeys(code(row[-1]) for row in ROWS))
+COMMANDS = [shown for shown in SHOWN_BY if shown.startswith("aui-evals ")]
+TESTS = [shown for shown in SHOWN_BY if "::" in shown]
+
+CUSTOMER_SUPPORT = {
+    "name": "Customer Support Evaluations",
+    "agentId": "your-agent-id",
+    "apiKey": "your-api-key",
+    "tests": [
+        {
+            "name": "Basic support request — should resolve without escalation",
+            "userInfo": {"name": "Jane Doe", "subscription_status": "active", "last_amount_charged": "29.99"},
+            "guidelines": "You are a user with a billing question. Be polite and cooperative.",
+            "turns": [{"user": "Hi, I have a question about my last charge."}, {"user": "auto"}],
+            "evaluations": [
+                {
+                    "criterion": "No escalation",
+                    "strict": "not_escalated",
+                    "category": "accuracy",
+                    "weight": 2,
+                },
+                {"criterion": "Billing", "strict": "tool_used", "toolName": "BILLING_INQUIRY"},
+                {
+                    "criterion": "Eligibility check rule should fire",
+                    "strict": "rule_triggered",
+                    "ruleCode": "check-billing-eligibility",
+                    "aui_logic": ["R1_billing_check"],
+                },
+                {"criterion": "Type", "strict": "param_exists", "paramName": "inquiry-type"},
+                {"criterion": "Agent maintained a friendly and professional tone", "weight": 1},
+                {"criterion": "No error", "strict": "not_escalated_due_to_error", "category": "safety"},
+            ],
+            "tags": ["billing", "no-escalation"],
+        }
+    ],
+}
+"""A suite with every trait of the example in the other tool's README."""
+
+
+def answers(asked: world.Asked) -> str:
+    return '{"reasoning": "Yes.", "verdict": "pass", "evidence": []}' if asked.wants_json else "###STOP###"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The files that the commands name."""
+    ours = {"adapter": "demo", "agentId": "demo-hr", "apiKey": "k-123456"}
+    test = {"name": "refund, please", "tags": ["critical"], "evaluations": [{"criterion": "polite"}]}
+    for name in ("my-suite.json", "suite.json"):
+        write_suite(tmp_path, test, name=name, **ours)
+    (tmp_path / "customer-support.json").write_text(json.dumps(CUSTOMER_SUPPORT))
+    return tmp_path
+
+
+def test_every_row_is_shown_by_something():
+    """By a command or by a test, and no row by neither."""
+    assert len(ROWS) > 50
+    assert set(SHOWN_BY) == {*COMMANDS, *TESTS}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_works(command, folder):
+    """As it is written, with a key and against servers on this machine."""
+    with world.llm(answers) as models:
+        env = {"OPENAI_BASE_URL": models.openai_url, "ANTHROPIC_BASE_URL": models.url}
+        arguments = shlex.split(command.replace("=KEY", f"={models.key}"))[1:]
+        done = ci_evals(*arguments, cwd=folder, env=env)
+        if "--llm-key" in command:
+            assert models.asked
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("named", TESTS)
+def test_a_test_is_there(named):
+    """And so is run with all the others."""
+    file, _, name = named.partition("::")
+    assert re.search(rf"^(?:async )?def {name}\(", (ROOT / file).read_text(), flags=re.MULTILINE)
