@@ -263,7 +263,11 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
     loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
     return Digests(
         suites=of_tests(one for planned in job.plan.suites for one in planned.test_digests),
-        agents=digest(job.redactor.json([[s.adapter, s.agent_id, s.base_url, s.model] for s in suites])),
+        agents=digest(
+            job.redactor.json(
+                [[s.adapter, s.adapter_options, s.agent_id, s.base_url, s.model] for s in suites]
+            )
+        ),
         models=of_models(provider, ((fact.judge_model, fact.user_model) for fact in facts)),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
         user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),

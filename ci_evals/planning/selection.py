@@ -72,9 +72,9 @@ def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
 
 
 def test_digest(suite: Suite, test: Test, redactor: Redactor) -> str:
-    """SHA-256 of what the test's result depends on: its lines, the user's data, the criteria and weights.
+    """SHA-256 of what the test asks: its lines, the user's data, the criteria and weights.
 
-    Not its tags, place or floor. Secrets are taken out first, so that a digest tells nothing about them and
+    Not its tags, place or floor, and not the agent: another one is what runs are compared for. Secrets are taken out first, so that a digest tells nothing about them and
     does not change with them.
     """
     defined = test.model_dump(
@@ -83,4 +83,4 @@ def test_digest(suite: Suite, test: Test, redactor: Redactor) -> str:
         include={"name", "user_info", "guidelines", "system_prompt", "evaluations"},
     )
     turns = [turn.model_dump(mode="json", by_alias=True) for turn in suite.turns_of(test)]
-    return digest(redactor.json([defined, turns, suite.model]))
+    return digest(redactor.json([defined, turns]))

@@ -103,6 +103,7 @@ def test_digests_follow_the_meaning():
     assert digest({"tags": ["x"], "critical": True, "minScore": 5}) == same
     assert digest({}, apiKey="another-key", name="Other") == same
     assert digest({"turns": [{"user": "hi"}] + [{"user": "auto"}] * 6}) == same
+    assert digest({}, model="another-model", agentId="another", adapter="python:a:b") == same
     assert digest({"guidelines": "other"}) != same
     assert digest({"evaluations": [{"criterion": "c", "weight": 2}]}) != same
     assert digest({"maxTurns": 3}) != same
