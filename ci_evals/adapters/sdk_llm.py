@@ -142,7 +142,8 @@ class SdkLLM(ABC):
         refused = self._refused
         for place in range(self._refused, len(modes)):
             try:
-                response = await self._post(_fitted(prompt, modes[place]), modes[place])
+                fitted = prompt if modes[place] is Mode.JSON_SCHEMA else with_schema(prompt)
+                response = await self._post(fitted, modes[place])
             except _FormRefusedError as error:
                 # If the plainest form is refused as well, the form was not the trouble: nothing is
                 # remembered then, and the last error is the one to show.
@@ -276,9 +277,9 @@ class _FormRefusedError(Exception):
         super().__init__(str(failure))
 
 
-def _fitted(prompt: Prompt, mode: Mode) -> Prompt:
-    """The prompt with the schema in its text, where it does not go along by itself."""
-    if mode is Mode.JSON_SCHEMA:
+def with_schema(prompt: Prompt) -> Prompt:
+    """The prompt with the schema in its text, if it has one, for a model that is asked in plain text."""
+    if prompt.schema is None:
         return prompt
     schema = json.dumps(prompt.schema, indent=2, ensure_ascii=False)
     return replace(prompt, text=render(_JSON_ANSWER, text=prompt.text, schema=schema))

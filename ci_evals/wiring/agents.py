@@ -1,10 +1,16 @@
 """The agent that a suite names, whichever adapter speaks to it."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
+from ci_evals.adapters import plugin_agent, plugins, python_agent
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
+from ci_evals.adapters.command_agent import CommandAgent
+from ci_evals.adapters.object_agent import About
 from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.redaction import Redactor
@@ -17,9 +23,30 @@ def agent(suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[],
     Raises:
         UsageError: an address, a module, a program or a plug-in cannot be used.
     """
-    if suite.adapter == "demo":
+    name = suite.adapter
+    plugins.check_built_in(name)
+    if name.startswith(PYTHON):
+        return python_agent.load(name, about(suite, redactor, debug=adapter.debug), Path.cwd(), redactor)
+    if name.startswith(COMMAND):
+        said = about(suite, redactor, debug=adapter.debug)
+        return CommandAgent(name, said, os.environ, redactor=redactor)
+    if name not in BUILT_IN:
+        return plugin_agent.load(name, about(suite, redactor, debug=adapter.debug), redactor)
+    if name == "demo":
         return _demo(suite, adapter, demo())
     return _aui(suite, adapter, redactor)
+
+
+def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
+    """What a suite says of its agent to one that is code."""
+    return About(
+        agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
+        api_key=(suite.api_key.get_secret_value().strip() or None) if suite.api_key else None,
+        base_url=suite.base_url,
+        model=suite.model,
+        options=suite.adapter_options or {},
+        debug=debug,
+    )
 
 
 def _aui(suite: Suite, adapter: Adapter, redactor: Redactor) -> AuiAgent:

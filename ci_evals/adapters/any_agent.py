@@ -1,0 +1,36 @@
+"""An agent out of any object that code gives: one with methods, one of four methods, or a function."""
+
+from typing import Any
+
+from ci_evals.adapters.four_methods import FourMethodAgent
+from ci_evals.adapters.function_agent import FunctionAgent
+from ci_evals.adapters.object_agent import About, CodeAgent, ObjectAgent
+from ci_evals.domain.errors import UsageError
+from ci_evals.redaction import Redactor
+
+FORMS = (
+    "a function reply(message), or an object with open_session and send_message, "
+    "or with spawn_session and send_message"
+)
+
+
+def agent_of(target: Any, name: str, about: About, redactor: Redactor | None = None) -> CodeAgent:
+    """The agent that `target` is; `name` is what errors call it. Calls nothing of it.
+
+    Raises:
+        UsageError: it is none, or cannot be called as it will be.
+    """
+    if _has(target, "open_session", "send_message"):
+        return ObjectAgent(target, name, about, redactor=redactor)
+    if _has(target, "spawn_session", "send_message"):
+        return FourMethodAgent(target, name, about, redactor=redactor)
+    if callable(target) and not isinstance(target, type):
+        return FunctionAgent(target, name, about, redactor=redactor)
+    what = (
+        f"the class {target.__name__}" if isinstance(target, type) else f"of the type {type(target).__name__}"
+    )
+    raise UsageError(f"{name} is no agent but {what}; an agent is {FORMS}")
+
+
+def _has(target: Any, *methods: str) -> bool:
+    return not isinstance(target, type) and all(callable(getattr(target, name, None)) for name in methods)

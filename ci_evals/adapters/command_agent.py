@@ -1,0 +1,173 @@
+"""`command: PROGRAM`: an agent that is a program, one process for each conversation, JSON lines on its pipes.
+
+Each process leads a group of its own, so that what it has started ends with it.
+"""
+
+import asyncio
+import json
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ci_evals.adapters import payload, plain_reply
+from ci_evals.adapters.connections import MAX_ANSWER_MB
+from ci_evals.adapters.object_agent import About
+from ci_evals.adapters.process import Process
+from ci_evals.domain.agents import COMMAND
+from ci_evals.domain.errors import AgentError, UsageError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.redaction import Redactor
+
+KEY_VARIABLE = "AGENT_KEY"
+_HELD_BACK = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_", "ACTIONS_ID_TOKEN_")
+_HELD_BACK_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
+
+
+class CommandAgent:
+    """A program that answers each line of JSON with one. Implements the port `Agent`."""
+
+    def __init__(
+        self,
+        command: str,
+        about: About,
+        environ: Mapping[str, str],
+        *,
+        redactor: Redactor | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            command: The program and its arguments, as for a shell (none is used); after `command:` or not.
+            about: What the suite says of its agent.
+            environ: The environment; the program gets it without what is meant for us alone.
+            redactor: Knows the run's secrets, for what is told of errors.
+            clock: Seconds, for latencies.
+
+        Raises:
+            UsageError: there is no such program, or it may not be run.
+        """
+        self._about = about
+        known = redactor or Redactor()
+        self._redactor = Redactor(known.keys | ({about.api_key} if about.api_key else set()), known.values)
+        self._clock = clock
+        line = command.removeprefix(COMMAND).strip()
+        self._name = f"the program {payload.shorten(self._redactor.text(line))!r}"
+        self._environ = _environ(environ, about.api_key)
+        self._arguments = self._found(line, environ)
+
+    async def open_session(self, test: Test) -> Process:
+        """Starts a process, and tells it whose conversation begins. That is not answered."""
+        try:
+            process = await Process.started(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
+        except (OSError, ValueError) as error:
+            raise AgentError(
+                f"{self._name} could not be started: {self._redactor.text(str(error))}"
+            ) from error
+        process.write(
+            _line(
+                type="open",
+                agentId=self._about.agent_id,
+                model=self._about.model,
+                systemPrompt=test.system_prompt,
+                userInfo=test.user_info,
+                options=dict(self._about.options),
+            )
+        )
+        return process
+
+    async def send_message(self, session: Process, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+        """Says `text`, and reads the one line that answers it."""
+        if unasked := session.unread():
+            raise AgentError(
+                f"{self._name} wrote more than one line for a message: {self._excerpt(unasked)}; "
+                "its standard output is for answers alone, all else goes to standard error"
+            )
+        started = self._clock()
+        session.write(_line(type="message", text=text))
+        try:
+            async with asyncio.timeout(timeout):
+                line = await session.line()
+        except TimeoutError:
+            session.kill()
+            told = self._complaint(session)
+            raise AgentError(f"{self._name} did not answer within {timeout:g} s{told}") from None
+        seconds = self._clock() - started
+        if line is None:
+            raise AgentError(await self._ended(session))
+        try:
+            return plain_reply.read(payload.parse(line), seconds, keep_raw=self._about.debug)
+        except ValueError as error:
+            raise AgentError(self._unreadable(line, error)) from None
+
+    async def close(self, session: Process) -> None:
+        """The program has a moment to end by itself; then it and its children are ended."""
+        await session.end()
+
+    def _found(self, line: str, environ: Mapping[str, str]) -> list[str]:
+        who = f"adapter {self._redactor.text(f'{COMMAND} {line}')!r}"
+        try:
+            program, *arguments = shlex.split(line)
+        except ValueError as error:  # also no word at all
+            raise UsageError(f"{who} cannot be read: {error}") from None
+        if found := shutil.which(program, path=environ.get("PATH")):
+            return [found, *arguments]
+        shown = self._redactor.text(program)
+        if Path(program).exists():
+            raise UsageError(
+                f"{who}: {shown!r} cannot be run: make it executable (chmod +x), or name what runs it, "
+                f"as in '{COMMAND} python {shown}'"
+            )
+        raise UsageError(
+            f"{who}: there is no program {shown!r}, neither on the PATH nor, if it has a slash, below "
+            f"{str(Path.cwd())!r}; the container has python and sh, and what your repository brings"
+        )
+
+    async def _ended(self, session: Process) -> str:
+        """Why there is no answer and will be none."""
+        if session.too_long:
+            return f"{self._name} answered with more than {MAX_ANSWER_MB} MB before an end of line"
+        code = await session.code()
+        if code is None:
+            return f"{self._name} closed its standard output without an answer{self._complaint(session)}"
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"{self._name} {how} before it answered{self._complaint(session)}"
+
+    def _complaint(self, session: Process) -> str:
+        """The last words of its standard error, to go after a message."""
+        said = self._redactor.text(session.complaint.decode(errors="replace")).split()
+        words = " ".join(said)
+        if not words:
+            return ""
+        cut = words if len(words) <= payload.MAX_EXCERPT else f"…{words[-payload.MAX_EXCERPT :]}"
+        return f"; its standard error ends: {cut}"
+
+    def _unreadable(self, line: bytes, error: ValueError) -> str:
+        try:
+            payload.parse(line)
+        except ValueError:
+            return (
+                f"{self._name} wrote a line that is {error}: {self._excerpt(line)}; its standard output "
+                "is for answers alone, one line each: print debug output to standard error"
+            )
+        return f"the answer of {self._name} {self._redactor.text(str(error))}"
+
+    def _excerpt(self, line: bytes) -> str:
+        return payload.excerpt(line, self._redactor)
+
+
+def _line(**message: Any) -> bytes:
+    return json.dumps(payload.clean(message), ensure_ascii=True).encode() + b"\n"
+
+
+def _environ(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(_HELD_BACK) and name not in _HELD_BACK_NAMES
+    }
+    return kept | ({KEY_VARIABLE: key} if key else {})

@@ -1,0 +1,170 @@
+"""Calling code that is not ours: functions and coroutines alike, and what they raise in words."""
+
+import asyncio
+import inspect
+import queue
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ci_evals.adapters import payload
+from ci_evals.redaction import Redactor
+
+_OURS = Path(__file__).parents[1]
+_INSTALLED = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
+
+
+class ForeignError(Exception):
+    """Foreign code raised the exception that is this one's cause, be it one that would end the program."""
+
+
+class Lane:
+    """Calls foreign code, one call at a time: coroutines here, all else in a thread that stays the same.
+
+    What belongs to one conversation has a lane of its own, so that a slow function holds nobody else up and
+    finds what it kept for its thread. A thread cannot be stopped: one that is given up goes on until its
+    function returns, but holds up neither this program nor its end.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[_Job | None] | None = None
+
+    async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """What the function gives; where that is to be awaited, what it gives then.
+
+        Raises:
+            ForeignError: it raised.
+        """
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        try:
+            if _is_async(function):
+                return await function(*args, **options)
+            value = await self._in_thread(partial(function, *args, **options))
+            return await value if inspect.isawaitable(value) else value
+        except asyncio.CancelledError as error:
+            if task and task.cancelling() > before:
+                raise
+            raise ForeignError from error  # nobody cancelled us: the code did so to itself
+        except ForeignError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ForeignError from error
+        finally:
+            # A bare `except:` in foreign code swallows what was meant for us.
+            if task and task.cancelling() > before:
+                raise asyncio.CancelledError
+
+    def end(self) -> None:
+        """Lets the thread end, once its function has returned."""
+        if self._jobs:
+            self._jobs.put(None)
+            self._jobs = None
+
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        if self._jobs is None:
+            self._jobs = queue.SimpleQueue()
+            threading.Thread(target=_work, args=(self._jobs,), daemon=True, name="ci-evals agent").start()
+        job = _Job(work)
+        self._jobs.put(job)
+        try:
+            await job.done
+        except asyncio.CancelledError:
+            self.end()  # the next call must not wait for a function that may never return
+            raise
+        if job.error:
+            raise ForeignError from job.error
+        return job.value
+
+
+class _Job:
+    """One call in a thread, and what came of it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[None] = self.loop.create_future()
+        self._work = work
+        self._context = copy_context()
+
+    def run(self) -> None:
+        try:
+            self.value = self._context.run(self._work)
+        except BaseException as error:  # noqa: BLE001  # raised again where it is awaited
+            self.error = error
+        with suppress(RuntimeError):  # the program is ending, and nobody waits any more
+            self.loop.call_soon_threadsafe(self._settle)
+
+    def _settle(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+def _work(jobs: "queue.SimpleQueue[_Job | None]") -> None:
+    while job := jobs.get():
+        job.run()
+        del job  # what a conversation held must not live until the next one
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  # an object may be asynchronous when it is called
+    )
+
+
+def takes(function: Callable[..., Any], *args: Any, **options: Any) -> bool:
+    """Whether the function can be called so. One that does not tell can."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*args, **options)
+    except TypeError:
+        return False
+    return True
+
+
+def told(error: BaseException, redactor: Redactor) -> str:
+    """An exception of foreign code on one line: its type, its message, and the place in that code."""
+    if isinstance(error, ForeignError) and error.__cause__:
+        error = error.__cause__
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  # an exception that cannot even be shown
+        message = ""
+    message = payload.shorten(redactor.text(message))
+    where = _place(error)
+    return f"{type(error).__name__}{f': {message}' if message else ''}{f' ({where})' if where else ''}"
+
+
+def _place(error: BaseException) -> str:
+    """The last line of foreign code that was being run: the author's own before a library's."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{_shown(Path(error.filename))}:{error.lineno}"
+    frames = [
+        (Path(frame.f_code.co_filename), line, frame.f_code.co_name)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if "importlib" not in frame.f_code.co_filename
+    ]
+    frames = [frame for frame in frames if _OURS not in frame[0].parents]
+    own = [frame for frame in frames if _INSTALLED.isdisjoint(frame[0].parents)]
+    if not frames:
+        return ""
+    file, line, function = (own or frames)[-1]
+    return f"{_shown(file)}:{line}" + ("" if function == "<module>" else f", in {function}")
+
+
+def _shown(file: Path) -> str:
+    with suppress(ValueError, OSError):
+        return str(file.relative_to(Path.cwd()))
+    return str(file)

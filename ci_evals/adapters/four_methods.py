@@ -1,0 +1,133 @@
+"""Objects with the four methods of the `AgentAdapter` of `@aui.io/evals`: an agent and two models in one.
+
+`spawn_session(agent_id, api_key, label, model)` and `send_message(session_key, message, user_info, timeout)`
+are the agent, `call_judge(prompt, model)` and `generate_user_message(prompt, model)` the models. Arguments go
+by place; a method may leave out those at its end.
+"""
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from ci_evals.adapters import aui_wire
+from ci_evals.adapters.foreign_code import ForeignError, Lane, takes, told
+from ci_evals.adapters.object_agent import About, CodeAgent, CodeSession, callable_as, plain_json
+from ci_evals.adapters.sdk_llm import with_schema
+from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.ports import Completion, Prompt
+from ci_evals.redaction import Redactor
+
+_AUI_KEYS = frozenset({"executed_workflows", "executedWorkflows", "trace_info", "traceInfo"})
+"""An answer with one of these is in the words of AUI's API, any other in our own."""
+
+ANSWER_SECONDS = 120.0
+"""The longest that a model may take for one answer."""
+
+
+class FourMethodAgent(CodeAgent):
+    """The agent of such an object."""
+
+    def __init__(self, target: Any, name: str, about: About, **how: Any) -> None:
+        """Looks at the methods and calls none.
+
+        Raises:
+            UsageError: one of them cannot be called as it will be.
+        """
+        super().__init__(name, about, **how)
+        self._target = target
+        self._numbers = count(1)
+        self._spawn = _most(target.spawn_session, 4)
+        self._send = _most(target.send_message, 4)
+        spawn_form = "spawn_session(agent_id, api_key, label, model)"
+        callable_as(target.spawn_session, spawn_form, name, *[None] * self._spawn)
+        send_form = "send_message(session_key, message, user_info, timeout)"
+        callable_as(target.send_message, send_form, name, *[None] * max(2, self._send))
+
+    async def _opened(self, lane: Lane, test: Test) -> Any:
+        label = f"{test.name} #{next(self._numbers)}"
+        given = (self.about.agent_id or "", self.about.api_key or "", label, self.about.model)
+        key = await lane.call(self._target.spawn_session, *given[: self._spawn])
+        return key, test.user_info
+
+    async def _answer(self, session: CodeSession, text: str, timeout: float) -> Any:  # noqa: ASYNC109  # told to the code, kept by the caller
+        key, user_info = session.inner
+        given = (key, text, user_info, timeout)
+        return await session.lane.call(self._target.send_message, *given[: self._send])
+
+    async def _closed(self, session: CodeSession) -> None:
+        if callable(close := getattr(self._target, "close", None)):
+            await session.lane.call(close, *((session.inner[0],) if takes(close, None) else ()))
+
+    def _read(self, answer: Any, seconds: float) -> Reply:
+        if isinstance(answer, Reply | str) or answer is None:
+            return super()._read(answer, seconds)
+        value = plain_json(answer)
+        if isinstance(value, dict) and not _AUI_KEYS.isdisjoint(value):
+            return aui_wire.read_reply(value, seconds, self._redactor, keep_raw=self.about.debug)
+        return super()._read(value, seconds)
+
+
+class MethodLLM:
+    """A model behind one method, `method(prompt, model)`, which gives a text. Implements the port `LLM`."""
+
+    def __init__(
+        self,
+        method: Callable[..., Any],
+        name: str,
+        model: str | None = None,
+        *,
+        redactor: Redactor | None = None,
+        timeout: float = ANSWER_SECONDS,
+    ) -> None:
+        """Calls nothing yet.
+
+        Args:
+            method: Is called with the whole prompt and `model`, if it takes two arguments.
+            name: What errors call it, and results if no model is named.
+            model: The one that the suite names, if it does.
+            redactor: Knows the run's secrets, for what is told of errors.
+            timeout: Seconds that an answer may take.
+
+        Raises:
+            UsageError: the method cannot be called so.
+        """
+        self.model = model or name
+        self._method = method
+        self._name = name
+        self._redactor = redactor or Redactor()
+        self._timeout = timeout
+        self._given = _most(method, 2)
+        self._named = model
+        callable_as(method, f"{name.rpartition('.')[2]}(prompt, model)", name, *[None] * max(1, self._given))
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Asks with system and text in one; a schema stands in the text."""
+        prompt = with_schema(prompt)
+        whole = "\n\n".join(part for part in (prompt.system, prompt.text) if part)
+        lane = Lane()
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await lane.call(self._method, *(whole, self._named)[: self._given])
+        except TimeoutError:
+            raise LLMError(f"{self._name} did not answer within {self._timeout:g} s") from None
+        except ForeignError as error:
+            if isinstance(error.__cause__, LLMError):
+                raise error.__cause__ from None
+            raise LLMError(f"{self._name} raised {told(error, self._redactor)}") from error.__cause__
+        finally:
+            lane.end()
+        if not isinstance(answer, str):
+            raise LLMAnswerError(f"{self._name} gave back {type(answer).__name__}, which is no text")
+        if not answer.strip():
+            raise LLMAnswerError(f"{self._name} gave back an empty text")
+        return Completion(answer)
+
+
+def _most(method: Any, most: int) -> int:
+    """How many of so many arguments the method takes by place; 0 for one that cannot be called so."""
+    if not callable(method):
+        return 0
+    return next((number for number in range(most, 0, -1) if takes(method, *[None] * number)), 0)

@@ -1,0 +1,154 @@
+"""A program as a child: lines in, lines out, and an end that leaves nothing of it behind."""
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Self, cast
+
+GRACE_SECONDS = 2.0
+"""How long a program may go on when its standard input has ended, before it is told to end."""
+LAST_GRACE_SECONDS = 1.0
+"""How long it may go on then."""
+MAX_COMPLAINT = 4_000
+"""Bytes of a program's standard error that are kept, from its end."""
+
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the one
+_SETTLING_SECONDS = 0.5
+"""How long what a program wrote last may take to arrive when it has ended."""
+
+
+class Process(asyncio.SubprocessProtocol):
+    """One process and its group. Made by `started`."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._loop = asyncio.get_running_loop()
+        self._lines: deque[bytes] = deque()
+        self._rest = bytearray()
+        self._silent = False
+        self._news = asyncio.Event()
+        self._exited = asyncio.Event()
+        self._done = asyncio.Event()
+        self._ended = False
+        self._transport: asyncio.SubprocessTransport
+        self.complaint = b""
+        """The end of what it wrote to its standard error."""
+        self.too_long = False
+        """Whether it wrote more than it may; it was killed then."""
+
+    @classmethod
+    async def started(cls, arguments: Sequence[str], environ: Mapping[str, str], most: int) -> Self:
+        """Starts a program; what is unread of its standard output may not be longer than `most` bytes.
+
+        Raises:
+            OSError: it cannot be started.
+            ValueError: an argument cannot be passed to a program.
+        """
+        loop = asyncio.get_running_loop()
+        _, process = await loop.subprocess_exec(
+            lambda: cls(most), *arguments, env=dict(environ), start_new_session=True
+        )
+        return process
+
+    def write(self, line: bytes) -> None:
+        """Sends a line, which is lost where the program has ended."""
+        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+        if pipe and not pipe.is_closing():
+            pipe.write(line)
+
+    def unread(self) -> bytes | None:
+        """A line that has come already, if there is one; it stays."""
+        return self._lines[0] if self._lines else None
+
+    async def line(self) -> bytes | None:
+        """The next line that is not blank; None where none will come."""
+        while not self._lines and not self._silent:
+            self._news.clear()
+            await self._news.wait()
+        return self._lines.popleft() if self._lines else None
+
+    async def code(self) -> int | None:
+        """The exit code of a process that is silent, negative for a signal; None where it still runs."""
+        await _soon(self._done, _SETTLING_SECONDS)
+        return self._transport.get_returncode()
+
+    def kill(self, number: int = _KILL) -> None:
+        """Sends a signal to the process and all of its group."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._transport.get_pid(), number)
+            else:
+                self._transport.kill()
+
+    async def end(self) -> None:
+        """Ends it: its input first, then gently, then not. Its children go with it; never raises."""
+        if self._ended:
+            return
+        self._ended = True
+        try:
+            if pipe := self._transport.get_pipe_transport(0):
+                pipe.close()
+            await _soon(self._exited, GRACE_SECONDS)
+            if not self._exited.is_set():
+                self.kill(signal.SIGTERM)
+                await _soon(self._exited, LAST_GRACE_SECONDS)
+        finally:
+            self.kill()  # also where it has ended: what it started may still be there
+            self._transport.close()
+            await _soon(self._done, LAST_GRACE_SECONDS)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It has been started."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """It wrote something."""
+        if fd == 2:
+            self.complaint = (self.complaint + data)[-MAX_COMPLAINT:]
+        elif not self._silent:
+            self._read(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """It closed a pipe, or somebody did."""
+        del exc
+        if fd == 1:
+            self._fall_silent()
+
+    def process_exited(self) -> None:
+        """It has ended; what it wrote before may still be on its way."""
+        self._exited.set()
+        self._loop.call_later(_SETTLING_SECONDS, self._fall_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has ended, and all of its pipes with it."""
+        del exc
+        self._done.set()
+        self._fall_silent()
+
+    def _read(self, data: bytes) -> None:
+        self._rest += data
+        if b"\n" in data:
+            *lines, self._rest = self._rest.split(b"\n")
+            self._lines.extend(bytes(line) for line in lines if line.strip())
+            self._news.set()
+        if len(self._rest) + sum(map(len, self._lines)) > self._most:
+            self.too_long = True
+            self._lines.clear()
+            self._fall_silent()
+            self.kill()
+
+    def _fall_silent(self) -> None:
+        if self._rest.strip() and not self.too_long:
+            self._lines.append(bytes(self._rest))  # a last line needs no end
+        self._rest.clear()
+        self._silent = True
+        self._news.set()
+
+
+async def _soon(event: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
