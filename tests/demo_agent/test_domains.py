@@ -42,7 +42,7 @@ def talk(agent_id, *lines, **variables):
         ("demo-credit-card-dispute", "Somebody has been shopping with my card", "FRAUD_REPORT"),
         ("demo-credit-card-dispute", "This charge isn't mine", "FRAUD_REPORT"),
         ("demo-credit-card-dispute", "I've lost my wallet", "CARD_BLOCK"),
-        ("demo-credit-card-dispute", "The gym keeps charging me although I cancelled", "SUBSCRIPTION_DISPUTE"),
+        ("demo-credit-card-dispute", "The gym keeps charging me, I cancelled", "SUBSCRIPTION_DISPUTE"),
         ("demo-credit-card-dispute", "I was charged twice at the petrol station", "MERCHANT_DISPUTE"),
         ("demo-credit-card-dispute", "The headphones I got are a fake", "MERCHANT_DISPUTE"),
         ("demo-credit-card-dispute", "How is my dispute going?", "DISPUTE_STATUS"),
