@@ -1,149 +1,293 @@
 """What every agent and every model promises, held to the fakes and to the real ones over HTTP alike."""
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import world
 from fakes import ScriptedAgent, ScriptedLLM
 
+from ci_evals.adapters import plugin_agent, python_agent
 from ci_evals.adapters.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.command_agent import CommandAgent
+from ci_evals.adapters.object_agent import About
 from ci_evals.adapters.openai_llm import OpenAILLM
+from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import LLM, Agent, Prompt
 
-TEST = Test(
-    name="Deposit",
-    user_info={"name": "Ida Berg"},
-    guidelines="You want your deposit back.",
-    turns=({"user": "Hello"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+MODULE = """
+import asyncio, threading
+from ci_evals import AgentAccessError
+
+def gone(message):
+    raise ConnectionError("refused")
+
+async def locked(message):
+    raise AgentAccessError("the agent refused the key")
+
+def reply(message, session):
+    if message == "fail":
+        raise KeyError("order")
+    if message == "stall":
+        threading.Event().wait(10)
+    number = len(session.history) // 2 + 1
+    return {"text": f"{number}: {message}", "escalated": message == "person", "workflows": []}
+
+async def reply_later(message, session):
+    if message == "stall":
+        await asyncio.sleep(10)
+    return reply(message, session)
+
+class Echo:
+    def __init__(self, calls=None):
+        self.calls = calls
+
+    def open_session(self, test):
+        return []
+
+    def send_message(self, session, text, *, timeout):
+        session.append(text)
+        if text == "fail":
+            raise ValueError("no such order")
+        if text == "stall":
+            threading.Event().wait(10)
+        workflows = ["CONVERSATION_FORWARDING"] if text == "person" else []
+        return {"text": f"{len(session)}: {text}", "workflows": workflows}
+
+    def close(self, session):
+        raise OSError("closing is of no account")
+"""
 
 
-@dataclass
-class AgentCase:
-    """An agent that echoes, forwards when asked for a person, and fails on `fail`."""
+class Ported(AgentContract):
+    """Our own adapters are held to the contract as they are."""
 
-    agent: Agent
-    unreachable: Agent
-    locked: Agent
+    def played(self, made: Any) -> Agent:
+        return made
 
 
-def scripted_case() -> AgentCase:
-    def answer(test: Test, texts: Any) -> Any:
+class Scripted(Ported):
+    __test__ = True
+
+    def agent(self) -> Any:
+        return ScriptedAgent(self.answer)
+
+    def answer(self, test: Test, texts: Any) -> Any:
         number, text = len(texts), texts[-1]
         if text == "fail":
             return AgentError("the agent answered with status 500")
         workflows = ("CONVERSATION_FORWARDING",) if text == "person" else ()
         return Reply(agent=f"{number}: {text}", latency_seconds=0.1, workflows=workflows)
 
-    return AgentCase(
-        ScriptedAgent(answer),
-        ScriptedAgent(opening=AgentError("the agent could not be reached")),
-        ScriptedAgent(opening=AgentAccessError("the agent refused the key")),
-    )
+    def unreachable(self) -> Any:
+        return ScriptedAgent(opening=AgentError("the agent could not be reached"))
+
+    def locked(self) -> Any:
+        return ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
 
 
-def heard_by_stub(heard: world.Heard) -> Any:
-    if heard.text == "fail":
-        return world.SERVER_ERROR
-    workflows = ["CONVERSATION_FORWARDING"] if heard.text == "person" else []
-    return world.message(f"{heard.number}: {heard.text}", workflows=workflows)
+async def no_sleep(seconds: float) -> None:
+    await asyncio.sleep(0)
 
 
-def aui_case(url: str) -> AgentCase:
-    async def no_sleep(seconds: float) -> None:
-        await asyncio.sleep(0)
+class Aui(Ported):
+    __test__ = True
+    stalls = True
 
-    def agent(key: str, where: str) -> AuiAgent:
-        return AuiAgent(AuiConfig("a1", key, where), sleep=no_sleep)
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        stalled = threading.Event()
 
-    return AgentCase(
-        agent(world.AGENT_KEY, url), agent(world.AGENT_KEY, "http://127.0.0.1:1"), agent("wrong", url)
-    )
+        def answer(heard: world.Heard) -> Any:
+            if heard.text == "fail":
+                return world.SERVER_ERROR
+            if heard.text == "stall":
+                stalled.wait(10)
+            workflows = ["CONVERSATION_FORWARDING"] if heard.text == "person" else []
+            return world.message(f"{heard.number}: {heard.text}", workflows=workflows)
 
+        with world.agent(answer) as stub:
+            self.url = stub.url
+            yield
+            stalled.set()
 
-@pytest.fixture(params=["scripted", "aui"])
-def case(request: pytest.FixtureRequest) -> Iterator[AgentCase]:
-    if request.param == "scripted":
-        yield scripted_case()
-    else:
-        with world.agent(heard_by_stub) as stub:
-            yield aui_case(stub.url)
+    def at(self, key: str, url: str) -> AuiAgent:
+        return AuiAgent(AuiConfig("a1", key, url), sleep=no_sleep)
 
+    def agent(self) -> Any:
+        return self.at(world.AGENT_KEY, self.url)
 
-@asynccontextmanager
-async def session_of(agent: Agent) -> AsyncIterator[Any]:
-    session = await agent.open_session(TEST)
-    try:
-        yield session
-    finally:
-        await agent.close(session)
+    def unreachable(self) -> Any:
+        return self.at(world.AGENT_KEY, "http://127.0.0.1:1")
 
-
-async def test_an_agent_answers_in_turn(case: AgentCase) -> None:
-    """Each message gets its reply, with the time that it took."""
-    async with session_of(case.agent) as session:
-        first = await case.agent.send_message(session, "Hello", timeout=5)
-        second = await case.agent.send_message(session, "person", timeout=5)
-    assert (first.agent, second.agent) == ("1: Hello", "2: person")
-    assert (first.escalated, second.escalated) == (False, True)
-    assert first.latency_seconds > 0
+    def locked(self) -> Any:
+        return self.at("wrong", self.url)
 
 
-async def test_sessions_know_nothing_of_each_other(case: AgentCase) -> None:
-    """A new session starts afresh, also while another one is open."""
-    async with session_of(case.agent) as one:
-        await case.agent.send_message(one, "a", timeout=5)
-        async with session_of(case.agent) as other:
-            reply = await case.agent.send_message(other, "b", timeout=5)
-        again = await case.agent.send_message(one, "c", timeout=5)
-    assert (reply.agent, again.agent) == ("1: b", "2: c")
+class Function(Ported):
+    """A function of a module in the current folder."""
+
+    __test__ = True
+    stalls = True
+    name = "reply"
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "echoing.py").write_text(MODULE)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "echoing", raising=False)
+        self.path = tmp_path
+
+    def named(self, name: str) -> Agent:
+        return python_agent.load(f"python:echoing:{name}", About(), self.path)
+
+    def agent(self) -> Any:
+        return self.named(self.name)
+
+    def unreachable(self) -> Any:
+        return self.named("gone")
+
+    def locked(self) -> Any:
+        return self.named("locked")
 
 
-async def test_many_sessions_at_a_time(case: AgentCase) -> None:
-    """One object serves many conversations at once."""
-
-    async def converse(name: str) -> list[str]:
-        async with session_of(case.agent) as session:
-            return [(await case.agent.send_message(session, name, timeout=5)).agent for _ in range(3)]
-
-    said = await asyncio.gather(*(converse(name) for name in "abcdef"))
-    assert said == [[f"{number}: {name}" for number in (1, 2, 3)] for name in "abcdef"]
+class Coroutine(Function):
+    name = "reply_later"
 
 
-async def test_a_failing_agent_raises_its_error(case: AgentCase) -> None:
-    """A failure is an `AgentError`, and the session can be closed after it."""
-    async with session_of(case.agent) as session:
-        with pytest.raises(AgentError):
-            await case.agent.send_message(session, "fail", timeout=5)
+class Class(Function):
+    name = "Echo"
 
 
-async def test_an_agent_that_cannot_be_reached(case: AgentCase) -> None:
-    """Opening a session tells, and not as a refused key."""
-    with pytest.raises(AgentError) as caught:
-        await case.unreachable.open_session(TEST)
-    assert not isinstance(caught.value, AgentAccessError)
+class Object(AgentContract):
+    """An object as a library's caller may have it."""
+
+    __test__ = True
+    stalls = True
+
+    def agent(self) -> Any:
+        return EchoLater()
+
+    def unreachable(self) -> Any:
+        return EchoLater(ConnectionError("refused"))
+
+    def locked(self) -> Any:
+        return EchoLater(AgentAccessError("the agent refused the key"))
 
 
-async def test_an_agent_that_refuses_the_key(case: AgentCase) -> None:
-    """It has an error of its own, since no other trial can do better."""
-    with pytest.raises(AgentAccessError):
-        await case.locked.open_session(TEST)
+class EchoLater:
+    """Coroutines, no test wanted, replies as `Reply`."""
+
+    def __init__(self, refuses: Exception | None = None) -> None:
+        self.refuses = refuses
+
+    async def open_session(self) -> list[str]:
+        if self.refuses:
+            raise self.refuses
+        return []
+
+    async def send_message(self, session: list[str], text: str) -> Reply:
+        session.append(text)
+        if text == "fail":
+            raise ZeroDivisionError
+        if text == "stall":
+            await asyncio.sleep(10)
+        said = f"{len(session)}: {text}"
+        return Reply(agent=said, latency_seconds=0.1, handed_over=text == "person")
 
 
-async def test_closing_never_raises(case: AgentCase) -> None:
-    """Not even the second time."""
-    session = await case.agent.open_session(TEST)
-    await case.agent.close(session)
-    await case.agent.close(session)
+class Seed(AgentContract):
+    """The four methods of `@aui.io/evals`."""
+
+    __test__ = True
+
+    def agent(self) -> Any:
+        return FourMethods()
+
+    def unreachable(self) -> Any:
+        return FourMethods(ConnectionError("refused"))
+
+    def locked(self) -> Any:
+        return FourMethods(AgentAccessError("the agent refused the key"))
+
+
+class FourMethods:
+    def __init__(self, refuses: Exception | None = None) -> None:
+        self.said: dict[str, int] = {}
+        self.refuses = refuses
+
+    def spawn_session(self, agent_id: str, api_key: str, label: str, model: str | None = None) -> str:
+        if self.refuses:
+            raise self.refuses
+        self.said[label] = 0
+        return label
+
+    async def send_message(self, session_key: str, message: str, user_info: Any, timeout: float) -> Any:  # noqa: ASYNC109  # as the seed has it
+        self.said[session_key] += 1
+        if message == "fail":
+            raise RuntimeError("the server fell over")
+        workflows = ["CONVERSATION_FORWARDING"] if message == "person" else []
+        return {"text": f"{self.said[session_key]}: {message}", "executed_workflows": workflows}
+
+    async def call_judge(self, prompt: str, model: str | None) -> str:
+        return "{}"
+
+
+PROGRAM = """
+import json, sys, time
+number = 0
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] != "message":
+        continue
+    number += 1
+    text = heard["text"]
+    if text == "fail":
+        sys.exit("it fell over")
+    if text == "stall":
+        time.sleep(10)
+    print(json.dumps({"text": f"{number}: {text}", "escalated": text == "person"}), flush=True)
+"""
+
+
+class Command(Ported):
+    __test__ = True
+    stalls = True
+
+    @pytest.fixture(autouse=True)
+    def program(self, tmp_path: Path) -> None:
+        self.file = tmp_path / "agent.py"
+        self.file.write_text(PROGRAM)
+
+    def running(self, arguments: str) -> CommandAgent:
+        return CommandAgent(f"{sys.executable} {arguments}", About(), os.environ)
+
+    def agent(self) -> Any:
+        return self.running(f"-I {self.file}")
+
+    def unreachable(self) -> Any:
+        return self.running("-I nowhere.py")
+
+
+class PlugIn(Function):
+    """Another package's factory."""
+
+    def agent(self) -> Any:
+        info = self.path / "acme_evals-1.0.dist-info"
+        info.mkdir(exist_ok=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-evals\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[ci_evals.adapters]\nacme = echoing:Echo\n")
+        return plugin_agent.load("acme", About())
 
 
 @dataclass

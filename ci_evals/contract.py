@@ -1,0 +1,248 @@
+"""What every agent promises, as tests that anybody who writes an adapter can run on his own.
+
+from ci_evals.contract import AgentContract
+
+class TestMine(AgentContract):
+    def agent(self):
+        return MyAgent(url_of_my_stub)
+
+pytest finds the tests in the subclass, which may have fixtures of its own. They need no plug-in of pytest's.
+"""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest import SkipTest
+
+from ci_evals.adapters.any_agent import agent_of
+from ci_evals.adapters.object_agent import About
+from ci_evals.domain.errors import AgentAccessError, AgentError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.ports import Agent
+
+HELLO, PERSON, FAIL, STALL = "Hello", "person", "fail", "stall"
+"""What the agents of the contract are told. `person`, `fail` and `stall` have a meaning."""
+
+STALLED_SECONDS = 0.3
+"""The timeout of a message that is not answered."""
+
+
+class AgentContract:
+    """Tests of an agent, to be inherited. `agent` must be given; what else is not given is skipped."""
+
+    forwards = True
+    """Whether the agent tells that it hands over to a person: when it is told `person`."""
+    stalls = False
+    """Whether the agent leaves `stall` without an answer for ten seconds at least."""
+    patience = 5.0
+    """Seconds that an answer may take, and a timeout may come late."""
+    played_test = Test.model_validate(
+        {
+            "name": "Deposit",
+            "userInfo": {"name": "Ida Berg"},
+            "guidelines": "You want your deposit back.",
+            "turns": [{"user": HELLO}],
+            "evaluations": [{"criterion": "Helpful"}],
+        }
+    )
+    """The test that sessions are opened for."""
+
+    def agent(self) -> Any:
+        """An agent that answers `N: TEXT`, where N counts the messages of the session, and fails on `fail`.
+
+        As much as a factory or a suite may give: an object with the methods, or a function.
+        """
+        raise NotImplementedError("give an agent that echoes: see docs/writing-an-adapter.md")
+
+    def unreachable(self) -> Any:
+        """An agent that is not there, such as one at a port where nobody listens."""
+        raise SkipTest("unreachable() is not given")
+
+    def locked(self) -> Any:
+        """An agent that refuses its key."""
+        raise SkipTest("locked() is not given")
+
+    def played(self, made: Any) -> Agent:
+        """The agent as a run plays with it."""
+        return agent_of(made, type(made).__name__, About())
+
+    def test_it_answers_in_turn(self) -> None:
+        """Each message gets its own reply."""
+
+        async def work(agent: Agent) -> None:
+            async with self._session(agent) as session:
+                said = [(await self._say(agent, session, text)).agent for text in (HELLO, "again")]
+            _expect(said == ["1: Hello", "2: again"], f"'1: Hello' and '2: again' were due; it said {said}")
+
+        self._play(work)
+
+    def test_it_tells_what_it_can_and_no_more(self) -> None:
+        """Evidence is a tuple, or None where the agent does not tell; the time that it took is a number."""
+
+        async def work(agent: Agent) -> None:
+            async with self._session(agent) as session:
+                reply = await self._say(agent, session, HELLO)
+            _expect(isinstance(reply, Reply), f"the reply is a {type(reply).__name__}")
+            seconds = reply.latency_seconds
+            _expect(math.isfinite(seconds) and 0 <= seconds <= self.patience, f"it took {seconds} s")
+            for name in ("workflows", "rules", "integrations"):
+                value = getattr(reply, name)
+                _expect(value is None or isinstance(value, tuple), f"{name} is {value!r}")
+            _expect(not reply.escalated, "it hands over to a person where nobody asked for one")
+            _expect(not reply.error_response, "it calls an ordinary reply an error")
+
+        self._play(work)
+
+    def test_it_tells_that_it_hands_over(self) -> None:
+        """The conversation ends there, so it has to be seen."""
+        if not self.forwards:
+            raise SkipTest("forwards is False")
+
+        async def work(agent: Agent) -> None:
+            async with self._session(agent) as session:
+                reply = await self._say(agent, session, PERSON)
+            _expect(reply.escalated, f"{PERSON!r} was answered without handing over: {reply!r}")
+
+        self._play(work)
+
+    def test_sessions_know_nothing_of_each_other(self) -> None:
+        """A new one starts afresh, also while another one is open."""
+
+        async def work(agent: Agent) -> None:
+            async with self._session(agent) as one:
+                await self._say(agent, one, "a")
+                async with self._session(agent) as other:
+                    reply = await self._say(agent, other, "b")
+                again = await self._say(agent, one, "c")
+            said = [reply.agent, again.agent]
+            _expect(said == ["1: b", "2: c"], f"'1: b' and '2: c' were due; it said {said}")
+
+        self._play(work)
+
+    def test_many_sessions_at_a_time(self) -> None:
+        """One object serves many conversations at once, as `--parallel` wants them."""
+
+        async def converse(agent: Agent, name: str) -> list[str]:
+            async with self._session(agent) as session:
+                return [(await self._say(agent, session, name)).agent for _ in range(3)]
+
+        async def work(agent: Agent) -> None:
+            said = await asyncio.gather(*(converse(agent, name) for name in "abcdefgh"))
+            due = [[f"{number}: {name}" for number in (1, 2, 3)] for name in "abcdefgh"]
+            _expect(said == due, f"conversations got into each other: {said}")
+
+        self._play(work)
+
+    def test_a_failure_is_an_agent_error(self) -> None:
+        """The session can be closed after it, and the agent goes on with another."""
+
+        async def work(agent: Agent) -> None:
+            async with self._session(agent) as session:
+                await _fails(self._say(agent, session, FAIL))
+            async with self._session(agent) as session:
+                _expect((await self._say(agent, session, HELLO)).agent == "1: Hello", "it did not recover")
+
+        self._play(work)
+
+    def test_one_that_cannot_be_reached(self) -> None:
+        """Opening a session tells, or the first message, and not as a refused key."""
+
+        async def work(agent: Agent) -> None:
+            error = await _fails(self._first(agent))
+            _expect(not isinstance(error, AgentAccessError), f"it is taken for a refused key: {error}")
+
+        self._play(work, self.unreachable)
+
+    def test_one_that_refuses_the_key(self) -> None:
+        """It has an error of its own, since no other trial can do better."""
+
+        async def work(agent: Agent) -> None:
+            error = await _fails(self._first(agent))
+            _expect(isinstance(error, AgentAccessError), f"it is not told from other failures: {error}")
+
+        self._play(work, self.locked)
+
+    def test_a_timeout_is_kept(self) -> None:
+        """It is an `AgentError`, and comes when it should."""
+        self._skip_unless_it_stalls()
+
+        async def work(agent: Agent) -> None:
+            async with self._session(agent) as session:
+                started = asyncio.get_running_loop().time()
+                await _fails(agent.send_message(session, STALL, timeout=STALLED_SECONDS))
+                late = asyncio.get_running_loop().time() - started - STALLED_SECONDS
+            _expect(-0.1 <= late <= self.patience, f"a timeout of {STALLED_SECONDS} s came {late:.1f} s late")
+
+        self._play(work)
+
+    def test_one_that_is_cut_off_can_be_used_again(self) -> None:
+        """A run that is interrupted cancels what is under way, and closes the session."""
+        self._skip_unless_it_stalls()
+
+        async def work(agent: Agent) -> None:
+            session = await agent.open_session(self.played_test)
+            message = asyncio.ensure_future(agent.send_message(session, STALL, timeout=60))
+            await asyncio.sleep(STALLED_SECONDS)
+            message.cancel()
+            done, _ = await asyncio.wait([message], timeout=self.patience)
+            _expect(bool(done) and message.cancelled(), "it did not let itself be cancelled")
+            await asyncio.wait_for(agent.close(session), self.patience + 5)
+            async with self._session(agent) as other:
+                _expect((await self._say(agent, other, HELLO)).agent == "1: Hello", "it did not recover")
+
+        self._play(work)
+
+    def test_closing_never_raises(self) -> None:
+        """Not even the second time."""
+
+        async def work(agent: Agent) -> None:
+            for text in (None, HELLO):
+                session = await agent.open_session(self.played_test)
+                if text:
+                    await self._say(agent, session, text)
+                await agent.close(session)
+                await agent.close(session)
+
+        self._play(work)
+
+    def _play(self, work: Callable[[Agent], Awaitable[None]], given: Callable[[], Any] | None = None) -> None:
+        async def play() -> None:
+            await work(self.played((given or self.agent)()))
+
+        asyncio.run(play())
+
+    @asynccontextmanager
+    async def _session(self, agent: Agent) -> AsyncIterator[Any]:
+        session = await agent.open_session(self.played_test)
+        try:
+            yield session
+        finally:
+            await agent.close(session)
+
+    async def _say(self, agent: Agent, session: Any, text: str) -> Reply:
+        return await agent.send_message(session, text, timeout=self.patience)
+
+    async def _first(self, agent: Agent) -> Reply:
+        async with self._session(agent) as session:
+            return await self._say(agent, session, HELLO)
+
+    def _skip_unless_it_stalls(self) -> None:
+        if not self.stalls:
+            raise SkipTest("stalls is False")
+
+
+async def _fails(work: Awaitable[Any]) -> AgentError:
+    """The `AgentError` that `work` raises."""
+    try:
+        given = await work
+    except AgentError as error:
+        return error
+    raise AssertionError(f"an AgentError was due; there was {given!r}")
+
+
+def _expect(holds: bool, message: str) -> None:
+    if not holds:
+        raise AssertionError(message)
