@@ -16,6 +16,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters import connections, payload, retry
+from ci_evals.domain import placeholders
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.redaction import Redactor
 
@@ -197,6 +198,23 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
         if not connections.is_header_name(name):
             raise UsageError(f"{name!r} is no name of an HTTP header")
     return checked
+
+
+def headers_with_key(
+    named: Mapping[str, str], over: Mapping[str, str], key: str, *, placed: bool = False
+) -> dict[str, str]:
+    """The headers of every request: those that options name, the key, and over all of them the user's own.
+
+    The key goes where `{{key}}` stands, else as `Authorization: Bearer`; nowhere if it is `placed` already.
+
+    Raises:
+        UsageError: HTTP has no room for one. No value is shown.
+    """
+    key = connections.header_value(key, "the agent's key")
+    headers = {name: placeholders.text(value, lambda _: key) for name, value in named.items()}
+    if key and not placed and "key" not in placeholders.names(dict(named)):
+        headers = with_headers({"Authorization": f"Bearer {key}"}, headers)
+    return with_headers(checked_headers(headers), checked_headers(over))
 
 
 def with_headers(headers: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:

@@ -8,12 +8,12 @@ empty (*nothing happened*).
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import aui_trace, payload
-from ci_evals.domain.errors import AgentError, UsageError
+from ci_evals.adapters import address, aui_trace, payload
+from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply
 from ci_evals.redaction import Redactor
 
@@ -60,20 +60,7 @@ def external_url(base_url: str) -> str:
     Raises:
         UsageError: `base_url` is no http or https address.
     """
-    text = base_url.strip()
-    if "@" in text:
-        raise UsageError(
-            "the agent's base URL may hold no user name or password; headers can be set by --agent-headers"
-        )
-    try:
-        parts = urlsplit(text)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or any(char.isspace() for char in text):
-        raise UsageError(f"the agent's base URL {base_url!r} is no http(s):// address (see --base-url)")
-    if parts.query or parts.fragment:
-        raise UsageError(f"the agent's base URL {base_url!r} must end before '?' and '#' (see --base-url)")
+    parts = address.parse(base_url)
     path = parts.path.rstrip("/").removesuffix(_PREFIX)
     if not path and (parts.hostname or "").endswith(_AUI_HOSTS):
         path = _AUI_PREFIX

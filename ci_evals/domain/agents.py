@@ -1,11 +1,14 @@
 """How agents are spoken to: the adapters by name, and what a suite may say of each under `adapterOptions`."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
+from ci_evals.domain import placeholders
 from ci_evals.domain.base import Model, NonBlank
+
+T = TypeVar("T")
 
 BUILT_IN = ("aui", "demo", "openai", "http")
 """The adapters that have a name of their own."""
@@ -19,15 +22,35 @@ def is_program(adapter: str) -> bool:
     return adapter.startswith((PYTHON, COMMAND))
 
 
+def _is_a_json_path(text: str) -> str:
+    from ci_evals.domain.json_path import JsonPath  # noqa: PLC0415  # 0.1 s, for those who need it
+
+    JsonPath(text)
+    return text
+
+
+JsonPathText = Annotated[str, AfterValidator(_is_a_json_path)]
+"""A JSONPath (RFC 9535) that was read once, so that there is no fault in it."""
+
+
+def _of_the_key_only(headers: dict[str, str]) -> dict[str, str]:
+    return _check_names(headers, ("key",))
+
+
 class ChatOptions(Model):
     """What `openai` needs to know of an endpoint that is compatible with OpenAI's chat completions."""
 
     request: dict[str, JsonValue] = Field(
         default_factory=dict,
-        description="More of the request's body: `temperature`, `tools`, …; not `messages`, `model`.",
+        description="More of the request's body: `temperature`, `tools`, …; no `messages`, `model`, `stream`",
     )
-    headers: dict[str, str] = Field(
-        default_factory=dict, description="More headers. `{{key}}` stands for the agent's key."
+    query: dict[str, str] = Field(
+        default_factory=dict, description="Parameters of the address, such as `api-version`."
+    )
+    headers: Annotated[dict[str, str], AfterValidator(_of_the_key_only)] = Field(
+        default_factory=dict,
+        description="More headers. `{{key}}` stands for the agent's key; without any mention of it the key "
+        "goes as `Authorization: Bearer`.",
     )
     tool_results: dict[str, JsonValue] = Field(
         default_factory=dict,
@@ -38,56 +61,130 @@ class ChatOptions(Model):
     )
     user_info: Literal["system", "metadata", "none"] = Field(
         "system",
-        description="Where the endpoint is told of `userInfo`: in a system message, as `metadata`, or not.",
+        description="Where the endpoint is told of `userInfo`: in the system message, as `metadata`, or not.",
     )
+
+    @field_validator("request")
+    @classmethod
+    def _leaves_ours(cls, request: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        for key, hint in _NOT_IN_REQUEST.items():
+            if key in request:
+                raise ValueError(f"may not hold {key!r}: {hint}")
+        return request
+
+
+_NOT_IN_REQUEST = {
+    "messages": "the conversation is ours to write",
+    "model": "name it by the suite's 'model'",
+    "stream": "answers are read whole",
+}
+
+TEXTS = ("message", "messages", "history")
+"""What stands for words of the conversation: this message, all up to it, all before it."""
+OF_A_TEST = ("userInfo", "agentId", "model", "systemPrompt")
+"""What stands for what a suite says of the agent and its user; `userInfo.plan.name` is a part of it."""
+
+
+def _check_names(value: T, allowed: Collection[str]) -> T:
+    """`value`, every `{{name}}` in which is one of `allowed`.
+
+    Raises:
+        ValueError: one is not; a clause to go after the value.
+    """
+    for name in placeholders.names(value):
+        if name not in allowed and not (name.startswith("userInfo.") and "userInfo" in allowed):
+            hint = "the key goes in headers only" if name == "key" else f"there are: {', '.join(allowed)}"
+            raise ValueError(f"holds {{{{{name}}}}}, which is not known here; {hint}")
+    return value
 
 
 class HttpRequest(Model):
-    """One request to an HTTP agent. Its texts may hold `{{names}}`: see `docs/adapters.md`."""
+    """One request to an HTTP agent. Its texts may hold `{{names}}`: see `docs/http-agent.md`."""
+
+    names: ClassVar[tuple[str, ...]] = ("session", *OF_A_TEST)
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
-    path: str = Field(
-        "", pattern=r"^(/.*)?$", description="Goes after `baseUrl`; empty for `baseUrl` itself."
-    )
+    path: str = Field("", description="Goes after `baseUrl`; empty for `baseUrl` itself.")
     query: dict[str, str] = Field(default_factory=dict, description="Parameters of the address.")
     body: JsonValue = Field(None, description="JSON, in which every `{{name}}` is replaced; null for none.")
+
+    @field_validator("path")
+    @classmethod
+    def _is_a_path(cls, path: str) -> str:
+        if path and not path.startswith("/"):
+            raise ValueError("must begin with '/'")
+        if "?" in path or "#" in path:
+            raise ValueError("must end before '?' and '#'; parameters go in 'query'")
+        return path
+
+    @field_validator("path", "query", "body")
+    @classmethod
+    def _knows_its_names(cls, value: Any) -> Any:
+        return _check_names(value, cls.names)
 
 
 class HttpOpening(HttpRequest):
     """The request that begins a conversation, where the agent wants one."""
 
-    session: NonBlank = Field(description="JSONPath of the conversation's id, afterwards `{{session}}`.")
+    names = OF_A_TEST
+
+    session: JsonPathText = Field(description="JSONPath of the conversation's id, afterwards `{{session}}`.")
+
+
+class HttpSending(HttpRequest):
+    """The request that says a message."""
+
+    names = (*TEXTS, "session", *OF_A_TEST)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        said = {*placeholders.names([self.path, self.query, self.body])}
+        if said.isdisjoint({"message", "messages"}):
+            raise ValueError("says nothing: path, query and body hold neither {{message}} nor {{messages}}")
+        return self
 
 
 class HttpReply(Model):
     """Where in the agent's answer is what: one JSONPath each. What has no path is unknown, not empty."""
 
-    text: NonBlank = Field(description="The agent's words.")
-    workflows: NonBlank | None = Field(None, description="Names of workflows or tools that ran.")
-    params: NonBlank | None = Field(None, description="An object of parameters, or objects with a name.")
-    rules: NonBlank | None = Field(None, description="Codes of the rules that fired.")
-    integrations: NonBlank | None = Field(
+    text: JsonPathText = Field(description="The agent's words.")
+    workflows: JsonPathText | None = Field(None, description="Names of workflows or tools that ran.")
+    params: JsonPathText | None = Field(
+        None, description="An object of parameters, or objects with a name and a value."
+    )
+    rules: JsonPathText | None = Field(None, description="Codes of the rules that fired.")
+    integrations: JsonPathText | None = Field(
         None, description="Outside systems called: names, or objects with a name and a status."
     )
-    escalated: NonBlank | None = Field(None, description="Whether the agent hands over to a person.")
-    error: NonBlank | None = Field(None, description="What went wrong, where the agent failed.")
-    input_tokens: NonBlank | None = Field(None, description="Tokens that the agent read.")
-    output_tokens: NonBlank | None = Field(None, description="Tokens that the agent wrote.")
-    trace: NonBlank | None = Field(None, description="What is worth keeping for a person to read.")
+    escalated: JsonPathText | None = Field(None, description="Whether the agent hands over to a person.")
+    error: JsonPathText | None = Field(None, description="What went wrong, where the agent failed.")
+    input_tokens: JsonPathText | None = Field(None, description="Tokens that the agent read.")
+    output_tokens: JsonPathText | None = Field(None, description="Tokens that the agent wrote.")
+    trace: JsonPathText | None = Field(None, description="What is worth keeping for a person to read.")
+
+
+def _of_headers(headers: dict[str, str]) -> dict[str, str]:
+    return _check_names(headers, ("key", "session", *OF_A_TEST))
 
 
 class HttpOptions(Model):
     """How `http` speaks to an agent behind any JSON endpoint."""
 
-    headers: dict[str, str] = Field(
+    headers: Annotated[dict[str, str], AfterValidator(_of_headers)] = Field(
         default_factory=dict,
         description="Headers of every request. `{{key}}` stands for the agent's key; without any mention of "
         "it the key goes as `Authorization: Bearer`.",
     )
     open: HttpOpening | None = Field(None, description="Begins a conversation; without it we make an id.")
-    send: HttpRequest = Field(description="Says a message.")
+    send: HttpSending = Field(description="Says a message.")
     reply: HttpReply = Field(description="Where the answer to `send` holds what.")
     close: HttpRequest | None = Field(None, description="Ends a conversation.")
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name that stands in a request or a header."""
+        requests = [request.model_dump() for request in (self.open, self.send, self.close) if request]
+        return frozenset(placeholders.names([self.headers, *requests]))
 
 
 OPTIONS: Mapping[str, type[Model]] = {"openai": ChatOptions, "http": HttpOptions}

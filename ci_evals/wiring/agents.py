@@ -1,20 +1,25 @@
 """The agent that a suite names, whichever adapter speaks to it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ci_evals.adapters import plugin_agent, plugins, python_agent
+from ci_evals.adapters import chat_wire, plugin_agent, plugins, python_agent
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
+from ci_evals.adapters.chat_agent import ChatAgent, ChatConfig
 from ci_evals.adapters.command_agent import CommandAgent
 from ci_evals.adapters.object_agent import About
 from ci_evals.demo_agent.server import DemoServer
-from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
+from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON, ChatOptions, HttpOptions
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.redaction import Redactor
 from ci_evals.wiring.adapter import Adapter
+
+if TYPE_CHECKING:
+    from ci_evals.adapters.http_agent import HttpAgent
 
 
 def agent(suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[], DemoServer]) -> Agent:
@@ -34,7 +39,7 @@ def agent(suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[],
         return plugin_agent.load(name, about(suite, redactor, debug=adapter.debug), redactor)
     if name == "demo":
         return _demo(suite, adapter, demo())
-    return _aui(suite, adapter, redactor)
+    return _OVER_HTTP[name](suite, adapter, redactor)
 
 
 def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
@@ -63,7 +68,43 @@ def _aui(suite: Suite, adapter: Adapter, redactor: Redactor) -> AuiAgent:
     return AuiAgent(config, redactor=redactor)
 
 
+def _chat(suite: Suite, adapter: Adapter, redactor: Redactor) -> ChatAgent:
+    said = about(suite, redactor, debug=adapter.debug)
+    config = ChatConfig(
+        model=said.model or said.agent_id or "",
+        key=said.api_key or "",
+        base_url=said.base_url or chat_wire.DEFAULT_BASE_URL,
+        options=ChatOptions.model_validate(said.options),
+        headers=adapter.headers,
+        debug=said.debug,
+    )
+    return ChatAgent(config, redactor=redactor)
+
+
+def _http(suite: Suite, adapter: Adapter, redactor: Redactor) -> "HttpAgent":
+    from ci_evals.adapters.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
+
+    said = about(suite, redactor, debug=adapter.debug)
+    config = HttpConfig(
+        base_url=said.base_url or "",
+        options=HttpOptions.model_validate(said.options),
+        key=said.api_key or "",
+        agent_id=said.agent_id,
+        model=said.model,
+        headers=adapter.headers,
+        debug=said.debug,
+    )
+    return HttpAgent(config, redactor=redactor)
+
+
 def _demo(suite: Suite, adapter: Adapter, server: DemoServer) -> AuiAgent:
     return AuiAgent(
         AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=server.base_url, debug=adapter.debug)
     )
+
+
+_OVER_HTTP: Mapping[str, Callable[[Suite, Adapter, Redactor], Agent]] = {
+    "aui": _aui,
+    "openai": _chat,
+    "http": _http,
+}

@@ -1,0 +1,38 @@
+"""Addresses that users give for an agent. Pure."""
+
+from urllib.parse import SplitResult, urlsplit
+
+from ci_evals.domain.errors import UsageError
+
+
+def parse(base_url: str) -> SplitResult:
+    """The parts of an address that paths can go after.
+
+    Raises:
+        UsageError: `base_url` is no http or https address, or holds more than that.
+    """
+    text = base_url.strip()
+    if "@" in text:
+        raise UsageError(
+            "the agent's base URL may hold no user name or password; headers can be set by --agent-headers"
+        )
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or any(char.isspace() for char in text):
+        raise UsageError(f"the agent's base URL {base_url!r} is no http(s):// address (see --base-url)")
+    if parts.query or parts.fragment:
+        raise UsageError(f"the agent's base URL {base_url!r} must end before '?' and '#' (see --base-url)")
+    return parts
+
+
+def base(base_url: str) -> str:
+    """An address as paths are put behind it.
+
+    Raises:
+        UsageError: as `parse`.
+    """
+    parts = parse(base_url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"

@@ -1,0 +1,137 @@
+"""Paths into JSON, as RFC 9535 (JSONPath) writes them, held to work that is in proportion to the answer.
+
+Who writes a path is trusted more than who writes the JSON it is applied to. So that no answer can hold up the
+program, a search has a budget of steps, filters may only look at single places, and `match` and `search`,
+whose patterns may come out of the answer itself, are left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from threading import local
+from typing import Any
+
+from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError, JSONPathMatch
+from jsonpath.filter import FilterQuery, walk
+from jsonpath.segments import JSONPathChildSegment, JSONPathSegment
+from jsonpath.selectors import Filter, IndexSelector, NameSelector, SliceSelector, WildcardSelector
+from pydantic import JsonValue
+
+MAX_LENGTH = 500
+"""Characters of a path."""
+MAX_STEPS = 50_000
+"""What a search may look at: a second at most. Replies of agents hold some hundred values."""
+
+
+class JsonPath:
+    """Where in a JSON value something is."""
+
+    def __init__(self, text: str) -> None:
+        """Reads a path.
+
+        Raises:
+            ValueError: it is none, or one that is not allowed here; a clause to go after the path.
+        """
+        if len(text) > MAX_LENGTH:
+            raise ValueError(f"is longer than {MAX_LENGTH} characters")
+        if not text.startswith("$"):
+            raise ValueError("is no JSONPath: it must begin with '$'")
+        try:
+            path = _ENVIRONMENT.compile(text)
+        except JSONPathError as error:
+            raise ValueError(f"is no JSONPath: {_reason(error, text)}") from None
+        if not isinstance(path, JSONPath):
+            raise ValueError("is no JSONPath: it is several")  # noqa: TRY004  # not a type that the caller chose
+        _check(path)
+        self.text = text
+        self.single = path.singular_query()
+        """Whether it names one place, which a search finds or not."""
+        self._segments: Sequence[JSONPathSegment] = path.segments
+
+    def find(self, value: JsonValue) -> tuple[JsonValue, ...] | None:
+        """All that is there, in the order in which it stands.
+
+        None where the place is not there, which tells nothing. Empty where it is, but holds nothing to choose
+        from: `$.tools[*]` finds none in `{"tools": []}`, and is not there in `{}`.
+
+        Raises:
+            ValueError: the value is too large for the path, with a clause to go after "the answer".
+        """
+        _budget.left = MAX_STEPS
+        nodes: list[JSONPathMatch] = [_Node(value)]
+        for segment in self._segments:
+            found = list(segment.resolve(nodes))
+            if not found:
+                return () if _chooses_from(segment, nodes) else None
+            nodes = found
+        return tuple(node.obj for node in nodes)  # type: ignore[misc]  # the library calls JSON `object`
+
+
+class _Budget(local):
+    left = 0
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("holds too much to look through")
+
+
+_budget = _Budget()
+
+
+class _Node(JSONPathMatch):
+    """A place without its address: addresses of places below a long key would fill the memory."""
+
+    __slots__ = ()
+
+    def __init__(self, value: object, root: Any = None) -> None:
+        root = value if root is None else root
+        super().__init__(filter_context={}, obj=value, parent=None, path="", parts=(), root=root)
+
+    def add_child(self, *children: JSONPathMatch) -> None:
+        """Keeps nobody."""
+
+    def new_child(self, obj: object, key: int | str) -> "_Node":  # noqa: ARG002  # as the library calls it
+        _budget.spend()
+        return _Node(obj, self.root)
+
+
+class _Environment(JSONPathEnvironment):
+    max_recursion_depth = 200  # twice what is kept of an answer's depth
+
+    def setup_function_extensions(self) -> None:
+        super().setup_function_extensions()
+        for name in ("match", "search"):
+            del self.function_extensions[name]
+
+    def is_truthy(self, obj: object) -> bool:
+        _budget.spend()  # asked for each candidate of a filter
+        return super().is_truthy(obj)
+
+
+_ENVIRONMENT = _Environment(strict=True)
+_SELECTORS = (NameSelector, IndexSelector, SliceSelector, WildcardSelector, Filter)
+
+
+def _check(path: JSONPath) -> None:
+    selectors = [selector for segment in path.segments for selector in segment.selectors]
+    if not all(isinstance(selector, _SELECTORS) for selector in selectors):
+        raise ValueError("is no JSONPath of RFC 9535")
+    for selector in selectors:
+        if isinstance(selector, Filter):
+            queries = [part for part in walk(selector.expression) if isinstance(part, FilterQuery)]
+            if not all(query.path.singular_query() for query in queries):
+                raise ValueError("has a filter that looks at more than one place (`*`, `..`, `?` or a slice)")
+
+
+def _chooses_from(segment: JSONPathSegment, nodes: Iterable[JSONPathMatch]) -> bool:
+    """Whether a segment that found nothing had something to choose from, so that there is nothing."""
+    if not isinstance(segment, JSONPathChildSegment):
+        return False
+    chooses = all(isinstance(s, SliceSelector | WildcardSelector | Filter) for s in segment.selectors)
+    return chooses and any(isinstance(node.obj, list) or node.obj == {} for node in nodes)
+
+
+def _reason(error: JSONPathError, text: str) -> str:
+    said = str(error.message or "it cannot be read")
+    if error.token is None or not 0 <= error.token.index < len(text):
+        return said
+    return f"{said} at character {error.token.index + 1}"
