@@ -180,12 +180,6 @@ class HttpOptions(Model):
     reply: HttpReply = Field(description="Where the answer to `send` holds what.")
     close: HttpRequest | None = Field(None, description="Ends a conversation.")
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Every name that stands in a request or a header."""
-        requests = [request.model_dump() for request in (self.open, self.send, self.close) if request]
-        return frozenset(placeholders.names([self.headers, *requests]))
-
 
 OPTIONS: Mapping[str, type[Model]] = {"openai": ChatOptions, "http": HttpOptions}
 """The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

@@ -1,8 +1,11 @@
 """Which agent a suite is played with: the one it names, unless the user names another."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ci_evals.domain import placeholders
+from ci_evals.domain.agents import OPTIONS
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapters import OptionsFile, complaint
@@ -60,7 +63,9 @@ def has_key(suite: Suite) -> bool:
     """Whether the suite has the key that its agent needs, if it needs one."""
     if suite.api_key is not None:  # given, but blank: a secret that is not there
         return suite.adapter == "demo" or bool(suite.api_key.get_secret_value().strip())
-    return suite.adapter != "aui" and not (suite.adapter == "openai" and suite.base_url is None)
+    if suite.adapter == "aui" or (suite.adapter == "openai" and suite.base_url is None):
+        return False
+    return "key" not in _names(suite)
 
 
 def _missing(suite: Suite) -> list[tuple[str, str]]:
@@ -75,9 +80,32 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
             if suite.base_url is None:
                 missing.append(("baseUrl", "is missing; or say where the agent is by --base-url"))
             if suite.adapter_options is None:
-                hint = "or name a file with it by --adapter-options; see docs/adapters.md"
+                hint = "or name a file with it by --adapter-options; see docs/http-agent.md"
                 missing.append(("adapterOptions", f"is missing: how the agent is asked; {hint}"))
+            missing += _named_but_missing(suite)
     if not has_key(suite):
         hint = 'write "${AGENT_KEY}" there, or give --agent-key or CI_EVALS_AGENT_KEY'
         missing.append(("apiKey", f"is missing; {hint}"))
     return missing
+
+
+def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:
+    """What stands as `{{name}}` in the options, and is nowhere."""
+    names = _names(suite)
+    if "agentId" in names and suite.agent_id is None:
+        yield "agentId", "is missing, and adapterOptions hold {{agentId}}; or name the agent by --agent-id"
+    if "model" in names and suite.model is None:
+        yield "model", "is missing, and adapterOptions hold {{model}}"
+    for name in sorted(names):
+        _, dot, path = name.partition(".")
+        if dot and all(placeholders.member(dict(test.user_info), path) is None for test in suite.tests):
+            yield "adapterOptions", f"hold {{{{{name}}}}}, which no test has in its userInfo"
+
+
+def _names(suite: Suite) -> frozenset[str]:
+    """The names that stand in the options of an agent over HTTP."""
+    if suite.adapter_options is None or suite.adapter not in OPTIONS:
+        return frozenset()
+    # What a chat is sent besides headers is sent as it stands.
+    said = suite.adapter_options if suite.adapter == "http" else suite.adapter_options.get("headers")
+    return frozenset(placeholders.names(said))

@@ -128,7 +128,7 @@ def test_a_blank_key_is_a_missing_one():
 
 def test_options_from_a_file_go_before_the_suites():
     """And those of a suite are dropped where another adapter is named."""
-    file = read_options("send: {path: /chat}\nreply: {text: $.answer}\n", "agent.yaml", {})
+    file = read_options("send: {body: '{{message}}'}\nreply: {text: $.answer}\n", "agent.yaml", {})
     suite = loaded({"adapter": "http", "adapterOptions": HTTP, "baseUrl": "http://h"})
     assert choose(suite, AgentChoice(options=file)).suite.adapter_options == file.value
     assert choose(suite, AgentChoice(adapter="python:a:b")).suite.adapter_options is None
@@ -141,11 +141,13 @@ def test_a_files_faults_have_its_places_and_its_secrets_are_secrets():
         read_options("- 1\n", "agent.yaml", {})
     with pytest.raises(SuiteError, match=r"agent\.yaml:2:.*TOKEN"):
         read_options("headers:\n  x: ${TOKEN}\n", "agent.yaml", {})
-    faulty = read_options("send: {}\nreply: {txt: $.a}\n", "agent.yaml", {})
+    faulty = read_options("send: {body: '{{message}}'}\nreply: {txt: $.a}\n", "agent.yaml", {})
     with pytest.raises(SuiteError, match=r"agent\.yaml:2:9: reply\.txt: unknown key; did you mean 'text'"):
         choose(loaded({"adapter": "http", "baseUrl": "http://h"}), AgentChoice(options=faulty))
     secret = read_options(
-        "headers: {x: '${TOKEN}'}\nsend: {}\nreply: {text: $.a}\n", "agent.yaml", {"TOKEN": "tok-12345678"}
+        "headers: {x: '${TOKEN}'}\nsend: {body: '{{message}}'}\nreply: {text: $.a}\n",
+        "agent.yaml",
+        {"TOKEN": "tok-12345678"},
     )
     chosen = choose(loaded({"adapter": "http", "baseUrl": "http://h"}), AgentChoice(options=secret))
     assert "tok-12345678" in chosen.secrets
