@@ -16,7 +16,7 @@ from ci_evals.cli.settings import (
     MergeSettings,
     OddsSettings,
     RunSettings,
-    SuiteSettings,
+    ValidateSettings,
     takes,
 )
 
@@ -70,9 +70,13 @@ def run(settings: RunSettings) -> None:
 
 
 @app.command()
-@takes(SuiteSettings)
-def validate(settings: SuiteSettings) -> None:
-    """Check suites: every problem with file, line and column; exit 2 if there is any."""
+@takes(ValidateSettings)
+def validate(settings: ValidateSettings) -> None:
+    """Check suites: every problem with file, line and column; exit 2 if there is any.
+
+    With --strict also what makes a suite weak though it runs, as warnings: no strict check, a criterion that
+    asks two things, only happy paths, a test that no tag reaches, guidelines that give the answer away.
+    """
     from ci_evals.cli.look import validate as work
 
     work(settings)

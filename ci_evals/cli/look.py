@@ -11,23 +11,25 @@ from ci_evals.adapters.suites import bundled_names, sources
 from ci_evals.cli import forecast
 from ci_evals.cli.console import error_console, show
 from ci_evals.cli.reading import load_suites, read_clean
-from ci_evals.cli.settings import EstimateSettings, SuiteSettings
+from ci_evals.cli.settings import EstimateSettings, ValidateSettings
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.schema import results_schema, suite_schema
 from ci_evals.library import results_file
 from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.quality import weaknesses
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.reports import layout, numbers, sanitize
 from ci_evals.wiring import Adapter
 
 
-def validate(settings: SuiteSettings) -> None:
-    """Loads every suite, and says so."""
+def validate(settings: ValidateSettings) -> None:
+    """Loads every suite, and says so; with `strict`, tells what makes it weak."""
     console = error_console(os.environ)
     for loaded in load_suites(settings, os.environ):
-        for warning in loaded.warnings:
+        weak = weaknesses(loaded) if settings.strict else ()
+        for warning in (*loaded.warnings, *map(str, weak)):
             console.say(f"warning: {warning}")
         suite = loaded.suite
         evaluations = sum(len(test.evaluations) for test in suite.tests)

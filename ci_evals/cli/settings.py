@@ -81,6 +81,16 @@ class SuiteSettings:
 
 
 @dataclass(frozen=True)
+class ValidateSettings(SuiteSettings):
+    """What `validate` depends on."""
+
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Also warn of what makes a suite weak; the exit code stays the same."),
+    ] = False
+
+
+@dataclass(frozen=True)
 class PlanSettings(SuiteSettings):
     """What the plan of a run depends on."""
 
@@ -263,7 +273,8 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
     agent_headers: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME: VALUE", help="AUI: more headers, one per line. Their values are secrets."
+            metavar="NAME: VALUE",
+            help="Adapters aui, openai, http: more headers, one per line. Their values are secrets.",
         ),
     ] = field(default=None, repr=False)
     agent_id_in: Annotated[

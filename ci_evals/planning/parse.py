@@ -35,6 +35,8 @@ class LoadedSuite:
     suite: Suite
     file: str
     test_lines: tuple[int, ...]
+    document: Document = field(repr=False)
+    """Where everything stands."""
     secrets: frozenset[str]
     """Values that came from the environment."""
     warnings: tuple[str, ...]
@@ -67,6 +69,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         suite=suite,
         file=file,
         test_lines=tuple(document.values[("tests", i)][0] for i in range(len(suite.tests))),
+        document=document,
         secrets=frozenset(filled.secrets),
         warnings=tuple(filled.warnings) + tuple(_unused_fields(suite, file)),
     )

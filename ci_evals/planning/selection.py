@@ -74,8 +74,8 @@ def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
 def test_digest(suite: Suite, test: Test, redactor: Redactor) -> str:
     """SHA-256 of what the test asks: its lines, the user's data, the criteria and weights.
 
-    Not its tags, place or floor, and not the agent: another one is what runs are compared for. Secrets are taken out first, so that a digest tells nothing about them and
-    does not change with them.
+    Not its tags, place or floor, and not the agent: another one is what runs are compared for. Secrets are
+    taken out first, so that a digest tells nothing about them and does not change with them.
     """
     defined = test.model_dump(
         mode="json",

@@ -57,6 +57,17 @@ def test_bundled_suites_validate(tmp_path):
     assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
 
 
+def test_a_strict_look_warns_of_weak_suites(tmp_path):
+    """With place and advice, and without changing the exit code."""
+    write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, name="s.json", apiKey="key-123456")
+    assert "warning" not in ci_evals("validate", "s.json", cwd=tmp_path).stderr
+    strict = ci_evals("validate", "--strict", "s.json", cwd=tmp_path)
+    assert strict.returncode == 0
+    assert "warning: s.json:1:" in strict.stderr
+    assert "tests: no test has a strict check" in strict.stderr
+    assert strict.stdout.startswith("ok  s.json")
+
+
 def test_plan_counts_the_work(tmp_path):
     """Tests, turns, evaluations, trials and calls, without any call."""
     with world.agent() as agent:

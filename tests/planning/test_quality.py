@@ -1,0 +1,173 @@
+"""What `validate --strict` warns of, and what it leaves in peace."""
+
+import json
+
+import pytest
+
+from ci_evals.adapters.suites import bundled_names, sources
+from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.quality import weaknesses
+
+STRICT = {"criterion": "The refund is started", "strict": "tool_used", "toolName": "REFUND_REQUEST"}
+REFUSED = {"criterion": "No discount", "strict": "tool_not_used", "toolName": "DISCOUNT_OFFER"}
+TONE = {"criterion": "The agent is friendly"}
+
+
+def a_test(name="one", **fields):
+    return {
+        "name": name,
+        "guidelines": "You are Ida and want your money back.",
+        "turns": [{"user": "Hello"}],
+        "evaluations": [STRICT, REFUSED, TONE],
+        "tags": ["refunds"],
+    } | fields
+
+
+def warnings(*tests):
+    suite = {"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": list(tests)}
+    loaded = load(json.dumps(suite, indent=1), "s.json", Reading())
+    return [f"{problem.path}: {problem.message}" for problem in weaknesses(loaded)]
+
+
+def test_a_good_suite_has_no_weakness():
+    """Nothing is said where nothing is wrong."""
+    assert warnings(a_test(), a_test("two")) == []
+
+
+@pytest.mark.parametrize("name", bundled_names())
+def test_bundled_suites_are_examples(name):
+    """Of suites without a weakness."""
+    (source,) = sources(name)
+    assert [str(problem) for problem in weaknesses(load(source.text, source.file, Reading()))] == []
+
+
+def test_a_judge_alone():
+    """Told once for a suite without any strict check, else at each test."""
+    (told,) = warnings(a_test(evaluations=[TONE]))
+    assert told.startswith("tests: no test has a strict check")
+    (told,) = warnings(a_test(), a_test("two", evaluations=[TONE]))
+    assert told.startswith("tests[1].evaluations: has no strict check")
+
+
+def test_tags():
+    """A test that no tag reaches, or a suite without tags."""
+    assert warnings(a_test(), a_test("two", tags=[])) == [
+        "tests[1]: has no tag: --tag never selects this test"
+    ]
+    (told,) = warnings(a_test(tags=[]), a_test("two", tags=[]))
+    assert told.startswith("tests: no test has a tag")
+
+
+def test_happy_paths_only():
+    """Unless a name, a tag, a criterion or a check tells of something else."""
+    happy = {"evaluations": [STRICT, TONE]}
+    (told,) = warnings(a_test(**happy), a_test("two", **happy))
+    assert told.startswith("tests: all tests are happy paths")
+    assert warnings(a_test(**happy), a_test("Refuses a late refund", **happy)) == []
+    assert warnings(a_test(**happy), a_test("two", tags=["edge-case"], **happy)) == []
+    assert warnings(a_test(**happy), a_test("two")) == []
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        "The agent apologises and offers a refund",
+        "The agent names the deadline; it offers a way out",
+        "The agent is polite. It never blames the user",
+        "The agent asks for the order and then confirms it",
+        "The answer is right and the agent stays calm",
+    ],
+)
+def test_a_criterion_that_asks_two_things(criterion):
+    """A half fulfilled one can be judged either way."""
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}]))
+    assert told.startswith("tests[0].evaluations[2].criterion: asks two things at once")
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        "The agent keeps a friendly and professional tone",
+        "The agent names name and address of the shop",
+        "The terms and conditions are quoted correctly",
+        "The agent says correctly how many days are left afterwards (12 - 5 = 7)",
+        "The agent does not promise paid leave in the first year, e.g. as a favour.",
+    ],
+)
+def test_a_criterion_that_asks_one_thing(criterion):
+    """Two nouns or two adjectives are one thing."""
+    assert warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}])) == []
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    ["REFUND_REQUEST is started", "The refund workflow was executed", "The eligibility rule fires"],
+)
+def test_a_judge_asked_for_what_the_trace_shows(criterion):
+    """A strict check costs nothing and does not err."""
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}]))
+    assert "asks the judge for what the trace shows" in told
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (
+            {"guidelines": "The agent should refuse at first."},
+            "tests[0].guidelines: tell what the agent should do",
+        ),
+        (
+            {"guidelines": "Ask for REFUND_REQUEST."},
+            "tests[0].guidelines: give away the name that evaluations[0] looks for",
+        ),
+        (
+            {
+                "guidelines": "You ask for the capital. It is Canberra.",
+                "evaluations": [
+                    STRICT,
+                    REFUSED,
+                    {"criterion": "c", "strict": "contains", "text": "canberra"},
+                ],
+            },
+            "tests[0].guidelines: give away the answer that evaluations[2] looks for",
+        ),
+        (
+            {
+                "turns": [{"user": "Is it Canberra?"}],
+                "evaluations": [
+                    STRICT,
+                    REFUSED,
+                    {"criterion": "c", "strict": "contains", "text": "Canberra"},
+                ],
+            },
+            "tests[0].turns[0].user: gives away the answer",
+        ),
+    ],
+)
+def test_a_user_who_gives_the_answer_away(fields, told):
+    """The agent would take it from him."""
+    (found,) = warnings(a_test(**fields))
+    assert found.startswith(told)
+
+
+def test_a_user_may_say_what_is_his_own():
+    """An agent that repeats it has listened."""
+    check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
+    fields = {"userInfo": {"order": "HL-20418"}, "turns": [{"user": "It is HL-20418."}]}
+    assert warnings(a_test(evaluations=[STRICT, REFUSED, check], **fields)) == []
+
+
+def test_slips_in_checks():
+    """Twice the same, without weight, or blind for all but the last reply."""
+    again = STRICT | {"criterion": "In other words"}
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, again]))
+    assert told == "tests[0].evaluations[2]: asks the same as evaluations[0] of this test"
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, TONE, {"criterion": "the agent is  Friendly"}]))
+    assert told.endswith("asks the same as evaluations[2] of this test")
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, TONE | {"weight": 0}]))
+    assert told.startswith("tests[0].evaluations[2].weight: is 0")
+    words = {"criterion": "No code", "strict": "not_regex", "pattern": "[A-Z]{9}"}
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, words]))
+    assert told.endswith('write "turn": "any"')
+    assert warnings(a_test(evaluations=[STRICT, REFUSED, words | {"turn": "any"}])) == []
+    assert warnings(a_test(evaluations=[STRICT, REFUSED, words], maxTurns=1)) == []
