@@ -1,6 +1,7 @@
 """How agents are spoken to: the adapters by name, and what a suite may say of each under `adapterOptions`."""
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
@@ -179,6 +180,17 @@ class HttpOptions(Model):
     send: HttpSending = Field(description="Says a message.")
     reply: HttpReply = Field(description="Where the answer to `send` holds what.")
     close: HttpRequest | None = Field(None, description="Ends a conversation.")
+
+
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re.IGNORECASE)
+
+
+def secrets_of(options: Mapping[str, JsonValue] | None) -> Iterator[str]:
+    """What stands in the headers of an adapter's options and by their names should be in nobody's hands."""
+    headers = (options or {}).get("headers")
+    for name, value in headers.items() if isinstance(headers, dict) else ():
+        if isinstance(value, str) and _SECRET_HEADER.search(name):
+            yield from (part for part in value.split() if "{{" not in part and "}}" not in part)
 
 
 OPTIONS: Mapping[str, type[Model]] = {"openai": ChatOptions, "http": HttpOptions}

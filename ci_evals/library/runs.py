@@ -10,6 +10,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from ci_evals.adapters import files, plugins
 from ci_evals.adapters import prices as price_files
+from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
@@ -265,4 +266,4 @@ def keys_of(adapter: Adapter | Cast, suites: Sequence[LoadedSuite]) -> list[str]
             *(part for value in adapter.headers.values() for part in value.split()),
         ]
         keys += adapter.headers.values()
-    return keys
+    return [*keys, *(part for suite in suites for part in secrets_of(suite.suite.adapter_options))]
