@@ -1,0 +1,103 @@
+"""Agents over HTTP as the contract wants them: they echo, and heed `person`, `fail` and `stall`."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import endpoints
+import world
+from endpoints import Asked, completion
+
+from ci_evals.adapters.chat_agent import ChatAgent, ChatConfig
+from ci_evals.adapters.http_agent import HttpAgent, HttpConfig
+from ci_evals.domain.agents import ChatOptions, HttpOptions
+from ci_evals.ports import Agent
+
+STALL_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class AgentCase:
+    """One that answers, one that is not there, and one whose key is refused."""
+
+    agent: Agent
+    unreachable: Agent
+    locked: Agent
+
+
+@contextmanager
+def chat_server() -> Iterator[str]:
+    """Serves a chat-completions endpoint; gives its address."""
+
+    def answer(number: int, text: str) -> Any:
+        if text == "person":
+            return completion(f"{number}: {text}", tool_calls=endpoints.calls(("to_person", {})))
+        return completion(f"{number}: {text}", tool_calls=[])
+
+    with _serving(lambda asked: (len(asked.texts), asked.texts[-1]), answer) as url:
+        yield url
+
+
+@contextmanager
+def http_server() -> Iterator[str]:
+    """Serves a JSON endpoint of no known kind; gives its address."""
+
+    def said(asked: Asked) -> tuple[int, str]:
+        return len(asked.body["earlier"]) // 2 + 1, asked.body["text"]
+
+    with _serving(
+        said, lambda number, text: {"say": f"{number}: {text}", "handover": text == "person"}
+    ) as url:
+        yield url
+
+
+def chat_case(url: str) -> AgentCase:
+    """Agents of the adapter `openai`, at a `chat_server`."""
+    options = ChatOptions(escalation_tools=("to_person",))
+
+    def agent(key: str, where: str) -> Agent:
+        return ChatAgent(ChatConfig("refund-agent", key, where, options), sleep=_no_sleep)
+
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+
+
+def http_case(url: str) -> AgentCase:
+    """Agents of the adapter `http`, at an `http_server`."""
+    options = HttpOptions.model_validate(
+        {
+            "send": {"body": {"text": "{{message}}", "earlier": "{{history}}"}},
+            "reply": {"text": "$.say", "escalated": "$.handover"},
+        }
+    )
+
+    def agent(key: str, where: str) -> Agent:
+        return HttpAgent(HttpConfig(where, options, key), sleep=_no_sleep)
+
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+
+
+NOBODY = "http://127.0.0.1:1"
+
+
+@contextmanager
+def _serving(said: Callable[[Asked], tuple[int, str]], answer: Callable[[int, str], Any]) -> Iterator[str]:
+    over = threading.Event()
+
+    def route(asked: Asked) -> Any:
+        number, text = said(asked)
+        if text == "fail":
+            return world.SERVER_ERROR
+        if text == "stall":
+            over.wait(STALL_SECONDS)
+        return answer(number, text)
+
+    with endpoints.serving(route) as stub:
+        yield stub.url
+        over.set()
+
+
+async def _no_sleep(seconds: float) -> None:
+    await asyncio.sleep(0)

@@ -1,0 +1,94 @@
+"""Agents behind HTTP endpoints that are not AUI's: stubs on loopback that keep what they were asked.
+
+with endpoints.serving(lambda asked: endpoints.completion("Hi")) as stub:
+    ChatAgent(ChatConfig("m", stub.key, stub.url))
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import world
+from werkzeug import Request, Response
+from world import Fault
+
+KEY = "endpoint-key-51d0c7e2"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that an endpoint was sent."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Any
+
+    @property
+    def texts(self) -> list[str]:
+        """What the user has said so far, where the body is one of chat completions."""
+        return [message["content"] for message in self.body["messages"] if message["role"] == "user"]
+
+
+@dataclass
+class Endpoint:
+    """Answers every request with what `answer` gives: JSON, or a fault. Wants its key as a bearer token."""
+
+    url: str
+    answer: Callable[[Asked], Any]
+    key: str = KEY
+    faults: list[Fault] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+
+    def _route(self, request: Request) -> Response:
+        body = json.loads(request.data) if request.data else None
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        asked = Asked(request.method, request.path, dict(request.args), headers, body)
+        self.asked.append(asked)
+        if self.key not in " ".join(headers.values()).split():
+            return world.UNAUTHORIZED.response()
+        answer = self.faults.pop(0) if self.faults else self.answer(asked)
+        if isinstance(answer, Fault):
+            return answer.response()
+        return Response(json.dumps(answer), content_type="application/json")
+
+
+@contextmanager
+def serving(answer: Callable[[Asked], Any]) -> Iterator[Endpoint]:
+    """Serves an endpoint until the block ends."""
+    with world.serving() as server:
+        stub = Endpoint(f"http://127.0.0.1:{server.port}", answer)
+        server.expect_request(re.compile(".*")).respond_with_handler(stub._route)
+        yield stub
+
+
+def completion(
+    text: Any = None, *, finish: str = "stop", usage: Any = (21, 5), **message: Any
+) -> dict[str, Any]:
+    """The body of a chat completion."""
+    said = {"role": "assistant", "content": text, "refusal": None, **message}
+    counts = usage and {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1795300000,
+        "model": "refund-agent",
+        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+        **({"usage": counts} if counts else {}),
+    }
+
+
+def calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
+    """`tool_calls`, from names and arguments; a text goes as it is."""
+    return [
+        {
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+        }
+        for number, (name, given) in enumerate(named, 1)
+    ]
