@@ -1,29 +1,26 @@
-"""What every agent and every model promises, held to the fakes and to the real ones over HTTP alike."""
+"""What every agent promises, held to the fakes and to the real ones over HTTP alike."""
 
 import asyncio
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import world
-from fakes import ScriptedAgent, ScriptedLLM
+from fakes import ScriptedAgent
 
 from ci_evals.adapters import plugin_agent, python_agent
-from ci_evals.adapters.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.command_agent import CommandAgent
 from ci_evals.adapters.object_agent import About
-from ci_evals.adapters.openai_llm import OpenAILLM
 from ci_evals.contract import AgentContract
-from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMAnswerError, LLMError
+from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.ports import LLM, Agent, Prompt
+from ci_evals.ports import Agent
 
 MODULE = """
 import asyncio, threading
@@ -288,81 +285,3 @@ class PlugIn(Function):
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-evals\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[ci_evals.adapters]\nacme = echoing:Echo\n")
         return plugin_agent.load("acme", About())
-
-
-@dataclass
-class LLMCase:
-    """A model that says the prompt back, or a verdict where a schema is given; others that are of no use."""
-
-    llm: LLM
-    mute: LLM
-    failing: LLM
-    locked: LLM
-
-
-SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-
-
-@pytest.fixture(params=["scripted", "openai", "anthropic"])
-async def llm_case(request: pytest.FixtureRequest) -> AsyncIterator[LLMCase]:
-    if request.param == "scripted":
-        yield LLMCase(
-            ScriptedLLM(lambda prompt: "{}" if prompt.schema else f"{prompt.system}: {prompt.text}"),
-            ScriptedLLM([LLMAnswerError("the model gave an empty answer")]),
-            ScriptedLLM([LLMError("the model is not there")]),
-            ScriptedLLM([LLMAccessError("the model's provider refused the key")]),
-        )
-        return
-    said = {"mute": ""}
-    with world.llm(lambda a: said.get(a.model, "{}" if a.wants_json else f"{a.system}: {a.text}")) as models:
-        kind = {"openai": OpenAILLM, "anthropic": AnthropicLLM}[request.param]
-        url = models.openai_url if kind is OpenAILLM else models.url
-        llms = [
-            kind("m", models.key, url),
-            kind("mute", models.key, url),
-            kind("m", models.key, "http://127.0.0.1:1", max_retries=0),
-            kind("m", "wrong", url),
-        ]
-        yield LLMCase(*llms)
-        for llm in llms:
-            await llm.aclose()
-
-
-async def test_a_model_answers(llm_case: LLMCase) -> None:
-    """It has a name, sees system and text, and counts its tokens."""
-    answer = await llm_case.llm.complete(Prompt("You are Ida", "Hello"))
-    assert answer.text == "You are Ida: Hello"
-    assert answer.input_tokens > 0
-    assert answer.output_tokens > 0
-    assert llm_case.llm.model
-
-
-async def test_a_model_takes_a_schema(llm_case: LLMCase) -> None:
-    """Where a schema is given the answer is JSON."""
-    assert (await llm_case.llm.complete(Prompt("", "Judge", schema=SCHEMA))).text == "{}"
-
-
-async def test_a_model_answers_many_at_a_time(llm_case: LLMCase) -> None:
-    """Answers belong to their questions."""
-    prompts = [Prompt("s", str(number)) for number in range(12)]
-    answers = await asyncio.gather(*(llm_case.llm.complete(prompt) for prompt in prompts))
-    assert [answer.text for answer in answers] == [f"s: {number}" for number in range(12)]
-
-
-async def test_a_failing_model_raises_its_error(llm_case: LLMCase) -> None:
-    """A failure is an `LLMError`, and not one of the key."""
-    with pytest.raises(LLMError) as caught:
-        await llm_case.failing.complete(Prompt("", "Hello"))
-    assert not isinstance(caught.value, LLMAccessError | LLMAnswerError)
-
-
-async def test_a_model_without_an_answer(llm_case: LLMCase) -> None:
-    """An answer that cannot be used has an error of its own, since asking again may help."""
-    with pytest.raises(LLMAnswerError):
-        await llm_case.mute.complete(Prompt("", "Hello"))
-
-
-async def test_a_model_that_refuses_the_key(llm_case: LLMCase) -> None:
-    """It has an error of its own."""
-    with pytest.raises(LLMAccessError):
-        await llm_case.locked.complete(Prompt("", "Hello"))

@@ -1,0 +1,92 @@
+"""What every model promises, held to the fake and to the real ones alike."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+import world
+from fakes import ScriptedLLM
+
+from ci_evals.adapters.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.openai_llm import OpenAILLM
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError
+from ci_evals.ports import LLM, Prompt
+
+
+@dataclass
+class LLMCase:
+    """A model that says the prompt back, or a verdict where a schema is given; others that are of no use."""
+
+    llm: LLM
+    mute: LLM
+    failing: LLM
+    locked: LLM
+
+
+SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+
+
+@pytest.fixture(params=["scripted", "openai", "anthropic"])
+async def llm_case(request: pytest.FixtureRequest) -> AsyncIterator[LLMCase]:
+    if request.param == "scripted":
+        yield LLMCase(
+            ScriptedLLM(lambda prompt: "{}" if prompt.schema else f"{prompt.system}: {prompt.text}"),
+            ScriptedLLM([LLMAnswerError("the model gave an empty answer")]),
+            ScriptedLLM([LLMError("the model is not there")]),
+            ScriptedLLM([LLMAccessError("the model's provider refused the key")]),
+        )
+        return
+    said = {"mute": ""}
+    with world.llm(lambda a: said.get(a.model, "{}" if a.wants_json else f"{a.system}: {a.text}")) as models:
+        kind = {"openai": OpenAILLM, "anthropic": AnthropicLLM}[request.param]
+        url = models.openai_url if kind is OpenAILLM else models.url
+        llms = [
+            kind("m", models.key, url),
+            kind("mute", models.key, url),
+            kind("m", models.key, "http://127.0.0.1:1", max_retries=0),
+            kind("m", "wrong", url),
+        ]
+        yield LLMCase(*llms)
+        for llm in llms:
+            await llm.aclose()
+
+
+async def test_a_model_answers(llm_case: LLMCase) -> None:
+    """It has a name, sees system and text, and counts its tokens."""
+    answer = await llm_case.llm.complete(Prompt("You are Ida", "Hello"))
+    assert answer.text == "You are Ida: Hello"
+    assert answer.input_tokens > 0
+    assert answer.output_tokens > 0
+    assert llm_case.llm.model
+
+
+async def test_a_model_takes_a_schema(llm_case: LLMCase) -> None:
+    """Where a schema is given the answer is JSON."""
+    assert (await llm_case.llm.complete(Prompt("", "Judge", schema=SCHEMA))).text == "{}"
+
+
+async def test_a_model_answers_many_at_a_time(llm_case: LLMCase) -> None:
+    """Answers belong to their questions."""
+    prompts = [Prompt("s", str(number)) for number in range(12)]
+    answers = await asyncio.gather(*(llm_case.llm.complete(prompt) for prompt in prompts))
+    assert [answer.text for answer in answers] == [f"s: {number}" for number in range(12)]
+
+
+async def test_a_failing_model_raises_its_error(llm_case: LLMCase) -> None:
+    """A failure is an `LLMError`, and not one of the key."""
+    with pytest.raises(LLMError) as caught:
+        await llm_case.failing.complete(Prompt("", "Hello"))
+    assert not isinstance(caught.value, LLMAccessError | LLMAnswerError)
+
+
+async def test_a_model_without_an_answer(llm_case: LLMCase) -> None:
+    """An answer that cannot be used has an error of its own, since asking again may help."""
+    with pytest.raises(LLMAnswerError):
+        await llm_case.mute.complete(Prompt("", "Hello"))
+
+
+async def test_a_model_that_refuses_the_key(llm_case: LLMCase) -> None:
+    """It has an error of its own."""
+    with pytest.raises(LLMAccessError):
+        await llm_case.locked.complete(Prompt("", "Hello"))
