@@ -1,0 +1,449 @@
+"""Agents that are code in this process: functions, objects, and objects of four methods."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from datetime import date
+from types import SimpleNamespace
+
+import pytest
+from pydantic import BaseModel
+
+from ci_evals.adapters.any_agent import agent_of
+from ci_evals.adapters.four_methods import MethodLLM
+from ci_evals.adapters.object_agent import About
+from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageError
+from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.ports import Prompt
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast
+from ci_evals.wiring import cast_of
+
+TEST = Test(
+    name="Deposit",
+    user_info={"name": "Ida Berg", "plan": {"name": "Pro"}},
+    guidelines="You want your deposit back.",
+    system_prompt="Be brief.",
+    turns=({"user": "Hello"},),
+    evaluations=({"criterion": "Helpful"},),
+)
+ABOUT = About(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
+
+
+async def converse(target, *texts, about=ABOUT, redactor=None, timeout=5.0) -> list[Reply]:  # noqa: ASYNC109
+    agent = agent_of(target, "mine", about, redactor)
+    session = await agent.open_session(TEST)
+    try:
+        return [await agent.send_message(session, text, timeout=timeout) for text in texts]
+    finally:
+        await agent.close(session)
+
+
+async def refusal(target, *texts, **how) -> str:
+    with pytest.raises(AgentError) as caught:
+        await converse(target, *(texts or ("Hello",)), **how)
+    return str(caught.value)
+
+
+async def test_a_function_may_know_its_conversation():
+    """All that the test and the suite say of it, what was said, and a state of its own."""
+    seen = []
+
+    def reply(message, session):
+        session.state.setdefault("first", message)
+        seen.append((session, list(session.history), dict(session.state)))
+        session.history.append("what a function does here changes nothing")
+        session.user_info.clear()
+        return f"I heard {message}"
+
+    await converse(reply, "one", "two")
+    session, history, state = seen[1]
+    assert history == [{"role": "user", "content": "one"}, {"role": "assistant", "content": "I heard one"}]
+    assert state == {"first": "one"}
+    assert (session.agent_id, session.api_key, session.model) == ("a1", "key-123456", "m")
+    assert (session.system_prompt, session.options, session.base_url) == ("Be brief.", {"tone": "warm"}, None)
+    assert "key-123456" not in repr(session)
+    assert TEST.user_info["name"] == "Ida Berg"
+
+
+async def test_a_second_parameter_with_a_default_is_the_functions_own():
+    """Unless it is called `session`."""
+    assert (await converse(lambda message, heat=0.2: f"{message} {heat}", "Hi"))[0].agent == "Hi 0.2"
+    said = await converse(lambda message, session=None: f"{message} {session.model}", "Hi")
+    assert said[0].agent == "Hi m"
+
+
+class Told(BaseModel):
+    text: str
+    params: dict
+
+
+@dataclass
+class Plain:
+    text: str
+    workflows: tuple[str, ...]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("Hi", {"agent": "Hi", "workflows": None, "params": None, "error_response": None}),
+        ({"text": "Hi", "workflows": ()}, {"workflows": (), "params": None}),
+        ({"text": "Hi", "params": {"on": date(2026, 5, 1)}}, {"params": {"on": "2026-05-01"}}),
+        ({"text": "Hi", "params": {"n": float("nan")}}, {"params": {"n": None}}),
+        (Told(text="Hi", params={"a": 1}), {"params": {"a": 1}, "workflows": None}),
+        (Plain("Hi", ("REFUND",)), {"workflows": ("REFUND",)}),
+        ({"text": "\ud800", "escalated": True}, {"agent": "\ufffd", "handed_over": True}),
+        (Reply(agent="\ud800", latency_seconds=7), {"agent": "\ufffd", "latency_seconds": 7}),
+        (Reply(agent="Hi", latency_seconds=7, rules=("r",)), {"rules": ("r",), "workflows": None}),
+        ({"text": "Sorry", "error": "no stock"}, {"error_response": True, "error_detail": "no stock"}),
+    ],
+)  # fmt: skip
+async def test_what_may_be_given_back(answer, told):
+    """A text, or an object in our words; what it leaves out is unknown."""
+    (reply,) = await converse(lambda message: answer, "Hello")
+    assert {name: getattr(reply, name) for name in told} == told
+
+
+LOOP: dict = {}
+LOOP["text"] = LOOP
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "the answer of mine is None: it must return a text, or an object with a 'text'"),
+        (7, "the answer of mine is of the type int, which is neither a text nor an object"),
+        (iter("abc"), "of the type str_"),
+        (Plain, "is of the type type"),
+        ({"answer": "Hi"}, "has no 'text'"),
+        ({"text": "Hi", "tools": []}, "has a key 'tools', which is none of text, workflows"),
+        ({"text": "Hi", "params": {"x": object()}}, "holds what is no JSON: "),
+        (LOOP, "holds what is no JSON: Circular reference"),
+    ],
+)
+async def test_what_is_no_answer_is_told_in_words(answer, said):
+    """It ends the trial, not the program."""
+    assert said in await refusal(lambda message: answer)
+
+
+async def test_what_code_raises_is_the_agents_failure():
+    """With type, message and place; secrets taken out."""
+
+    def reply(message):
+        raise LookupError(f"no order {message} for key-123456")
+
+    said = await refusal(reply, "HL-1", redactor=Redactor(keys={"key-123456"}))
+    line = reply.__code__.co_firstlineno + 1
+    assert said.startswith("mine raised LookupError: no order HL-1 for *** (")
+    assert said.endswith(f"test_code_agents.py:{line}, in reply)")
+
+
+class UnprintableError(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (SystemExit("enough"), "raised SystemExit: enough"),
+        (KeyboardInterrupt(), "raised KeyboardInterrupt"),
+        (StopIteration(), "raised StopIteration"),
+        (asyncio.CancelledError(), "raised CancelledError"),
+        (TimeoutError("of its own"), "raised TimeoutError: of its own"),
+        (UsageError("not ours to exit with"), "raised UsageError: not ours"),
+        (UnprintableError(), "raised UnprintableError ("),
+        (ExceptionGroup("many", [OSError("the first")]), "raised OSError: the first"),
+        (AgentError("in its own words"), "in its own words"),
+    ],
+)
+async def test_nothing_that_code_raises_ends_the_program(raised, said):
+    """Be it a function or a coroutine; an error of ours stays what it is."""
+
+    def reply(message):
+        raise raised
+
+    async def later(message):
+        raise raised
+
+    assert said in await refusal(reply)
+    if not isinstance(raised, StopIteration | KeyboardInterrupt):  # Python's loop has its own way with these
+        assert said in await refusal(later)
+
+
+async def test_a_function_keeps_its_thread():
+    """What belongs to a thread, as connections to some databases do, serves a whole conversation."""
+
+    def reply(message, session):
+        connection = session.state.setdefault("db", sqlite3.connect(":memory:"))
+        connection.execute("create table if not exists said (text)")
+        connection.execute("insert into said values (?)", (message,))
+        return str(connection.execute("select count(*) from said").fetchone()[0])
+
+    said = await converse(reply, "a", "b", "c")
+    assert [reply.agent for reply in said] == ["1", "2", "3"]
+
+
+async def test_slow_functions_run_side_by_side():
+    """As many as there are conversations: a hundred meet at one barrier."""
+    barrier = threading.Barrier(100, timeout=20)
+
+    def reply(message):
+        barrier.wait()
+        return message
+
+    said = await asyncio.gather(*(converse(reply, str(number), timeout=20) for number in range(100)))
+    assert [replies[0].agent for replies in said] == [str(number) for number in range(100)]
+
+
+async def test_threads_end_with_their_conversations():
+    """None is left behind."""
+    seen = []
+
+    def reply(message):
+        seen.append(threading.current_thread())
+        return message
+
+    for _ in range(3):
+        await converse(reply, "a", "b")
+    assert len(set(seen)) == 3
+    for thread in seen:
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+async def test_a_function_that_hangs_holds_up_nothing():
+    """The timeout is kept, the session closes, and another conversation goes on."""
+    hanging = threading.Event()
+
+    def reply(message):
+        if message == "hang":
+            hanging.wait(20)
+        return message
+
+    started = time.monotonic()
+    assert await refusal(reply, "hang", timeout=0.05) == "mine did not answer within 0.05 s"
+    assert (await converse(reply, "go on"))[0].agent == "go on"
+    assert time.monotonic() - started < 5
+    hanging.set()
+
+
+async def test_a_coroutine_that_swallows_its_end_is_ended():
+    """A bare `except` round an await is common, and a run must end all the same."""
+    reached = asyncio.Event()
+
+    async def reply(message):
+        try:
+            reached.set()
+            await asyncio.sleep(20)
+        except:  # noqa: E722
+            return "too late"
+
+    assert "did not answer within" in await refusal(reply, timeout=0.01)
+    task = asyncio.ensure_future(converse(reply, "Hello"))
+    await reached.wait()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_function_may_give_something_to_await():
+    """As a wrapper round a coroutine does, or an object with an asynchronous call."""
+
+    async def later(message):
+        return message
+
+    class Later:
+        async def __call__(self, message):
+            return f"{message}, called"
+
+    assert (await converse(lambda message: later(message.strip()), "Hi"))[0].agent == "Hi"
+    assert (await converse(Later(), "Hi"))[0].agent == "Hi, called"
+
+
+class Recorder:
+    """Methods that keep what they were given."""
+
+    def __init__(self):
+        self.calls = []
+
+    def open_session(self, test):
+        self.calls.append(("open", test.name, test.user_info["name"]))
+        return "s1"
+
+    def send_message(self, session, text, *, timeout):
+        self.calls.append(("send", session, text, timeout))
+        return "Hi"
+
+    def close(self, session):
+        self.calls.append(("close", session))
+        raise OSError
+
+
+async def test_an_object_is_told_what_it_asks_for():
+    """Test, session, text and timeout; it is closed once, and what it raises then is of no account."""
+    target = Recorder()
+    agent = agent_of(target, "mine", ABOUT)
+    session = await agent.open_session(TEST)
+    await agent.send_message(session, "Hello", timeout=3)
+    await agent.close(session)
+    await agent.close(session)
+    assert target.calls == [("open", "Deposit", "Ida Berg"), ("send", "s1", "Hello", 3), ("close", "s1")]
+
+
+async def test_a_raw_reply_is_kept_for_debugging():
+    """As over HTTP."""
+    answer = {"text": "Hi", "trace": {"steps": 2}}
+    (reply,) = await converse(lambda message: answer, "Hello", about=About(debug=True))
+    assert (reply.raw, reply.trace) == (answer, {"steps": 2})
+    assert (await converse(lambda message: answer, "Hello"))[0].raw is None
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (7, "mine is no agent but of the type int; an agent is a function reply"),
+        (Recorder, "mine is no agent but the class Recorder"),
+        (lambda: "Hi", r"reply\(message\) or reply\(message, session\) cannot be called so"),
+        (lambda a, b, c: "Hi", "cannot be called so"),
+        (SimpleNamespace(open_session=lambda a, b: 1, send_message=lambda s, t: 1), "open_session"),
+        (SimpleNamespace(open_session=lambda: 1, send_message=lambda s: 1), "send_message"),
+        (SimpleNamespace(spawn_session=lambda: 1, send_message=lambda s: 1), "send_message"),
+    ],
+)
+def test_what_is_no_agent_is_refused_before_anything_runs(target, said):
+    """With how it should look."""
+    with pytest.raises(UsageError, match=said):
+        agent_of(target, "mine", ABOUT)
+
+
+class Seed:
+    """An adapter as the seed has it, in Python."""
+
+    def __init__(self, answer="Hi"):
+        self.answer = answer
+        self.calls = []
+
+    async def spawn_session(self, agent_id, api_key, label, model=None):
+        self.calls.append((agent_id, api_key, label, model))
+        return "key"
+
+    def send_message(self, session_key, message, user_info=None, timeout=None):
+        self.calls.append((session_key, message, user_info, timeout))
+        return self.answer
+
+    async def call_judge(self, prompt, model=None):
+        self.calls.append((prompt, model))
+        return "{}"
+
+    def generate_user_message(self, prompt):
+        self.calls.append((prompt,))
+        return "And my deposit?"
+
+
+async def test_the_four_methods_get_what_the_seed_gives_them():
+    """Id, key, a label for each session, and model; then session, text, the user's data and timeout."""
+    target = Seed()
+    agent = agent_of(target, "mine", ABOUT)
+    for _ in range(2):
+        session = await agent.open_session(TEST)
+        await agent.send_message(session, "Hello", timeout=3)
+        await agent.close(session)
+    assert target.calls[:2] == [
+        ("a1", "key-123456", "Deposit #1", "m"),
+        ("key", "Hello", TEST.user_info, 3),
+    ]
+    assert target.calls[2][2] == "Deposit #2"
+
+
+async def test_a_reply_in_the_words_of_aui():
+    """Text, workflows and trace as its API has them; our own words serve as well."""
+    trace = {"understanding": {"extracted_params": {"reason": "late"}}, "response": {"type": "answer"}}
+    answer = {"text": "Hi", "executed_workflows": ["REFUND"], "trace_info": trace}
+    (reply,) = await converse(Seed(answer), "Hello")
+    assert (reply.workflows, reply.params, reply.error_response) == (("REFUND",), {"reason": "late"}, False)
+    (reply,) = await converse(Seed({"text": "Hi", "rules": ["r1"]}), "Hello")
+    assert (reply.rules, reply.workflows) == (("r1",), None)
+    assert "answered with an error: no such agent" in await refusal(
+        Seed({"error": "no such agent", "trace_info": None})
+    )
+
+
+SUITE = Suite.model_validate(
+    {"name": "S", "judgeModel": "j-1", "tests": [TEST.model_dump(by_alias=True)], "agentId": "a1"}
+)
+
+
+async def test_the_models_of_four_methods():
+    """Judge and user, each with the model that the suite names, or named for the method."""
+    target = Seed()
+    cast = cast_of(target, SUITE)
+    assert (cast.judge_llm.model, cast.user_llm.model) == ("j-1", "Seed.generate_user_message")
+    answer = await cast.judge_llm.complete(Prompt("You judge.", "Rule.", schema={"type": "object"}))
+    assert answer.text == "{}"
+    prompt, model = target.calls[-1]
+    assert model == "j-1"
+    assert prompt.startswith("You judge.\n\nRule.")
+    assert '"type": "object"' in prompt
+    await cast.user_llm.complete(Prompt("You are Ida.", "Speak."))
+    assert target.calls[-1] == ("You are Ida.\n\nSpeak.",)
+
+
+async def test_an_object_without_models_is_an_agent_alone():
+    """And a cast stays as it is."""
+    cast = cast_of(Recorder(), SUITE)
+    assert (cast.user_llm, cast.judge_llm) == (None, None)
+    assert cast_of(cast, SUITE) is cast
+    assert isinstance(cast_of(lambda message: message, SUITE), Cast)
+    with pytest.raises(UsageError, match="dict is no agent"):
+        cast_of({}, SUITE)
+
+
+async def test_what_a_model_of_four_methods_may_do_wrong():
+    """Raise, hang, give nothing, or give no text."""
+
+    async def asked(method, **how):
+        await MethodLLM(method, "Mine.call_judge", **how).complete(Prompt("", "Rule."))
+
+    def falls(prompt):
+        raise ConnectionError("gone")
+
+    with pytest.raises(LLMError, match=r"Mine.call_judge raised ConnectionError: gone"):
+        await asked(falls)
+    with pytest.raises(LLMError, match=r"did not answer within 0.01 s"):
+        await asked(lambda prompt: asyncio.sleep(5), timeout=0.01)
+    for given in (None, {"text": "pass"}, " "):
+        with pytest.raises(LLMAnswerError):
+            await asked(lambda prompt, given=given: given)
+    with pytest.raises(UsageError, match=r"call_judge\(prompt, model\) cannot be called so"):
+        await asked(lambda: "")
+
+
+def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
+    """A thread cannot be killed, but it can be left."""
+    program = """
+import asyncio, threading
+from ci_evals.adapters.any_agent import agent_of
+from ci_evals.adapters.object_agent import About
+from ci_evals.contract import AgentContract
+async def main():
+    agent = agent_of(lambda message: threading.Event().wait(), "mine", About())
+    session = await agent.open_session(AgentContract.played_test)
+    try:
+        await agent.send_message(session, "Hello", timeout=0.01)
+    except Exception as error:
+        print(error)
+    await agent.close(session)
+asyncio.run(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout == "mine did not answer within 0.01 s\n"

@@ -1,0 +1,108 @@
+"""Adapters of other packages, each in a folder that looks to Python as if it were installed."""
+
+import sys
+
+import pytest
+
+from ci_evals.adapters import plugin_agent, plugins
+from ci_evals.adapters.object_agent import About
+from ci_evals.contract import AgentContract
+from ci_evals.domain.errors import UsageError
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Installs a package with one module and its entry points."""
+    before = set(sys.modules)
+
+    def install(package, module, text, **points):
+        folder = tmp_path / package
+        info = folder / f"{package.replace('-', '_')}-1.2.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.2\n")
+        lines = [f"{name} = {target}" for name, target in points.items()]
+        (info / "entry_points.txt").write_text("\n".join(["[ci_evals.adapters]", *lines]))
+        (folder / f"{module}.py").write_text(text)
+        monkeypatch.syspath_prepend(folder)
+
+    yield install
+    for name in set(sys.modules) - before:
+        if name.startswith("acme"):
+            del sys.modules[name]
+
+
+FACTORY = """
+def create(config):
+    def reply(message):
+        return {"text": message, "trace": config}
+    return reply
+"""
+
+
+async def test_a_plug_in_is_told_all_that_the_suite_says(installed):
+    """In the suite's own words."""
+    installed("acme-evals", "acme", FACTORY, acme="acme:create")
+    about = About("a1", "key-123456", "https://a.example", "m", {"tone": "warm"}, debug=True)
+    agent = plugin_agent.load("acme", about)
+    session = await agent.open_session(AgentContract.played_test)
+    reply = await agent.send_message(session, "Hello", timeout=5)
+    await agent.close(session)
+    assert reply.trace == {
+        "agentId": "a1",
+        "apiKey": "key-123456",
+        "baseUrl": "https://a.example",
+        "model": "m",
+        "options": {"tone": "warm"},
+        "debug": True,
+    }
+
+
+def test_only_the_one_that_is_named_is_loaded(installed):
+    """Another one that is broken does no harm."""
+    installed("acme-evals", "acme", FACTORY, acme="acme:create", other="acme_gone:create")
+    assert {"acme", "other"} <= plugins.names()
+    plugin_agent.load("acme", About())
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "said"),
+    [
+        ("import no_such", "acme:create", r"'acme:create' cannot be imported: ModuleNotFoundError: No module named 'no_such' \(.*acme\.py:1\)"),
+        ("", "acme:create", "'acme:create' cannot be imported: AttributeError"),
+        ("create = 7", "acme:create", "'acme:create' is no factory but of the type int"),
+        ("def create(config): return config['token']", "acme:create", r"its factory 'acme:create' raised KeyError: 'token' \(.*acme\.py:1, in create\)"),
+        ("def create(): pass", "acme:create", "its factory 'acme:create' raised TypeError"),
+        ("def create(config): pass", "acme:create", "is no agent but of the type NoneType"),
+        ("from ci_evals import UsageError\ndef create(config): raise UsageError('wants a model')", "acme:create", "wants a model"),
+    ],
+)  # fmt: skip
+def test_a_plug_in_at_fault_is_named_with_its_package(installed, text, target, said):
+    """Its user did nothing wrong, and must know whom to ask."""
+    installed("acme-evals", "acme", text, acme=target)
+    with pytest.raises(UsageError, match=rf"adapter 'acme' of the package 'acme-evals' 1\.2:? {said}"):
+        plugin_agent.load("acme", About())
+
+
+def test_two_packages_with_one_name_are_refused(installed):
+    """With both names: which one is meant is not ours to guess."""
+    installed("acme-evals", "acme", FACTORY, acme="acme:create")
+    installed("other-evals", "acme_too", FACTORY, acme="acme_too:create")
+    said = "'acme' is brought by more than one package, the packages 'acme-evals' 1.2 and 'other-evals' 1.2"
+    with pytest.raises(UsageError, match=said):
+        plugin_agent.load("acme", About())
+
+
+def test_a_built_in_name_is_no_name_for_a_plug_in(installed):
+    """Neither wins silently."""
+    plugins.check_built_in("http")
+    installed("acme-evals", "acme", FACTORY, http="acme:create")
+    with pytest.raises(
+        UsageError, match="'http' is built in, and the package 'acme-evals' 1.2 brings another"
+    ):
+        plugins.check_built_in("http")
+
+
+def test_one_that_is_gone_is_told():
+    """As between two commands."""
+    with pytest.raises(UsageError, match="adapter 'nowhere' is not installed"):
+        plugin_agent.load("nowhere", About())
