@@ -182,24 +182,36 @@ class SdkLLM(ABC):
             http_client=http,
         )
 
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, JsonValue]:
+        """The answer to a request for another thing than words, with the same clients, retries and errors."""
+        try:
+            return self._object(await self._send(path, body))
+        except _RefusedError as error:
+            raise error.failure from None
+
     async def _post(self, prompt: Prompt, mode: Mode) -> httpx2.Response:
+        try:
+            return await self._send(self.vendor.path, self._body(prompt, mode))
+        except _RefusedError as error:
+            if prompt.schema is not None and error.status in _FORM_REFUSED:
+                told = payload.error_detail(error.content, self._redactor)
+                named = _OF_THE_FORM.search(told) is not None
+                if named or not _OF_SOMETHING_ELSE.search(told):
+                    raise _FormRefusedError(error.failure, named=named) from None
+            raise error.failure from None
+
+    async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
         sdk = self._sdk
-        body = {"model": self.model, **self._body(prompt, mode)}
         try:
             async with self._client() as client:
                 response: httpx2.Response = await client.post(
-                    self.vendor.path, cast_to=httpx2.Response, body=body
+                    path, cast_to=httpx2.Response, body={"model": self.model, **body}
                 )
                 self._key_held = True
                 return response
         except sdk.APIStatusError as error:
             failure = self._status_failure(error.response)
-            if prompt.schema is not None and error.status_code in _FORM_REFUSED:
-                told = payload.error_detail(error.response.content, self._redactor)
-                named = _OF_THE_FORM.search(told) is not None
-                if named or not _OF_SOMETHING_ELSE.search(told):
-                    raise _FormRefusedError(failure, named=named) from None
-            raise failure from None
+            raise _RefusedError(failure, error.status_code, error.response.content) from None
         except sdk.APITimeoutError as error:
             attempts = 1 + int(error.request.headers.get("x-stainless-retry-count", 0))
             which = f" at the last of {attempts} attempts" if attempts > 1 else ""
@@ -235,6 +247,14 @@ class SdkLLM(ABC):
                 self._idle.append(client)
 
     def _completion(self, response: httpx2.Response) -> Completion:
+        answer = self._object(response)
+        try:
+            return self._read(answer)
+        except ValueError as error:
+            told = payload.shorten(self._redactor.text(str(error)))
+            raise LLMAnswerError(f"{self._who} {told}") from None
+
+    def _object(self, response: httpx2.Response) -> dict[str, JsonValue]:
         try:
             answer = payload.parse(response.content)
         except ValueError as error:
@@ -243,11 +263,7 @@ class SdkLLM(ABC):
             raise LLMAnswerError(told) from None
         if not isinstance(answer, dict):
             raise LLMAnswerError(f"{self._who} gave an answer that is no JSON object")
-        try:
-            return self._read(answer)
-        except ValueError as error:
-            told = payload.shorten(self._redactor.text(str(error)))
-            raise LLMAnswerError(f"{self._who} {told}") from None
+        return answer
 
     def _status_failure(self, response: httpx2.Response) -> LLMError:
         status = response.status_code
@@ -266,6 +282,16 @@ class SdkLLM(ABC):
         if status == 429:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")
         return LLMError(f"{self._who} answered with status {status}: {detail}")
+
+
+class _RefusedError(Exception):
+    """The server answered with an error status."""
+
+    def __init__(self, failure: LLMError, status: int, content: bytes) -> None:
+        self.failure = failure
+        self.status = status
+        self.content = content
+        super().__init__(str(failure))
 
 
 class _FormRefusedError(Exception):
