@@ -133,7 +133,7 @@ WRITES = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (WRITES + "print('hm')", "wrote a line that is not JSON: hm; its standard output is for answers alone"),
+        (WRITES + "print('hm')", "wrote a line that is not JSON: hm; its standard output is for"),
         (WRITES + "print('{\"answer\": 1}')", "has no 'text'"),
         (WRITES + "print('7')", "is neither a text nor an object: 7"),
         (WRITES + "sys.exit('no')", "ended with exit code 1 before it answered; its standard error ends: no"),
