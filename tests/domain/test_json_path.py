@@ -1,0 +1,124 @@
+"""Paths into JSON: what is there, what is not, and what nobody may be held up by."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.domain.json_path import MAX_LENGTH, JsonPath
+
+PATHS = [
+    "$",
+    "$.a",
+    "$.a.b",
+    "$.*",
+    "$[*]",
+    "$.a[*].b",
+    "$..b",
+    "$[0]",
+    "$.a[1:3]",
+    "$.a[?@.b == 1]",
+    "$[?@]",
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc") | st.text(), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found"),
+    [
+        ("$", {"a": 1}, ({"a": 1},)),
+        ("$.a", {"a": None}, (None,)),
+        ("$.a", {}, None),
+        ("$.a", "a text", None),
+        ("$.a[0]", {"a": [7]}, (7,)),
+        ("$['two words'].x", {"two words": {"x": 1}}, (1,)),
+        ("$.a[*].n", {"a": [{"n": 1}, {}, {"n": 2}]}, (1, 2)),
+        ("$.a[?@.t == 'tool'].n", {"a": [{"t": "tool", "n": 1}, {"t": "text", "n": 2}]}, (1,)),
+        ("$..n", {"a": [{"n": 1}], "n": 2}, (2, 1)),
+        ("$.a", [1], None),
+    ],
+)
+def test_what_is_there(path, value, found):
+    """In the order of the value."""
+    assert JsonPath(path).find(value) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found"),
+    [
+        ("$.a[*].n", {"a": []}, ()),
+        ("$.a[?@.t == 'tool'].n", {"a": [{"t": "text"}]}, ()),
+        ("$.a[0:2]", {"a": []}, ()),
+        ("$.a.*", {"a": {}}, ()),
+        ("$.a[*].n", {}, None),
+        ("$.a[*].n", {"a": [{"name": "other wire"}]}, None),
+        ("$.a[?@.t == 'tool'].n", {"a": {"t": "tool"}}, None),
+        ("$.a[0]", {"a": []}, None),
+        ("$..n", {"a": []}, None),
+        ("$.a[*]", {"a": "text"}, None),
+    ],
+)
+def test_nothing_to_choose_from_is_not_the_same_as_not_there(path, value, found):
+    """An empty list tells that nothing happened; a place that is missing tells nothing."""
+    assert JsonPath(path).find(value) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("reply", "it must begin with '$'"),
+        ("", "it must begin with '$'"),
+        ("$.a[", "unexpected end"),
+        ("$.a b", "at character"),
+        ("$.a | $.b", "unexpected token"),
+        ("$[?match(@.a, '(a+)+$')]", "'match' is not defined"),
+        ("$[?search(@.a, @.b)]", "'search' is not defined"),
+        ("$[?@.a =~ /x/]", "unexpected token"),
+        ("$[?@.*]", "more than one place"),
+        ("$[?count($..*) > 1]", "more than one place"),
+        ("$[?@[?@.a]]", "more than one place"),
+        ("$" + ".a" * MAX_LENGTH, f"longer than {MAX_LENGTH} characters"),
+        ("$[" * 200, "JSONPath"),
+        ("$[" + "(" * 400, "JSONPath"),
+    ],
+)
+def test_a_path_that_is_none_or_not_allowed(path, why):
+    """It says why, in a clause to go after the path."""
+    with pytest.raises(ValueError) as refused:
+        JsonPath(path)
+    assert why in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("$..x", [[]] * 300_000),
+        ("$[*]", [0] * 300_000),
+        ("$[?@.x == 1]", [{}] * 300_000),
+        ("$..*..*..*..x", json.loads("[" * 60 + "]" * 60)),
+        ("$" + "[0,0]" * 60, json.loads("[" * 90 + "]" * 90)),
+        ("$.*[*]", {"k" * 1_000_000: [0] * 300_000}),
+    ],
+)
+def test_no_answer_holds_up_the_program(path, value):
+    """A search that would look at too much ends with an error, and soon."""
+    started = time.perf_counter()
+    with pytest.raises(ValueError, match="holds too much to look through"):
+        JsonPath(path).find(value)
+    assert time.perf_counter() - started < 10  # a second or so, where nothing else runs
+
+
+@given(st.sampled_from(PATHS), JSON)
+def test_any_value_is_looked_through(path, value):
+    """A path either finds something, or nothing, or is not there."""
+    found = JsonPath(path).find(value)
+    assert found is None or isinstance(found, tuple)
