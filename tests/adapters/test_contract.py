@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import agent_cases
 import pytest
 import world
 from fakes import ScriptedAgent
@@ -129,6 +130,34 @@ class Aui(Ported):
 
     def locked(self) -> Any:
         return self.at("wrong", self.url)
+
+
+class Chat(Ported):
+    __test__ = True
+    stalls = True
+
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        with agent_cases.chat_server() as url:
+            self.case = agent_cases.chat_case(url)
+            yield
+
+    def agent(self) -> Any:
+        return self.case.agent
+
+    def unreachable(self) -> Any:
+        return self.case.unreachable
+
+    def locked(self) -> Any:
+        return self.case.locked
+
+
+class Http(Chat):
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        with agent_cases.http_server() as url:
+            self.case = agent_cases.http_case(url)
+            yield
 
 
 class Function(Ported):

@@ -1,0 +1,174 @@
+"""Agents that are code, through the command line: from a suite to its results."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import ci_evals, results_in, start, write_suite
+
+REPLY = """
+def reply(message, session):
+    number = session.state["number"] = session.state.get("number", 0) + 1
+    if message == "fall":
+        raise LookupError(f"no order for {session.api_key}")
+    return {"text": f"{number}: {message}", "workflows": ["REFUND"], "params": {"order": "HL-1"}}
+"""
+PROGRAM = """
+import json, os, sys
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] == "message":
+        if heard["text"] == "fall":
+            sys.exit(f"no order for {os.environ['AGENT_KEY']}")
+        told = {"text": heard["text"], "workflows": ["REFUND"], "params": {"order": "HL-1"}}
+        print(json.dumps(told), flush=True)
+"""
+KEY = "a-key-of-the-agent"
+EVALUATIONS = [
+    {"criterion": "Refunds", "strict": "tool_used", "toolName": "REFUND"},
+    {"criterion": "Knows the order", "strict": "param_equals", "paramName": "order", "paramValue": "HL-1"},
+]
+TESTS = ({"name": "one", "evaluations": EVALUATIONS}, {"name": "two", "evaluations": EVALUATIONS})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A repository with an agent of each kind."""
+    (tmp_path / "shop.py").write_text(REPLY)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    info = tmp_path / "site" / "acme_evals-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-evals\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ci_evals.adapters]\nacme = acme:create\n")
+    (tmp_path / "site" / "acme.py").write_text(f"{REPLY}\ndef create(config):\n    return reply\n")
+    return tmp_path
+
+
+ADAPTERS = {
+    "python": "python:shop:reply",
+    "command": f"command: {sys.executable} -I program.py",
+    "plug-in": "acme",
+}
+
+
+def played(folder, adapter, *tests, options=(), **fields):
+    suite = write_suite(folder, *tests, adapter=adapter, apiKey=KEY, agentId=None, **fields)
+    return ci_evals("run", suite, *options, cwd=folder, env={"PYTHONPATH": str(folder / "site")})
+
+
+@pytest.mark.parametrize("kind", ADAPTERS)
+def test_a_run_against_code(folder, kind):
+    """Several conversations at a time, each by itself; what it tells decides."""
+    ran = played(folder, ADAPTERS[kind], *TESTS, options=("--parallel=4", "--loops=3"))
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    results = results_in(folder)
+    assert (results["score"], results["counts"]["trials"]) == (100, 6)
+    exchange = results["suites"][0]["tests"][0]["trials"][0]["exchanges"][0]
+    assert (exchange["workflows"], exchange["params"], exchange["rules"]) == (
+        ["REFUND"],
+        {"order": "HL-1"},
+        None,
+    )
+
+
+@pytest.mark.parametrize("kind", ADAPTERS)
+def test_code_that_falls_over_is_the_agents_failure(folder, kind):
+    """Exit 3, with the reason, and without the key that is in it; no bug of ours."""
+    ran = played(folder, ADAPTERS[kind], {"turns": [{"user": "fall"}]})
+    assert ran.returncode == 3, ran.stderr
+    error = results_in(folder)["suites"][0]["tests"][0]["trials"][0]["error"]
+    assert "no order for ***" in error
+    assert KEY not in ran.stdout + ran.stderr
+    if kind == "python":
+        assert error == "python:shop:reply raised LookupError: no order for *** (shop.py:5, in reply)"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "said"),
+    [
+        ("python:shop:replay", "error: adapter 'python:shop:replay': the module 'shop'"),
+        ("command: no-such-program", "there is no program 'no-such-program'"),
+        ("acme", "adapter 'acme' of the package 'acme-evals' 1.0: 'acme:create' cannot be imported"),
+    ],
+)
+def test_what_cannot_be_used_runs_nothing(folder, adapter, said):
+    """Exit 2, in one line."""
+    (folder / "site" / "acme.py").write_text("1/0")
+    ran = played(folder, adapter, *TESTS)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not (folder / "results").exists()
+
+
+def test_the_user_may_name_the_code(folder):
+    """In place of the suite's adapter."""
+    suite = write_suite(folder, *TESTS, agentId=None, apiKey=None)
+    assert ci_evals("run", suite, "--adapter=python:shop:reply", cwd=folder).returncode == 0
+
+
+STUBBORN = """
+import json, os, signal, subprocess, sys, time
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+child = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); "
+    "time.sleep(60)"
+)
+other = subprocess.Popen([sys.executable, "-Ic", child], stdout=subprocess.PIPE)
+other.stdout.readline()
+sys.stdin.readline(); sys.stdin.readline()
+with open("pids", "w") as file:
+    json.dump([os.getpid(), other.pid], file)
+open("began", "w").close()
+os.kill(int(os.environ["RUN"]), int(os.environ["SIGNAL"]))
+time.sleep(60)
+"""
+HANGING = """
+import os, time
+def reply(message):
+    open("began", "w").close()
+    os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", ["python", "command"])
+def test_an_interruption_leaves_nothing_behind(folder, kind, number):
+    """Exit 130 in under seven seconds with all reports, though nothing of the agent's wants to end."""
+    (folder / "shop.py").write_text(HANGING)
+    (folder / "program.py").write_text(STUBBORN)
+    # The shell says which process the run is, and becomes it.
+    (folder / "agent.sh").write_text(f"#!/bin/sh\nRUN=$PPID exec {sys.executable} -I program.py\n")
+    (folder / "agent.sh").chmod(0o755)
+    adapter = {"python": ADAPTERS["python"], "command": "command: ./agent.sh"}[kind]
+    suite = write_suite(
+        folder, {"name": "first"}, {"name": "second"}, adapter=adapter, agentId=None, apiKey=None
+    )
+    process = start("run", suite, cwd=folder, env={"SIGNAL": str(int(number))})
+    process.communicate(timeout=30)
+    assert time.time() - (folder / "began").stat().st_mtime < 7
+    assert process.returncode == 130
+    assert [t["outcome"] for t in results_in(folder)["suites"][0]["tests"]] == ["error", "not_run"]
+    for pid in json.loads((folder / "pids").read_text()) if kind == "command" else ():
+        assert ended(pid), pid
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone, or will be once the system looks after it."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        os.sched_yield()
+    return False
