@@ -86,6 +86,9 @@ class _Thought:
         texts = self.playbook.texts
         if self.state.forwarded:
             return self._forward(texts.forwarded, "already handed over")
+        urgent = next((w for w in self.playbook.workflows if w.urgent and self._matches(w.intents)), None)
+        if urgent is not None and urgent is not self.workflow:
+            return self._start(urgent)
         for refusal in (*self.playbook.guardrails, *self.playbook.refusals):
             if self._matches(refusal.patterns):
                 return self._reply(refusal.text, ResponseType.BLOCKED, self.state, refusal=refusal.reason)
@@ -137,16 +140,7 @@ class _Thought:
         """No workflow is under way, or it is left for another."""
         workflow = self._intent()
         if workflow is not None:
-            self.state = self._over()
-            self.workflow = workflow
-            found = self._extract(workflow)
-            self.state = replace(
-                self.state, workflow=workflow.code, params={**self.state.params, **found}, lost=0
-            )
-            self.decisions.append(
-                Activated(workflow.code, "intent_classification", f"the user speaks of {workflow.title}")
-            )
-            return self._play(0)
+            return self._start(workflow)
         for talk in self.playbook.small_talk:
             if self._matches(talk.patterns):
                 return self._reply(talk.text, ResponseType.ANSWER, replace(self.state, lost=0))
@@ -156,6 +150,18 @@ class _Thought:
         return self._reply(
             self.playbook.texts.fallback, ResponseType.QUESTION, state, suggestions=self.playbook.suggestions
         )
+
+    def _start(self, workflow: Workflow) -> Move:
+        self.state = self._over()
+        self.workflow = workflow
+        found = self._extract(workflow)
+        self.state = replace(
+            self.state, workflow=workflow.code, params={**self.state.params, **found}, lost=0
+        )
+        self.decisions.append(
+            Activated(workflow.code, "intent_classification", f"the user speaks of {workflow.title}")
+        )
+        return self._play(0)
 
     def _stuck(self, before: State) -> Move:
         """The message was no answer: the same is asked again, until patience runs out."""

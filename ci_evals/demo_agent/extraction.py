@@ -1,11 +1,13 @@
 """How a parameter's value is taken from what the user says."""
 
+import re
 from typing import assert_never
 
 from pydantic import JsonValue
 
 from ci_evals.demo_agent.playbook import Parameter, Phrases
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _MOST_DIGITS = 15
 """Longer ones are no amounts, and Python refuses to read the very long ones."""
 
@@ -42,7 +44,7 @@ def _typed(parameter: Parameter, text: str) -> JsonValue:
             return text.upper()
         case "number":
             digits = text.replace(",", "")
-            if len(digits) > _MOST_DIGITS:
+            if len(digits) > _MOST_DIGITS or not _NUMBER.fullmatch(digits):
                 return text
             return float(digits) if "." in digits else int(digits)
         case "text":

@@ -200,6 +200,9 @@ class Workflow(_Entry):
     code: str = Field(pattern=r"^[A-Z][A-Z0-9_]*$")
     title: str
     intents: Phrases = Field(min_length=1)
+    urgent: bool = Field(
+        default=False, description="Whether it begins whatever else is going on, as an emergency does."
+    )
     parameters: tuple[str, ...] = ()
     steps: tuple[Step, ...] = Field(min_length=1)
     suggestions: tuple[str, ...] = ()
