@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import world
+from hypothesis import strategies as st
 from werkzeug import Request, Response
 from world import Fault
 
@@ -92,3 +93,28 @@ def calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
         }
         for number, (name, given) in enumerate(named, 1)
     ]
+
+
+_KEYS = st.sampled_from(
+    ["choices", "message", "content", "tool_calls", "function", "function_call", "name", "arguments", "id",
+     "finish_reason", "usage", "prompt_tokens", "refusal", "error", "type", "custom", "input", "value",
+     "status", "text"]
+)  # fmt: skip
+
+
+def any_json() -> st.SearchStrategy[Any]:
+    """Any JSON, with keys that mean something."""
+    leaves = (
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text()
+    )
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(_KEYS | st.text(max_size=3), inner, max_size=4)
+        ),
+        max_leaves=25,
+    )

@@ -105,7 +105,7 @@ class ChatAgent:
         One that says something beside calls of tools which nobody here knows has run them itself.
         """
         options, last = self._config.options, rounds[-1]
-        ours = not last.text or bool(options.tool_results) or chat_wire.offers_tools(options)
+        ours = not last.text.strip() or bool(options.tool_results) or chat_wire.offers_tools(options)
         return last.waits and ours and not chat_wire.hands_over(rounds, options)
 
     async def _ask(

@@ -59,7 +59,7 @@ class Said:
     @property
     def waits(self) -> bool:
         """Whether the endpoint leaves its calls to us, and waits for what they return."""
-        return bool(self.calls) and (not self.text or self.finish in ("tool_calls", "function_call"))
+        return bool(self.calls) and (not self.text.strip() or self.finish in ("tool_calls", "function_call"))
 
 
 def opening(test: Test, options: ChatOptions) -> list[Message]:

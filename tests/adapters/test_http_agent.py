@@ -1,0 +1,541 @@
+"""The adapter `http` against endpoints on loopback."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import endpoints
+import pytest
+import world
+from endpoints import Endpoint
+from hypothesis import HealthCheck, given, settings
+from pydantic import ValidationError
+from world import Fault
+
+from ci_evals.adapters.http_agent import HttpAgent, HttpConfig
+from ci_evals.adapters.http_wire import Reader
+from ci_evals.domain.agents import HttpOptions, HttpReply, secrets_of
+from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.redaction import Redactor
+
+TEST = Test(
+    name="Deposit",
+    user_info={"name": "Ida Berg", "plan": {"name": "Pro & Co"}, "days": 3},
+    guidelines="You want your deposit back.",
+    system_prompt="Be brief.",
+    turns=({"user": "Hello"},),
+    evaluations=({"criterion": "Helpful"},),
+)
+SEND = {"path": "/chat", "body": {"text": "{{message}}"}}
+REPLY = {"text": "$.reply"}
+
+
+@pytest.fixture
+def stub() -> Iterator[Endpoint]:
+    with endpoints.serving(lambda asked: {"reply": f"You said: {asked.body['text']}"}) as stub:
+        yield stub
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """How long an agent waited before each resend; no test does."""
+    return []
+
+
+def agent_at(
+    url: str,
+    waits: list[float] | None = None,
+    redactor: Redactor | None = None,
+    *,
+    options: dict[str, Any] | None = None,
+    **config: Any,
+) -> HttpAgent:
+    async def sleep(seconds: float) -> None:
+        if waits is not None:
+            waits.append(seconds)
+
+    parsed = HttpOptions.model_validate({"send": SEND, "reply": REPLY, **(options or {})})
+    return HttpAgent(
+        HttpConfig(url, parsed, **{"key": endpoints.KEY, **config}), redactor=redactor, sleep=sleep
+    )
+
+
+@asynccontextmanager
+async def session_of(agent: HttpAgent, test: Test = TEST) -> AsyncIterator[Any]:
+    session = await agent.open_session(test)
+    try:
+        yield session
+    finally:
+        await agent.close(session)
+
+
+async def say(agent: HttpAgent, *texts: str, test: Test = TEST) -> list[Reply]:
+    async with session_of(agent, test) as session:
+        return [await agent.send_message(session, text, timeout=5) for text in texts]
+
+
+def read(body: Any, **paths: str) -> Reply:
+    """The reply that an answer becomes by these paths."""
+    return Reader(HttpReply.model_validate({**REPLY, **paths})).reply(body, 0.5, Redactor())
+
+
+async def test_a_message_on_the_wire(stub: Endpoint) -> None:
+    """The base URL may hold a path of its own; the key goes as a bearer token."""
+    (reply,) = await say(agent_at(f"{stub.url}/api/v2/", debug=True), "Hello")
+    (asked,) = stub.asked
+    assert (asked.method, asked.path, asked.body) == ("POST", "/api/v2/chat", {"text": "Hello"})
+    assert asked.headers["authorization"] == f"Bearer {endpoints.KEY}"
+    assert asked.headers["content-type"] == "application/json"
+    assert (reply.agent, reply.raw) == ("You said: Hello", {"reply": "You said: Hello"})
+    assert 0 < reply.latency_seconds < 5
+
+
+async def test_every_name_has_its_value(stub: Endpoint) -> None:
+    """Exactly a name: the JSON value. Inside other text: its text."""
+    body = {
+        "text": "{{message}}",
+        "before": "{{history}}",
+        "all": "{{messages}}",
+        "user": "{{userInfo}}",
+        "plan": "{{ userInfo.plan.name }}",
+        "days": "{{userInfo.days}}",
+        "note": "{{userInfo.name}} stays {{userInfo.days}} days {{userInfo.none}}",
+        "none": "{{userInfo.none}}",
+        "who": ["{{agentId}}", "{{model}}", "{{systemPrompt}}"],
+        "id": "{{session}}",
+        "kept": True,
+    }
+    agent = agent_at(stub.url, options={"send": {"body": body}}, agent_id="a1", model="m1")
+    await say(agent, "Hello", 'A "quote"')
+    one, two = (asked.body for asked in stub.asked)
+    assert one["before"] == []
+    assert two["before"] == [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "You said: Hello"},
+    ]
+    assert two["all"] == [*two["before"], {"role": "user", "content": 'A "quote"'}]
+    assert one["user"] == TEST.user_info
+    assert (one["plan"], one["days"], one["none"]) == ("Pro & Co", 3, None)
+    assert one["note"] == "Ida Berg stays 3 days "
+    assert one["who"] == ["a1", "m1", "Be brief."]
+    assert one["id"] == two["id"]
+    assert len(one["id"]) == 32
+    assert one["kept"] is True
+
+
+async def test_names_in_path_and_query_are_encoded(stub: Endpoint) -> None:
+    """A GET has no body, and no type of one."""
+    stub.answer = lambda asked: {"reply": asked.query["q"]}
+    send = {
+        "method": "GET",
+        "path": "/{{userInfo.plan.name}}/{{userInfo.x}}",
+        "query": {"q": "{{message}}", "v": "1"},
+    }
+    (reply,) = await say(agent_at(stub.url, options={"send": send}), "a/b?c=d&e é #")
+    (asked,) = stub.asked
+    assert reply.agent == "a/b?c=d&e é #"
+    assert (asked.method, asked.path, asked.body) == ("GET", "/Pro & Co/", None)
+    assert asked.query["v"] == "1"
+    assert "content-type" not in asked.headers
+
+
+async def test_what_stands_in_a_value_is_not_looked_at_again(stub: Endpoint) -> None:
+    """A user who writes `{{key}}` gets no key."""
+    (reply,) = await say(agent_at(stub.url), "{{key}} {{session}}")
+    assert reply.agent == "You said: {{key}} {{session}}"
+
+
+async def test_headers(stub: Endpoint) -> None:
+    """The key where it is wanted, what is known of the conversation, and the user's own over all."""
+    options = {
+        "headers": {
+            "X-Key": "Token {{key}}",
+            "X-Session": "s-{{session}}",
+            "X-Plan": "{{userInfo.days}}",
+            "X-Team": "a",
+            "x-over": "{{userInfo.days}}",
+        }
+    }
+    agent = agent_at(stub.url, options=options, headers={"x-team": "b", "X-Over": "c"})
+    await say(agent, "Hello")
+    headers = stub.asked[0].headers
+    assert headers["x-key"] == f"Token {endpoints.KEY}"
+    assert headers["x-session"].startswith("s-")
+    assert (headers["x-plan"], headers["x-team"], headers["x-over"]) == ("3", "b", "c")
+    assert "authorization" not in headers
+
+
+async def test_a_conversation_that_is_opened_and_closed(stub: Endpoint) -> None:
+    """The agent's own id stands in what follows; headers that need it come with it."""
+    stub.answer = lambda asked: {"data": {"id": 42}} if asked.path == "/open" else {"reply": "Hi"}
+    options = {
+        "headers": {"X-Session": "{{session}}"},
+        "open": {"path": "/open", "body": {"user": "{{userInfo.name}}"}, "session": "$.data.id"},
+        "send": {"path": "/chats/{{session}}", "body": "{{message}}"},
+        "close": {"method": "DELETE", "path": "/chats/{{session}}"},
+    }
+    await say(agent_at(stub.url, options=options), "Hello")
+    opened, sent, closed = stub.asked
+    assert (opened.path, opened.body) == ("/open", {"user": "Ida Berg"})
+    assert "x-session" not in opened.headers
+    assert (sent.path, sent.body, sent.headers["x-session"]) == ("/chats/42", "Hello", "42")
+    assert (closed.method, closed.path, closed.body) == ("DELETE", "/chats/42", None)
+
+
+async def test_what_an_ending_says_is_of_no_account(stub: Endpoint, waits: list[float]) -> None:
+    """It is asked for once, and an error there is none of the conversation's."""
+    stub.answer = lambda asked: world.SERVER_ERROR if asked.path == "/bye" else {"reply": "Hi"}
+    agent = agent_at(stub.url, waits, options={"close": {"path": "/bye"}})
+    session = await agent.open_session(TEST)
+    await agent.close(session)
+    await agent.close(session)
+    assert [asked.path for asked in stub.asked] == ["/bye"]
+
+
+@pytest.mark.parametrize("body", [{}, {"id": None}, {"id": " "}, {"id": {"x": 1}}, {"id": True}, []])
+async def test_an_opening_without_an_id(stub: Endpoint, body: Any) -> None:
+    """It says where it was looked for, and what was there."""
+    stub.answer = lambda asked: body
+    agent = agent_at(stub.url, options={"open": {"session": "$.id"}})
+    with pytest.raises(AgentError, match=r"without an id at \$\.id: .*adapterOptions\.open\.session"):
+        await agent.open_session(TEST)
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "text"),
+    [
+        ({"reply": "Hi"}, "$.reply", "Hi"),
+        ({"reply": ["Hi", "there"]}, "$.reply", "Hi\n\nthere"),
+        ([{"text": "Hi"}, {"image": 1}, {"text": "there"}], "$[*].text", "Hi\n\nthere"),
+        ([], "$[*].text", ""),
+        ({"reply": ""}, "$.reply", ""),
+        ({"reply": 42}, "$.reply", "42"),
+        ("Hi", "$", "Hi"),
+        (
+            {"output": [{"type": "call"}, {"type": "text", "text": "Hi"}]},
+            "$.output[?@.type == 'text'].text",
+            "Hi",
+        ),
+    ],
+)
+def test_text(body: Any, path: str, text: str) -> None:
+    """One, or several joined by blank lines. An agent may say nothing."""
+    assert read(body, text=path).agent == text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"reply": None}, {"reply": {"text": "Hi"}}, {"reply": True}, {"reply": [None]}, [], "Hi", None],
+)
+def test_no_text_says_what_was_there(body: Any) -> None:
+    """So that the path can be put right."""
+    with pytest.raises(
+        AgentError, match=r"has no text at \$\.reply: .*adapterOptions\.reply\.text"
+    ) as caught:
+        read(body)
+    assert json.dumps(body) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "names"),
+    [
+        ({"tools": ["a", "b"]}, "$.tools", ("a", "b")),
+        ({"tools": [{"name": "a"}, {"code": "b"}]}, "$.tools", ("a", "b")),
+        ({"tools": [{"name": "a"}, {"name": "b"}]}, "$.tools[*].name", ("a", "b")),
+        ({"tools": "a"}, "$.tools", ("a",)),
+        ({"tools": []}, "$.tools", ()),
+        ({"tools": []}, "$.tools[*].name", ()),
+        ({"tools": None}, "$.tools", None),
+        ({}, "$.tools", None),
+        ({}, "$.tools[*].name", None),
+        ({"tools": [{"id": 1}]}, "$.tools", None),
+        ({"tools": [{"id": 1}]}, "$.tools[*].name", None),
+        ({"tools": 7}, "$.tools", None),
+    ],
+)
+def test_workflows_and_rules(body: Any, path: str, names: Any) -> None:
+    """An empty list tells that there were none; what cannot be read tells nothing."""
+    reply = read({"reply": "Hi", **body}, workflows=path, rules=path)
+    assert (reply.workflows, reply.rules) == (names, names)
+
+
+@pytest.mark.parametrize(
+    ("found", "path", "params", "named"),
+    [
+        ({"plan": "Pro", "name": "Ida", "value": 1}, "$.p", {"plan": "Pro", "name": "Ida", "value": 1}, ()),
+        (
+            [{"name": "plan", "value": "Pro"}, {"code": "days", "value": 0}],
+            "$.p",
+            {"plan": "Pro", "days": 0},
+            (),
+        ),
+        ([{"key": "plan", "value": None}], "$.p[*]", {"plan": None}, ()),
+        ([{"plan": "Pro"}, {"plan": "Basic", "days": 1}], "$.p[*]", {"plan": "Basic", "days": 1}, ()),
+        ([{"name": "Ida", "plan": "Pro"}], "$.p[*]", {"name": "Ida", "plan": "Pro"}, ()),
+        ([{"name": "plan"}, "days"], "$.p", {}, ("plan", "days")),
+        ({}, "$.p", {}, ()),
+        ([], "$.p", {}, ()),
+        ([], "$.p[*]", {}, ()),
+        (None, "$.p", None, ()),
+        ([7], "$.p", None, ()),
+        ("plan", "$.q", None, ()),
+    ],
+)
+def test_params(found: Any, path: str, params: Any, named: Any) -> None:
+    """An object, or objects that name one each; names without values are kept as such."""
+    reply = read({"reply": "Hi", "p": found}, params=path)
+    assert (reply.params, reply.named_params) == (params, named)
+
+
+def test_integrations() -> None:
+    """Names, or objects with a status in any of its spellings."""
+    called = [
+        "crm",
+        {"name": "bank", "status": 503, "type": "REST", "error": {"message": "down"}},
+        {"code": "mail", "statusCode": "200"},
+        {"code": "sms", "status_code": "late"},
+        {"id": 4},
+    ]
+    assert read({"reply": "Hi", "x": called}, integrations="$.x").integrations == (
+        Integration(code="crm"),
+        Integration(code="bank", status=503, type="REST", error="down"),
+        Integration(code="mail", status=200),
+        Integration(code="sms"),
+    )
+    for body, integrations in (({"x": []}, ()), ({}, None), ({"x": None}, None), ({"x": [{"id": 4}]}, None)):
+        assert read({"reply": "Hi", **body}, integrations="$.x").integrations == integrations
+
+
+@pytest.mark.parametrize(
+    ("found", "escalated"),
+    [(True, True), ("agent-7", True), (1, True), (["x"], True), (False, False), ("", False), ("no", False),
+     (0, False), ([], False), (None, None)],
+)  # fmt: skip
+def test_escalation(found: Any, escalated: Any) -> None:
+    """Whatever counts as yes; nothing there tells nothing."""
+    assert read({"reply": "Hi", "x": found}, escalated="$.x").handed_over is escalated
+    assert read({"reply": "Hi"}, escalated="$.x").handed_over is None
+    if escalated:  # words may be missing then
+        assert read({"x": found}, escalated="$.x").agent == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "failed", "detail"),
+    [
+        ("No stock", True, "No stock"),
+        ({"message": "No stock", "code": "E7"}, True, "E7: No stock"),
+        (True, True, None),
+        (False, False, None),
+        (None, False, None),
+        ("", False, None),
+        ([], False, None),
+    ],
+)
+def test_errors(found: Any, failed: bool, detail: str | None) -> None:
+    """A text, or whether. One that failed may have nothing to say."""
+    reply = read({"reply": "Hi", "x": found}, error="$.x")
+    assert (reply.error_response, reply.error_detail) == (failed, detail)
+    assert read({"reply": "Hi"}, error="$.x").error_response is None
+    if failed:
+        assert read({"x": found}, error="$.x").agent == ""
+
+
+def test_tokens_and_what_is_kept_for_a_person() -> None:
+    """Counts are added up where there are several."""
+    body = {"reply": "Hi", "steps": [{"in": 3, "out": 1.0}, {"in": 4, "out": "x"}, {"in": True}]}
+    paths = {"inputTokens": "$.steps[*].in", "outputTokens": "$.steps[*].out", "trace": "$.steps[0]"}
+    reply = read(body, **paths)
+    assert (reply.input_tokens, reply.output_tokens, reply.trace) == (7, 1, {"in": 3, "out": 1.0})
+    assert read(body, trace="$.steps[*].in").trace == [3, 4, True]
+    nothing = read({"reply": "Hi"}, **paths)
+    assert (nothing.input_tokens, nothing.output_tokens, nothing.trace) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
+        (world.EMPTY, "cannot be read .not JSON.: an empty body"),
+        (Fault(200, "Hello"), "cannot be read .not JSON.: Hello"),
+        (Fault(200, "[" * 200_000), "nested too deep"),
+        (Fault(404, '{"detail": "Not Found"}'), "answered with status 404: Not Found"),
+        (Fault(500, "oops"), "answered with status 500: oops"),
+        (
+            Fault(302, headers={"Location": "https://login.example/"}),
+            "redirects to https://login.example .302",
+        ),
+        ({"reply": " " * 17_000_000}, "answered with more than 16 MB"),
+    ],
+)
+async def test_an_answer_that_is_none(stub: Endpoint, answer: Any, message: str) -> None:
+    """Status 200 alone makes no reply."""
+    stub.answer = lambda asked: answer
+    with pytest.raises(AgentError, match=message):
+        await say(agent_at(stub.url), "Hello")
+
+
+async def test_an_answer_too_large_to_look_through(stub: Endpoint) -> None:
+    """It names the path."""
+    stub.answer = lambda asked: {"reply": "Hi", "log": [{}] * 60_000}
+    with pytest.raises(AgentError, match=r"holds too much to look through for the path \$\.log\[\*\]\.tool"):
+        await say(agent_at(stub.url, options={"reply": {**REPLY, "workflows": "$.log[*].tool"}}), "Hello")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refused_key_says_what_to_do(stub: Endpoint, status: int) -> None:
+    """The message names the host and the option, and never the key."""
+    stub.faults = [Fault(status, json.dumps({"detail": f"Key {endpoints.KEY} is unknown"}))]
+    with pytest.raises(AgentAccessError, match=r"refused the key.*Key \*\*\* is unknown.*--agent-key"):
+        await say(agent_at(stub.url), "Hello")
+
+
+async def test_errors_hold_no_secret_of_the_run(stub: Endpoint) -> None:
+    """Also where they quote what was there."""
+    agent = agent_at(
+        stub.url, redactor=Redactor(values=["long-secret-value"]), headers={"x-t": "header-secret"}
+    )
+    echo = f"long-secret-value header-secret {endpoints.KEY}"
+    for body in ({"oops": "x" * 200 + echo}, {echo: 1}, Fault(200, echo), Fault(500, echo)):
+        stub.answer = lambda asked, body=body: body
+        with pytest.raises(AgentError) as caught:
+            await say(agent, "Hello")
+        for secret in ("long-secret", "header-secret", endpoints.KEY):
+            assert secret not in str(caught.value)
+
+
+async def test_a_message_is_sent_again_only_where_it_was_not_taken(
+    stub: Endpoint, waits: list[float]
+) -> None:
+    """An opening is; a message that was refused for the rate is; any other is not."""
+    stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
+    agent = agent_at(stub.url, waits, options={"open": {"path": "/open", "session": "$.id"}})
+    stub.faults = [Fault(500), Fault(502)]
+    async with session_of(agent) as session:
+        assert len(waits) == 2
+        stub.faults = [Fault(429)]
+        await agent.send_message(session, "Hello", timeout=5)
+        assert len(waits) == 3
+        stub.faults = [Fault(503)]
+        with pytest.raises(AgentError, match="answered with status 503"):
+            await agent.send_message(session, "Hello", timeout=5)
+    assert len(waits) == 3
+
+
+async def test_what_cannot_be_sent_in_a_conversation(stub: Endpoint) -> None:
+    """A header that the user's data does not fit into, or a path that is too long."""
+    options = {"headers": {"X-Name": "{{userInfo.name}}"}}
+    odd = TEST.model_copy(update={"user_info": {"name": "Łukasz"}})
+    with pytest.raises(AgentError, match="header 'X-Name' holds characters"):
+        await say(agent_at(stub.url, options=options), "Hello", test=odd)
+    send = {"method": "GET", "path": "/{{message}}"}
+    with pytest.raises(AgentError):
+        await say(agent_at(stub.url, options={"send": send}), "x" * 100_000)
+    assert stub.asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "message"),
+    [
+        (
+            {"send": {"body": "{{mesage}}"}},
+            ("send", "body"),
+            "{{mesage}}, which is not known here; there are: message,",
+        ),
+        (
+            {"send": {"body": {"k": ["{{key}} {{message}}"]}}},
+            ("send", "body"),
+            "the key goes in headers only",
+        ),
+        (
+            {"send": {"query": {"q": "{{userinfo.x}}"}}},
+            ("send", "query"),
+            "{{userinfo.x}}, which is not known",
+        ),
+        ({"send": {"path": "chat"}}, ("send", "path"), "must begin with '/'"),
+        ({"send": {"path": "/chat?x={{message}}"}}, ("send", "path"), "parameters go in 'query'"),
+        ({"send": {"body": {"text": "Hi"}}}, ("send",), "neither {{message}} nor {{messages}}"),
+        (
+            {"open": {"session": "$.id", "body": "{{session}}"}},
+            ("open", "body"),
+            "{{session}}, which is not known",
+        ),
+        ({"open": {"session": "id"}}, ("open", "session"), "must begin with '$'"),
+        ({"close": {"body": "{{message}}"}}, ("close", "body"), "{{message}}, which is not known"),
+        ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is not known"),
+        ({"reply": {"text": "$.a["}}, ("reply", "text"), "is no JSONPath"),
+        (
+            {"reply": {"text": "$.a", "error": "$[?match(@.a, 'b')]"}},
+            ("reply", "error"),
+            "'match' is not defined",
+        ),
+    ],
+)
+def test_faults_of_options_have_their_place(
+    options: dict[str, Any], place: tuple[str, ...], message: str
+) -> None:
+    """They are found before anything runs."""
+    with pytest.raises(ValidationError) as refused:
+        HttpOptions.model_validate({"send": SEND, "reply": REPLY, **options})
+    (error,) = refused.value.errors()
+    assert error["loc"] == place
+    assert message in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"key": "clé"}, "the agent's key holds characters"),
+        ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
+        ({"base_url": "agents.example"}, "--base-url"),
+        ({"base_url": "https://u:p@agents.example"}, "may hold no user name"),
+        ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is no name"),
+    ],
+)
+def test_what_cannot_be_sent_is_found_before_the_run(config: dict[str, Any], message: str) -> None:
+    """A key that was pasted wrongly is the user's mistake; its value is not shown."""
+    with pytest.raises(UsageError, match=message) as caught:
+        agent_at(config.pop("base_url", "http://127.0.0.1"), **config)
+    assert "clé" not in str(caught.value)
+
+
+def test_secrets_that_stand_in_headers_are_known() -> None:
+    """By the headers' names; what is put in from elsewhere is known there."""
+    headers = {
+        "Authorization": "Bearer abc-123456",
+        "X-Api-Key": "{{key}}",
+        "X-Team": "qa",
+        "cookie": "sid=1",
+    }
+    assert [*secrets_of({"headers": headers})] == ["Bearer", "abc-123456", "sid=1"]
+    for odd in (None, {}, {"headers": None}, {"headers": [1]}, {"headers": {"key": 7}}):
+        assert [*secrets_of(odd)] == []
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(world.odd_answers())
+def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
+    """Whatever a server says in its status and headers is an answer or an `AgentError`."""
+
+    async def say_once() -> None:
+        async with world.raw_server(*[answer, world.HANG_UP] * 3) as (url, _):
+            with suppress(AgentError):
+                await say(
+                    agent_at(url, options={"open": {"session": "$.id"}, "reply": {"text": "$"}}), "Hello"
+                )
+
+    asyncio.run(say_once())
+
+
+@settings(max_examples=200, deadline=None)
+@given(endpoints.any_json())
+def test_any_value_is_read_or_an_error(value: Any) -> None:
+    """Wherever the paths lead."""
+    for path in ("$", "$.*", "$..name", "$[?@.name]"):
+        paths = {name: path for name in HttpReply.model_fields if name != "text"}
+        with suppress(AgentError):
+            reply = Reader(HttpReply(text="$", **paths)).reply(value, 0.5, Redactor())
+            assert Reply.model_validate_json(reply.model_dump_json()) == reply
