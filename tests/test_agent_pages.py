@@ -1,0 +1,207 @@
+"""The pages on agents that are code, followed step by step."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from commands import CLEAN, ci_evals, write_suite
+from papers import ROOT, blocks, code, table
+
+from ci_evals.adapters import plain_reply
+from ci_evals.adapters.function_agent import Conversation
+
+PYTHON = (ROOT / "docs/python-agent.md").read_text()
+ADAPTER = (ROOT / "docs/writing-an-adapter.md").read_text()
+
+
+def write_files(page, folder):
+    """The files that a page shows: each has its name and a colon before it."""
+    pattern = r"`([\w/.]+\.\w+)`:\n\n```\w+\n(.*?)^```$"
+    for name, text in re.findall(pattern, page, re.MULTILINE | re.DOTALL):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def commands(page):
+    return [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
+
+
+def plain(line):
+    return " ".join(re.sub(r"\d+\.\d s", "0.0 s", line).split())
+
+
+def test_a_function_from_nothing_to_a_green_run(tmp_path):
+    """The page's two files and its command print what the page shows."""
+    write_files(PYTHON, tmp_path)
+    (command,) = [words for words in commands(PYTHON) if words[0] == "ci-evals"]
+    ran = ci_evals(*command[1:], cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    printed = [plain(line) for line in ran.stdout.splitlines()]
+    (shown,) = blocks("text", PYTHON)
+    for line in shown.splitlines():
+        assert plain(line) in printed, ran.stdout
+
+
+def test_the_suite_notices_an_agent_that_got_worse(tmp_path):
+    """Else the page would teach nothing."""
+    write_files(PYTHON, tmp_path)
+    file = tmp_path / "shop.py"
+    file.write_text(file.read_text().replace('"refund" not in', '"money" not in'))
+    assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 1
+
+
+def test_packages_that_come_along_are_found(tmp_path):
+    """With the page's lines at the top, and from another folder of packages than the first."""
+    write_files(PYTHON, tmp_path)
+    (lines,) = [block for block in blocks("python", PYTHON) if "sys.path" in block]
+    shop = tmp_path / "shop.py"
+    shop.write_text(f"{lines}\nimport acme_refunds\n{shop.read_text()}")
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor/acme_refunds.py").write_text("")
+    (tmp_path / "vendor/pydantic.py").write_text("1/0  # another version than ours must not come first")
+    assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("workflow", blocks("yaml", PYTHON))
+def test_the_workflow_is_valid(workflow, tmp_path):
+    """Copied as it is, it runs."""
+    file = tmp_path / "workflow.yml"
+    file.write_text(workflow)
+    tools = ROOT.joinpath(sys.executable).parent
+    for command in (
+        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows"],
+        ["actionlint"],
+        ["zizmor", "--offline", "--quiet", "--config", str(ROOT / ".github/zizmor.yml")],
+    ):
+        done = subprocess.run(
+            [tools / command[0], *command[1:], file], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_a_function_is_given_is_described():
+    """Every part of the session."""
+    told = {name for cell, _ in table("of `session`", PYTHON) for name in map(code, cell.split(", "))}
+    assert told == set(Conversation.__dataclass_fields__)
+
+
+def test_the_words_of_a_reply_are_described():
+    """Each, and no other; the other page names them too."""
+    assert [code(key) for key, _ in table("key", ADAPTER)] == list(plain_reply.KEYS)
+    assert all(f"`{key}`" in PYTHON for key in plain_reply.KEYS)
+
+
+WRONG = [
+    "raise OSError('no disk')",
+    "import no_such",
+    "def replay(message): return message",
+    "def reply(): return 'Hi'",
+    "reply = 'Hi'",
+    "def reply(message): raise KeyError('order')",
+    "def reply(message): pass",
+    "def reply(message): return {'text': 'Hi', 'tools': []}",
+    "def reply(message): return {'words': 'Hi'}",
+    "def reply(message): return {'text': 'Hi', 'params': {'a': object()}}",
+    "import time\ndef reply(message): time.sleep(5)",
+]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What is really said where something is wrong, with the exit code."""
+    folder = tmp_path_factory.mktemp("wrong")
+    turns = [{"user": "Hello", "timeout": 0.3}]
+    said = []
+    for number, text in enumerate(WRONG):
+        (folder / f"shop{number}.py").write_text(text)
+    for number in range(len(WRONG) + 1):
+        suite = write_suite(folder, {"turns": turns}, adapter=f"python:shop{number}:reply", apiKey=None)
+        ran = ci_evals("run", suite, "--retries=0", "--quiet", cwd=folder)
+        said.append((ran.returncode, ran.stderr if ran.returncode == 2 else ran.stdout))
+    return said
+
+
+@pytest.mark.parametrize("place", range(len(WRONG) + 1))
+def test_every_trouble_is_on_the_page(told, place):
+    """In the words of the program, and the first six of the rows are those of exit code 2."""
+    exit_code, text = told[place]
+    rows = [code(message) for message, _ in table("message", PYTHON)]
+    found = [number for number, row in enumerate(rows) if re.search(pattern(row), plain(text))]
+    assert found, text
+    assert (exit_code, exit_code == 2) == (2 if found[0] < 6 else 3, found[0] < 6)
+
+
+def test_every_row_is_a_real_trouble(told):
+    """None is made up."""
+    for message, _ in table("message", PYTHON):
+        assert any(re.search(pattern(code(message)), plain(text)) for _, text in told), message
+
+
+def pattern(row):
+    """The row's words, with anything where it has a word in capitals."""
+    return re.sub(r"\b(?:[A-Z]{2,}|N)\b", ".+", re.escape(row))
+
+
+def test_a_program_from_nothing_to_a_green_run(tmp_path):
+    """The page's program and its command."""
+    write_files(ADAPTER, tmp_path)
+    evaluations = [{"criterion": "Echoes", "strict": "contains", "text": "Ida said: Hello"}]
+    test = {"userInfo": {"name": "Ida"}, "evaluations": evaluations}
+    write_suite(tmp_path, test, name="greeting.json", apiKey=None)
+    (command,) = [words for words in commands(ADAPTER) if words[0] == "ci-evals"]
+    ran = ci_evals(*command[1:], cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+
+
+def test_an_object_from_nothing_to_a_green_run(tmp_path):
+    """The page's class, made with the suite's options."""
+    write_files(ADAPTER, tmp_path)
+    evaluations = [{"criterion": "Counts", "strict": "contains", "text": "Message 1, in a dry tone."}]
+    fields = {"adapter": "python:shop:Shop", "adapterOptions": {"tone": "dry"}, "apiKey": None}
+    write_suite(tmp_path, {"evaluations": evaluations}, **fields)
+    ran = ci_evals("run", "suite.json", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+
+
+@pytest.fixture
+def acme(tmp_path):
+    """The page's package, in a folder that looks to Python as if it were installed."""
+    write_files(ADAPTER, tmp_path)
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
+    info = tmp_path / "acme_evals-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    points = project["entry-points"]["ci_evals.adapters"]
+    lines = [f"{name} = {target}" for name, target in points.items()]
+    (info / "entry_points.txt").write_text("\n".join(["[ci_evals.adapters]", *lines]))
+    return tmp_path
+
+
+def test_the_pages_plug_in_keeps_the_contract(acme):
+    """With pytest alone, as its author would run it."""
+    (command,) = [words for words in commands(ADAPTER) if words[0] == "pytest"]
+    plain_pytest = ["-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "error"]
+    done = subprocess.run(
+        [sys.executable, "-m", *command, *plain_pytest],
+        cwd=acme,
+        env=CLEAN,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b\d\d passed in", done.stdout), done.stdout
+
+
+def test_the_pages_plug_in_is_found(acme):
+    """By its name; nobody listens where the suite says, and that is the agent's failure."""
+    suite = write_suite(acme, adapter="acme", apiKey="right-key", baseUrl="http://127.0.0.1:1")
+    ran = ci_evals("run", suite, "--retries=0", cwd=acme, env={"PYTHONPATH": str(acme)})
+    assert ran.returncode == 3, ran.stderr
+    assert "adapter 'acme' of the package 'acme-evals' 1.0 raised URLError" in ran.stdout
