@@ -1,0 +1,174 @@
+"""Agents behind chat completions and JSON endpoints, by the command line alone."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import endpoints
+import pytest
+from commands import ci_evals, files_in, results_in, write_suite
+from endpoints import Asked, Endpoint, calls, completion
+
+OFFLINE = "--provider=offline"
+CHECKS = [
+    {"criterion": "Refunds", "strict": "tool_used", "toolName": "refund"},
+    {"criterion": "Deletes nothing", "strict": "tool_not_used", "toolName": "delete_account"},
+    {"criterion": "Three days", "strict": "param_equals", "paramName": "days", "paramValue": "3"},
+    {"criterion": "No handing over", "strict": "not_escalated"},
+    {"criterion": "Says so", "strict": "contains", "text": "refunded"},
+]
+HTTP = {
+    "headers": {"X-Key": "{{key}}"},
+    "open": {"path": "/chats", "body": {"customer": "{{userInfo.name}}"}, "session": "$.id"},
+    "send": {"path": "/chats/{{session}}", "body": {"text": "{{message}}"}},
+    "reply": {
+        "text": "$.messages[*].text",
+        "workflows": "$.tools[*].name",
+        "params": "$.slots",
+        "escalated": "$.handover",
+        "error": "$.error",
+    },
+}
+
+
+def chat(asked: Asked) -> Any:
+    return completion("It is refunded.", tool_calls=calls(("refund", {"days": 3})))
+
+
+def http(asked: Asked) -> Any:
+    if asked.path == "/chats":
+        return {"id": "c/1"}
+    return {
+        "messages": [{"text": "It is refunded."}],
+        "tools": [{"name": "refund"}],
+        "slots": [{"name": "days", "value": 3}],
+        "handover": False,
+    }
+
+
+@pytest.fixture
+def openai_endpoint() -> Iterator[Endpoint]:
+    with endpoints.serving(chat) as stub:
+        yield stub
+
+
+@pytest.fixture
+def json_endpoint() -> Iterator[Endpoint]:
+    with endpoints.serving(http) as stub:
+        yield stub
+
+
+def suite_for(folder: Any, adapter: str, **fields: Any) -> str:
+    one = {"evaluations": CHECKS, "userInfo": {"name": "Ida Berg"}, "systemPrompt": "Be brief."}
+    return write_suite(folder, one, **{"adapter": adapter, "agentId": None, "apiKey": None, **fields})
+
+
+def test_an_agent_behind_chat_completions(tmp_path, openai_endpoint):
+    """Its calls of tools are what strict checks look at."""
+    suite = suite_for(tmp_path, "openai", model="refund-agent")
+    where = f"--base-url={openai_endpoint.url}"
+    ran = ci_evals(
+        "run", suite, OFFLINE, where, f"--agent-key={endpoints.KEY}", "--agent-headers=X-Team: quality",
+        "--debug", cwd=tmp_path,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (asked,) = openai_endpoint.asked
+    assert asked.body["model"] == "refund-agent"
+    assert asked.body["messages"][0]["content"].startswith("Be brief.")
+    assert asked.headers["x-team"] == "quality"
+    results = results_in(tmp_path)
+    assert results["score"] == 100
+    (exchange,) = results["suites"][0]["tests"][0]["trials"][0]["exchanges"]
+    assert exchange["workflows"] == ["refund"]
+    assert exchange["raw"]["model"] == "refund-agent"
+
+
+def test_an_agent_behind_a_json_endpoint(tmp_path, json_endpoint):
+    """Asked and read as the suite says, and its options may stand in a file of their own."""
+    (tmp_path / "agent.yaml").write_text(json.dumps(HTTP))
+    inside = suite_for(tmp_path, "http", adapterOptions=HTTP, baseUrl=json_endpoint.url)
+    apart = suite_for(tmp_path, "http", name="apart.json")
+    options = ("--adapter-options=agent.yaml", f"--base-url={json_endpoint.url}")
+    for args in ([inside], [apart, *options]):
+        ran = ci_evals("run", *args, OFFLINE, f"--agent-key={endpoints.KEY}", cwd=tmp_path)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert results_in(tmp_path)["score"] == 100
+    assert [asked.path for asked in json_endpoint.asked] == ["/chats", "/chats/c/1"] * 2
+    assert json_endpoint.asked[0].body == {"customer": "Ida Berg"}
+
+
+@pytest.mark.parametrize("adapter", ["openai", "http"])
+def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
+    """Though the agent echoes the key, and another one that stands in the suite's own headers."""
+    literal = "literal-9c1e77aa"
+
+    def echo(asked: Asked) -> Any:
+        said = f"refunded {json.dumps(asked.headers)}"
+        return completion(said, tool_calls=calls(("refund", {"days": 3, "all": said}))) | {"reply": said}
+
+    headers = {"X-Key": "{{key}}", "X-Secret-Thing": literal}
+    http_options = {"send": {"body": "{{message}}"}, "reply": {"text": "$.reply", "trace": "$"}}
+    options = {"headers": headers, **(http_options if adapter == "http" else {})}
+    with endpoints.serving(echo) as stub:
+        suite = suite_for(tmp_path, adapter, adapterOptions=options, model="m", baseUrl=stub.url)
+        args = (
+            "--agent-headers=x-extra: extra-4b7d10f3",
+            f"--agent-key={endpoints.KEY}",
+            "--debug",
+            "--no-gate",
+        )
+        ran = ci_evals("run", suite, OFFLINE, *args, cwd=tmp_path)
+        assert ran.returncode in {0, 3}, ran.stdout + ran.stderr  # 3: a check has no evidence
+        assert literal in stub.asked[-1].headers.values()
+    written = b"".join(files_in(tmp_path / "results").values()).decode() + ran.stdout + ran.stderr
+    assert "refunded" in written
+    for secret in (literal, endpoints.KEY, "extra-4b7d10f3"):
+        assert secret not in written
+
+
+@pytest.mark.parametrize(
+    ("adapter", "fields", "said"),
+    [
+        ("openai", {"model": "m"}, "apiKey: is missing"),
+        ("openai", {"baseUrl": "http://127.0.0.1:1"}, "model: is missing"),
+        ("openai", {"model": "m", "adapterOptions": {"request": {"stream": True}}}, "may not hold 'stream'"),
+        ("http", {"adapterOptions": HTTP}, "baseUrl: is missing"),
+        ("http", {"baseUrl": "http://127.0.0.1:1"}, "adapterOptions: is missing"),
+        ("http", {"baseUrl": "http://127.0.0.1:1", "adapterOptions": HTTP}, "apiKey: is missing"),
+        (
+            "http",
+            {"baseUrl": "nowhere", "apiKey": "key-12345678", "adapterOptions": HTTP},
+            "'nowhere' is no http(s):// address",
+        ),
+        (
+            "http",
+            {"adapterOptions": {"send": {"body": "{{userInfo.nmae}} {{message}}"}, "reply": {"text": "$.a"}}},
+            "{{userInfo.nmae}}, which no test has in its userInfo",
+        ),
+        (
+            "http",
+            {"adapterOptions": {"send": {"body": "{{agentId}} {{message}}"}, "reply": {"text": "$.a"}}},
+            "agentId: is missing, and adapterOptions hold {{agentId}}",
+        ),
+        (
+            "http",
+            {"adapterOptions": {"send": {"body": "{{massage}}"}, "reply": {"text": "$.a["}}},
+            "adapterOptions.reply.text: '$.a[' is no JSONPath",
+        ),
+    ],
+)
+def test_mistakes_are_told_before_anything_runs(tmp_path, adapter, fields, said):
+    """With exit code 2."""
+    ran = ci_evals("run", suite_for(tmp_path, adapter, **fields), OFFLINE, cwd=tmp_path)
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert said in ran.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_wrong_key_ends_the_run(tmp_path, openai_endpoint):
+    """No other trial could do better."""
+    suite = suite_for(tmp_path, "openai", model="m", baseUrl=openai_endpoint.url)
+    ran = ci_evals("run", suite, OFFLINE, "--agent-key=wrong-key-1", "--loops=5", cwd=tmp_path)
+    assert ran.returncode == 3
+    assert len(openai_endpoint.asked) == 1
+    assert "refused the key (401)" in ran.stdout + ran.stderr
