@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.suites import bundled_names
 from ci_evals.conversation.converse import Conversation
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import STOP_MARKER
@@ -128,8 +129,22 @@ def transcripts(user="scripted"):
 
 
 def test_the_bundled_names_are_there():
-    """The names that the README gives lead to files."""
-    assert {"demo/hr.json", "demo/retail.json"} <= SUITES.keys()
+    """All thirteen of the tool that the format comes from, by its names."""
+    assert set(bundled_names()) == {
+        "demo:airbnb",
+        "demo:automotive-agent-140426",
+        "demo:credit-card-dispute",
+        "demo:hr",
+        "demo:it-support",
+        "demo:retail",
+        "quack:artlist/payment_issues_tda",
+        "quack:artlist/refunds",
+        "quack:artlist/subscriptions",
+        "quack:notable/account_access",
+        "quack:notable/compass_tests",
+        "quack:rentman/account_management",
+        "quack:yotpo_ugc/policy_suites",
+    }
 
 
 def test_between_them_they_show_every_seed_type():
