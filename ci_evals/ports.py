@@ -42,6 +42,8 @@ class Completion:
     text: str
     input_tokens: int = 0
     output_tokens: int = 0
+    cost_usd: float | None = None
+    """What it cost, where the provider itself says so; else the price of its tokens counts."""
 
 
 @dataclass(frozen=True)

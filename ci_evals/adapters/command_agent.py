@@ -15,7 +15,7 @@ from typing import Any
 from ci_evals.adapters import payload, plain_reply
 from ci_evals.adapters.connections import MAX_ANSWER_MB
 from ci_evals.adapters.object_agent import About
-from ci_evals.adapters.process import Process
+from ci_evals.adapters.process import Process, handed_on
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -23,8 +23,6 @@ from ci_evals.domain.transcript import Reply
 from ci_evals.redaction import Redactor
 
 KEY_VARIABLE = "AGENT_KEY"
-_HELD_BACK = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_", "ACTIONS_ID_TOKEN_")
-_HELD_BACK_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
 
 
 class CommandAgent:
@@ -165,9 +163,4 @@ def _line(**message: Any) -> bytes:
 
 
 def _environ(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(_HELD_BACK) and name not in _HELD_BACK_NAMES
-    }
-    return kept | ({KEY_VARIABLE: key} if key else {})
+    return handed_on(environ) | ({KEY_VARIABLE: key} if key else {})

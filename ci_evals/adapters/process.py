@@ -1,4 +1,4 @@
-"""A program as a child: lines in, lines out, and an end that leaves nothing of it behind."""
+"""A program as a child: its environment, lines in, lines out, and an end that leaves nothing of it behind."""
 
 import asyncio
 import os
@@ -15,9 +15,21 @@ LAST_GRACE_SECONDS = 1.0
 MAX_COMPLAINT = 4_000
 """Bytes of a program's standard error that are kept, from its end."""
 
+_HELD_BACK = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_", "ACTIONS_ID_TOKEN_")
+_HELD_BACK_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
+
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the one
 _SETTLING_SECONDS = 0.5
 """How long what a program wrote last may take to arrive when it has ended."""
+
+
+def handed_on(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what is meant for us alone."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(_HELD_BACK) and name not in _HELD_BACK_NAMES
+    }
 
 
 class Process(asyncio.SubprocessProtocol):
@@ -40,8 +52,10 @@ class Process(asyncio.SubprocessProtocol):
         """Whether it wrote more than it may; it was killed then."""
 
     @classmethod
-    async def started(cls, arguments: Sequence[str], environ: Mapping[str, str], most: int) -> Self:
-        """Starts a program; what is unread of its standard output may not be longer than `most` bytes.
+    async def started(
+        cls, arguments: Sequence[str], environ: Mapping[str, str], most: int, folder: str | None = None
+    ) -> Self:
+        """Starts a program, in `folder` or here; no more than `most` bytes of what it says may lie unread.
 
         Raises:
             OSError: it cannot be started.
@@ -49,7 +63,7 @@ class Process(asyncio.SubprocessProtocol):
         """
         loop = asyncio.get_running_loop()
         _, process = await loop.subprocess_exec(
-            lambda: cls(most), *arguments, env=dict(environ), start_new_session=True
+            lambda: cls(most), *arguments, env=dict(environ), cwd=folder, start_new_session=True
         )
         return process
 
@@ -58,6 +72,11 @@ class Process(asyncio.SubprocessProtocol):
         pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
         if pipe and not pipe.is_closing():
             pipe.write(line)
+
+    def end_input(self) -> None:
+        """Ends its standard input, once all that was written is sent."""
+        if pipe := self._transport.get_pipe_transport(0):
+            pipe.close()
 
     def unread(self) -> bytes | None:
         """A line that has come already, if there is one; it stays."""
@@ -89,8 +108,7 @@ class Process(asyncio.SubprocessProtocol):
             return
         self._ended = True
         try:
-            if pipe := self._transport.get_pipe_transport(0):
-                pipe.close()
+            self.end_input()
             await _soon(self._exited, GRACE_SECONDS)
             if not self._exited.is_set():
                 self.kill(signal.SIGTERM)

@@ -79,7 +79,9 @@ class RoleUsage(Record):
     input_tokens: Amount = 0
     output_tokens: Amount = 0
     cost_usd: Dollars | None = Field(
-        None, description="Of the run, not of a trial; null where the price is unknown."
+        None,
+        description="Of the run; of a trial only where the provider tells what a call has cost. "
+        "Null where it is unknown.",
     )
 
 

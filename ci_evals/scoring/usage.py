@@ -15,20 +15,28 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     The totals are of judge and simulated user. An agent that tells of its tokens stands beside them, without
     a cost: what it pays is not known here.
 
-    Calls are counted when they are made, tokens when an answer tells of them. The cost is what the tokens
-    come to, so that a failed call adds nothing to it. It is null where a model has no price, which is then
-    among `unpriced`, and where not one call of a priced model told its tokens, unless the model is free. It
-    is 0 where no model was called.
+    Calls are counted when they are made, tokens when an answer tells of them. The cost is what the provider
+    tells, else what the tokens come to, so that a failed call adds nothing to it. It is null where a model
+    has neither, which is then among `unpriced`, and where not one call of a priced model told its tokens,
+    unless the model is free. It is 0 where no model was called.
     """
     trials = tuple(trials)
     sums: dict[tuple[str, str | None], Counter[str]] = {}
+    costs: dict[tuple[str, str | None], list[float | None]] = {}
     for usage in (usage for trial in trials for usage in trial.usage):
-        sums.setdefault((usage.role, usage.model), Counter()).update(
+        key = (usage.role, usage.model)
+        sums.setdefault(key, Counter()).update(
             calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
         )
+        if usage.input_tokens or usage.output_tokens or usage.cost_usd is not None:
+            costs.setdefault(key, []).append(usage.cost_usd)
     by_role = tuple(
-        _priced(RoleUsage.model_validate({"role": role, "model": model, **counts}), prices)
-        for (role, model), counts in sorted(sums.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        _priced(
+            RoleUsage.model_validate({"role": key[0], "model": key[1], **counts}),
+            _added(costs[key]) if key in costs else None,
+            prices,
+        )
+        for key, counts in sorted(sums.items(), key=lambda item: (item[0][0], item[0][1] or ""))
         if counts.total()
     )
     return Usage(
@@ -40,7 +48,7 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
         cost_usd=_added(usage.cost_usd for usage in by_role),
         by_role=(*by_role, *_agents_own(trials)),
         prices_as_of=prices.as_of,
-        unpriced=unpriced((usage.model or usage.role for usage in by_role), prices),
+        unpriced=unpriced((one.model or one.role for one in by_role if one.cost_usd is None), prices),
     )
 
 
@@ -57,7 +65,9 @@ def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
         )
 
 
-def _priced(usage: RoleUsage, prices: PriceTable) -> RoleUsage:
+def _priced(usage: RoleUsage, told_cost: float | None, prices: PriceTable) -> RoleUsage:
+    if told_cost is not None:
+        return usage.model_copy(update={"cost_usd": told_cost})
     price = prices.price_of(usage.model) if usage.model else None
     if price is None:
         return usage

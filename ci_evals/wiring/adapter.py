@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ci_evals.adapters.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.agents import AgentChoice
-from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, Models
+from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, TELLS_COST, Models
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Adapter:
     def offline(self) -> bool:
         """Whether no LLM is wanted: the user is scripted, nothing is judged."""
         return self.provider == OFFLINE
+
+    @property
+    def tells_cost(self) -> bool:
+        """Whether the provider says itself what each call has cost."""
+        return self.provider in TELLS_COST
 
     def models(self, suite: Suite) -> Models | None:
         """The models for a suite: those asked for here, else the suite's own, else the provider's default."""

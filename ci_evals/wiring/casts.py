@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
+from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.sdk_llm import SdkLLM
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.plan import Plan
@@ -23,14 +24,14 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
     """
     async with AsyncExitStack() as stack:
         servers: list[DemoServer] = []
-        llms: dict[str, SdkLLM] = {}
+        llms: dict[str, SdkLLM | ClaudeCodeLLM] = {}
 
         def demo() -> DemoServer:
             if not servers:
                 servers.append(stack.enter_context(DemoServer()))
             return servers[0]
 
-        def llm(model: str) -> SdkLLM:
+        def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
             if model not in llms:
                 llms[model] = models.llm(adapter.provider, model, adapter.llm_key, redactor)
                 stack.push_async_callback(llms[model].aclose)

@@ -1,14 +1,17 @@
 """The LLM behind judge and simulated user: providers by name, their default models, building them."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ci_evals.adapters import anthropic_llm, openai_llm
+from ci_evals.adapters import anthropic_llm, claude_code_llm, openai_llm
+from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.sdk_llm import SdkLLM
 from ci_evals.domain.errors import UsageError
 from ci_evals.redaction import Redactor
 
 OFFLINE = "offline"
+CLAUDE_CODE = "claude-code"
 
 
 @dataclass(frozen=True)
@@ -22,10 +25,15 @@ class Models:
 DEFAULT_MODELS: Mapping[str, Models] = {
     "openai": Models(openai_llm.DEFAULT_JUDGE_MODEL, openai_llm.DEFAULT_USER_MODEL),
     "anthropic": Models(anthropic_llm.DEFAULT_JUDGE_MODEL, anthropic_llm.DEFAULT_USER_MODEL),
+    CLAUDE_CODE: Models(claude_code_llm.DEFAULT_JUDGE_MODEL, claude_code_llm.DEFAULT_USER_MODEL),
 }
 """Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
 
 PROVIDERS = (*DEFAULT_MODELS, OFFLINE)
+WITHOUT_KEY = frozenset({CLAUDE_CODE, OFFLINE})
+"""Providers that need no key of ours."""
+TELLS_COST = frozenset({CLAUDE_CODE})
+"""Providers that say themselves what a call has cost, so that no table of prices is needed."""
 
 
 def no_key(provider: str) -> str:
@@ -36,12 +44,14 @@ def no_key(provider: str) -> str:
     )
 
 
-def llm(provider: str, model: str, key: str | None, redactor: Redactor) -> SdkLLM:
+def llm(provider: str, model: str, key: str | None, redactor: Redactor) -> SdkLLM | ClaudeCodeLLM:
     """The provider's model of that name. Imports the provider's SDK, which takes seconds.
 
     Raises:
-        UsageError: there is no key.
+        UsageError: there is no key, or the provider's program is not there.
     """
+    if provider == CLAUDE_CODE:
+        return ClaudeCodeLLM(model, os.environ, redactor=redactor)
     if not key:
         raise UsageError(no_key(provider))
     if provider == "anthropic":

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
+import claude_program
 import pytest
 import world
 from fakes import ScriptedLLM
 
 from ci_evals.adapters.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError
 from ci_evals.ports import LLM, Prompt
@@ -27,8 +30,19 @@ class LLMCase:
 SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
 
-@pytest.fixture(params=["scripted", "openai", "anthropic"])
-async def llm_case(request: pytest.FixtureRequest) -> AsyncIterator[LLMCase]:
+CLAUDE = """
+if asked["model"] == "failing":
+    refused("API Error: 500 Internal server error", 500)
+if asked["model"] == "locked":
+    refused("Not logged in · Please run /login")
+if asked["model"] == "mute":
+    return ""
+return "{}" if asked["schema"] else asked["system"] + ": " + asked["text"]
+"""
+
+
+@pytest.fixture(params=["scripted", "openai", "anthropic", "claude-code"])
+async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LLMCase]:
     if request.param == "scripted":
         yield LLMCase(
             ScriptedLLM(lambda prompt: "{}" if prompt.schema else f"{prompt.system}: {prompt.text}"),
@@ -36,6 +50,11 @@ async def llm_case(request: pytest.FixtureRequest) -> AsyncIterator[LLMCase]:
             ScriptedLLM([LLMError("the model is not there")]),
             ScriptedLLM([LLMAccessError("the model's provider refused the key")]),
         )
+        return
+    if request.param == "claude-code":
+        claude_program.install(tmp_path, CLAUDE)
+        environ = claude_program.environ(tmp_path)
+        yield LLMCase(*(ClaudeCodeLLM(name, environ) for name in ("m", "mute", "failing", "locked")))
         return
     said = {"mute": ""}
     with world.llm(lambda a: said.get(a.model, "{}" if a.wants_json else f"{a.system}: {a.text}")) as models:

@@ -27,9 +27,9 @@ PRICES = PriceTable.model_validate(
 
 def using(*usage, **fields):
     """A trial that used these: role, model, calls, tokens in and out."""
-    names = ("role", "model", "calls", "input_tokens", "output_tokens")
+    names = ("role", "model", "calls", "input_tokens", "output_tokens", "cost_usd")
     return build.trial_result(
-        usage=tuple(RoleUsage(**dict(zip(names, one, strict=True))) for one in usage), **fields
+        usage=tuple(RoleUsage(**dict(zip(names, one, strict=False))) for one in usage), **fields
     )
 
 
@@ -65,6 +65,29 @@ def test_a_model_without_a_price_leaves_the_cost_open():
     assert usage.cost_usd is None
     assert [u.cost_usd for u in usage.by_role] == [None, pytest.approx(0.0001)]
     assert usage.unpriced == ("other",)
+
+
+def test_a_provider_may_tell_the_cost_itself():
+    """It knows best, with a table or without; calls that failed have none."""
+    told = [
+        ("judge", "alias", 1, 10, 1, 0.25),
+        ("judge", "alias", 2, 0, 0),
+        ("judge", "alias", 1, 10, 1, 0.5),
+    ]
+    usage = usage_of([*map(using, told), using(("user", "large", 1, 1_000, 10, 0.125))], PRICES)
+    assert [(u.model, u.calls, u.cost_usd) for u in usage.by_role] == [
+        ("alias", 4, 0.75),
+        ("large", 1, 0.125),
+    ]
+    assert (usage.cost_usd, usage.unpriced) == (0.875, ())
+
+
+def test_a_provider_that_tells_some_costs_tells_none():
+    """What it tells would look like the whole; the table counts, where it knows the model."""
+    some = [using(("judge", name, 1, 1_000, 0, cost)) for name in ("alias", "large") for cost in (9.5, None)]
+    usage = usage_of(some, PRICES)
+    assert [u.cost_usd for u in usage.by_role] == [None, pytest.approx(0.004)]
+    assert (usage.cost_usd, usage.unpriced) == (None, ("alias",))
 
 
 def test_tokens_of_a_model_that_is_not_named():

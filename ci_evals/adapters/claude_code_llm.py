@@ -1,0 +1,267 @@
+"""`claude-code`: Claude behind the program `claude`, by whatever login that program has.
+
+The program is an agent, and is held to being a model: no tools, no turn but the one that answers, a folder
+with nothing in it, and nothing of what its user has set up for other work. Its options and results are
+documented at https://code.claude.com/docs/en/cli-reference and https://code.claude.com/docs/en/headless, what
+goes wrong at https://code.claude.com/docs/en/errors.
+"""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import JsonValue
+
+from ci_evals.adapters import connections, payload
+from ci_evals.adapters.process import Process, handed_on
+from ci_evals.adapters.sdk_llm import tokens
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.domain.text import whole
+from ci_evals.ports import Completion, Prompt
+from ci_evals.redaction import Redactor
+
+DEFAULT_JUDGE_MODEL = "sonnet"
+DEFAULT_USER_MODEL = "haiku"
+
+PROGRAM = "claude"
+MIN_VERSION = (2, 1, 248)
+"""The first that leaves a message alone which is marked so; others read the files that it names by `@path`.
+
+`--safe-mode` is there since 2.1.169."""
+
+_INSTALL = "install it (https://code.claude.com/docs/en/setup) and log in, or take another --provider"
+_VERSION_SECONDS = 30
+_TURNS, _TURNS_WITH_SCHEMA = 1, 4
+"""A form is filled in by a call, which takes a turn, and one more for each time that it does not fit."""
+_NO_MODEL_ANSWER = frozenset({"error_max_turns", "error_max_structured_output_retries"})
+
+_NO_ACCESS = re.compile(
+    r"not logged in|/login\b|invalid api key|oauth token|failed to authenticate|has been disabled"
+    r"|disabled claude subscription|credit balance",
+    re.IGNORECASE,
+)
+_USED_UP = re.compile(r"\bhit your\b.{0,40}\blimit|usage limit", re.IGNORECASE)
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+
+
+class ClaudeCodeLLM:
+    """A model behind the program `claude`, one process for each question. Implements the port `LLM`."""
+
+    def __init__(
+        self,
+        model: str,
+        environ: Mapping[str, str],
+        *,
+        timeout: float = 120,
+        redactor: Redactor | None = None,
+        max_processes: int | None = None,
+    ) -> None:
+        """Finds the program and asks for its version, which takes a moment.
+
+        Args:
+            model: An alias (`sonnet`, `haiku`, …) or a model's full name.
+            environ: The environment; the program gets it without what is meant for us alone.
+            timeout: Seconds that an answer may take, from the start of its process.
+            redactor: Knows the run's secrets, for what is told of errors.
+            max_processes: How many may run at once; by default two for each processor, at least four.
+
+        Raises:
+            UsageError: there is no such program, or it is too old.
+        """
+        self.model = model
+        self._program = _found(environ)
+        self._environ = _environ(environ)
+        self.version = _version(self._program, frozenset(self._environ.items()))
+        self._who = f"{PROGRAM} {self.version}"
+        self._timeout = timeout
+        self._redactor = redactor or Redactor()
+        self._max_processes = max_processes or min(
+            max(4, 2 * (os.cpu_count() or 1)), connections.fair_share()
+        )
+        self._slots: asyncio.Semaphore | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Asks once, in a process of its own."""
+        loop = asyncio.get_running_loop()
+        if self._slots is None or self._loop is not loop:  # a semaphore serves one event loop
+            self._slots, self._loop = asyncio.Semaphore(self._max_processes), loop
+        async with self._slots:
+            with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
+                return self._read(await self._answer(prompt, Path(folder)), prompt)
+
+    async def aclose(self) -> None:
+        """Nothing is kept open."""
+
+    async def _answer(self, prompt: Prompt, folder: Path) -> dict[str, JsonValue]:
+        """The program's own account of how it went."""
+        empty = folder / "empty"
+        empty.mkdir()
+        try:
+            process = await Process.started(
+                [self._program, *self._arguments(prompt, folder)],
+                self._environ,
+                connections.MAX_ANSWER_MB * 2**20,
+                str(empty),
+            )
+        except (OSError, ValueError) as error:
+            raise LLMError(f"{self._who} could not be started: {self._told(str(error))}") from error
+        try:
+            process.write(_message(prompt))
+            process.end_input()
+            async with asyncio.timeout(self._timeout):
+                return await self._result(process)
+        except TimeoutError:
+            process.kill()
+            raise LLMError(f"{self._who} did not answer within {self._timeout:g} s") from None
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        finally:
+            await process.end()
+
+    def _arguments(self, prompt: Prompt, folder: Path) -> list[str]:
+        """What is said of people goes by a file: all users of a machine see its programs' arguments."""
+        arguments = ["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"]
+        arguments += [f"--model={self.model}", "--tools", "", "--no-session-persistence"]
+        # Not --bare, which knows no login, nor --setting-sources, which may hold what the login needs.
+        arguments += ["--safe-mode", "--strict-mcp-config", "--disable-slash-commands"]
+        if prompt.system:
+            file = folder / "system.md"
+            file.write_text(whole(prompt.system), encoding="utf-8", newline="")
+            arguments += [f"--system-prompt-file={file}"]
+        else:
+            arguments += ["--system-prompt", ""]
+        if prompt.schema is None:
+            return [*arguments, f"--max-turns={_TURNS}"]
+        return [*arguments, f"--max-turns={_TURNS_WITH_SCHEMA}", f"--json-schema={json.dumps(prompt.schema)}"]
+
+    async def _result(self, process: Process) -> dict[str, JsonValue]:
+        """The last of the events that the program tells; what else it writes is of no account."""
+        other = b""
+        while line := await process.line():
+            try:
+                event = payload.parse(line)
+            except ValueError:
+                other = line
+            else:
+                if isinstance(event, dict) and event.get("type") == "result":
+                    return event
+        raise await self._no_result(process, other)
+
+    async def _no_result(self, process: Process, other: bytes) -> LLMError:
+        if process.too_long:
+            return LLMAnswerError(f"{self._who} answered with more than {connections.MAX_ANSWER_MB} MB")
+        code = await process.code()
+        said = self._told(process.complaint.decode(errors="replace"), other.decode(errors="replace"))
+        if _NO_ACCESS.search(said):
+            return self._no_access(said)
+        if code == 0 and other:
+            return LLMAnswerError(f"{self._who} gave an answer that cannot be read: {said}")
+        return LLMError(f"{self._who} ended with exit code {code} and no answer{said and f': {said}'}")
+
+    def _read(self, result: dict[str, JsonValue], prompt: Prompt) -> Completion:
+        subtype, text = result.get("subtype"), result.get("result")
+        if subtype in _NO_MODEL_ANSWER:
+            raise LLMAnswerError(f"{self._who} gave no answer of the wanted form ({subtype})")
+        if result.get("is_error") or subtype != "success":
+            raise self._failure(result)
+        structured = result.get("structured_output")
+        if prompt.schema is not None and structured is not None:
+            text = json.dumps(structured, ensure_ascii=False)
+        if not isinstance(text, str) or not text.strip():
+            raise LLMAnswerError(f"{self._who} gave an empty answer")
+        usage = result.get("usage")
+        return Completion(
+            text,
+            input_tokens=sum(tokens(usage, f"{kind}input_tokens") for kind in _KINDS_OF_INPUT),
+            output_tokens=tokens(usage, "output_tokens"),
+            cost_usd=_cost(result.get("total_cost_usd")),
+        )
+
+    def _failure(self, result: dict[str, JsonValue]) -> LLMError:
+        status = result.get("api_error_status")
+        told = payload.explain(result.get("result")) or payload.explain(result.get("errors"))
+        said = self._told(told or f"{result.get('subtype')}, status {status}")
+        if status == 401 or _NO_ACCESS.search(said):
+            return self._no_access(said)
+        if _USED_UP.search(said):
+            return LLMAccessError(f"{self._who} may not be used any more for now: {said}")
+        if status == 429:
+            return LLMError(f"{self._who} says that calls are limited (429): {said}; lower --parallel")
+        return LLMError(f"{self._who} failed: {said}")
+
+    def _no_access(self, said: str) -> LLMAccessError:
+        hint = f"log in on this machine ({PROGRAM} auth login), or see docs/providers.md"
+        return LLMAccessError(f"{self._who} has no access to Claude: {said}; {hint}")
+
+    def _told(self, *texts: str) -> str:
+        said = " ".join(" ".join(self._redactor.text(text) for text in texts).split())
+        return payload.shorten(said)
+
+
+_KINDS_OF_INPUT = ("", "cache_creation_", "cache_read_")
+
+
+def _message(prompt: Prompt) -> bytes:
+    message = {
+        "type": "user",
+        "message": {"role": "user", "content": whole(prompt.text)},
+        "parent_tool_use_id": None,
+        # Else an agent that says "@/etc/passwd" would have the judge read it, and "/clear" would be obeyed.
+        "client_composed": True,
+    }
+    return json.dumps(message).encode() + b"\n"
+
+
+def _cost(told: JsonValue) -> float | None:
+    known = isinstance(told, int | float) and not isinstance(told, bool) and told >= 0
+    return float(told) if known else None  # type: ignore[arg-type]  # a number, as was just found
+
+
+def _found(environ: Mapping[str, str]) -> str:
+    if found := shutil.which(PROGRAM, path=environ.get("PATH")):
+        return str(Path(found).absolute())
+    raise UsageError(
+        f"--provider=claude-code: there is no program {PROGRAM!r} on the PATH; {_INSTALL} "
+        "(the container does not hold it: there, use openai or anthropic with a key)"
+    )
+
+
+def _environ(environ: Mapping[str, str]) -> dict[str, str]:
+    kept = handed_on(environ)
+    kept.pop("CLAUDECODE", None)  # else it would take itself for a part of the session that started us
+    # It speaks to the model, and to nobody else.
+    return kept | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+
+
+@cache
+def _version(program: str, environ: frozenset[tuple[str, str]]) -> str:
+    """What the program says of its version, asked once."""
+    who = f"--provider=claude-code: {program!r}"
+    try:
+        run = subprocess.run(  # noqa: S603  # the program that the user's PATH names
+            [program, "--version"],
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"{who} cannot be run: {error}") from error
+    said = payload.shorten(" ".join(run.stdout.decode(errors="replace").split()))
+    found = _VERSION.match(said)
+    if run.returncode or not found:
+        raise UsageError(f"{who} does not tell its version, but {said!r}: is it Claude Code? {_INSTALL}")
+    if tuple(map(int, found.groups())) < MIN_VERSION:
+        least = ".".join(map(str, MIN_VERSION))
+        raise UsageError(f"{who} is {found[0]}, and {least} is needed at least: {PROGRAM} update")
+    return found[0]

@@ -1,0 +1,297 @@
+"""Claude behind the program `claude`, played by a stand-in that keeps its contract."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import claude_program
+import pytest
+
+from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.ports import Completion, Prompt
+from ci_evals.redaction import Redactor
+
+PLAIN = Prompt(system="You are Ida, who says „hello“.", text="What do you say?")
+SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}
+JUDGING = Prompt(system="You are a judge.", text="Did it help?", schema=SCHEMA)
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Makes a model of a stand-in that replies so."""
+
+    def made(reply='return "Hello"', environ=None, version=claude_program.VERSION, **options):
+        folder = tmp_path / "bin"
+        claude_program.install(folder, reply, version)
+        return ClaudeCodeLLM("sonnet", claude_program.environ(folder, **environ or {}), **options)
+
+    made.asked = lambda: claude_program.asked(tmp_path / "bin")
+    return made
+
+
+async def failure(llm, prompt=PLAIN):
+    with pytest.raises(LLMError) as caught:
+        await llm.complete(prompt)
+    return caught.value
+
+
+async def test_a_plain_question(program):
+    """System and text arrive as they are; tokens that were written to or read from a cache count, too."""
+    answer = await program("return asked['text'] + ' Hello'").complete(PLAIN)
+    assert answer == Completion("What do you say? Hello", input_tokens=21, output_tokens=5, cost_usd=0.25)
+    (asked,) = program.asked()
+    assert (asked["model"], asked["system"], asked["text"]) == ("sonnet", PLAIN.system, PLAIN.text)
+    assert (asked["schema"], asked["turns"]) == (None, 1)
+
+
+async def test_a_question_with_a_schema_is_held_to_it(program):
+    """The program is told the schema, and gives the answer of that form beside its text."""
+    answer = await program("""return '{"verdict": "pä\\u2028ss"}'""").complete(JUDGING)
+    assert answer.text == '{"verdict": "pä\u2028ss"}'
+    (asked,) = program.asked()
+    assert asked["schema"] == SCHEMA
+    assert asked["turns"] > 1
+
+
+async def test_a_form_that_is_not_given_may_stand_in_the_text(program):
+    """Where it is none, that is found by whoever asked."""
+    llm = program('result(\'{"verdict": "fail"}\'); sys.exit()')
+    assert (await llm.complete(JUDGING)).text == '{"verdict": "fail"}'
+
+
+async def test_nothing_that_is_said_can_be_seen_from_outside(program):
+    """Every user of a machine may read the arguments of its programs; and no question leaves a file."""
+    await program().complete(PLAIN)
+    (asked,) = program.asked()
+    assert not any(part in word for word in asked["argv"] for part in ("Ida", "What do you say"))
+    assert not left_of(asked)
+
+
+def left_of(asked):
+    """What is still there of the folder that a question was asked in."""
+    return list(Path(asked["cwd"]).parent.parent.glob(f"{Path(asked['cwd']).parent.name}/**"))
+
+
+async def test_the_environment_without_what_is_meant_for_us(program):
+    """The program's own variables pass, keys of other parts do not, and it reports to nobody."""
+    held_back = {"INPUT_AGENT-KEY": "k", "CI_EVALS_LLM_KEY": "k", "GITHUB_TOKEN": "k", "LLM_API_KEY": "k"}
+    await program(environ=held_back | {"CLAUDECODE": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}).complete(PLAIN)
+    (asked,) = program.asked()
+    assert not {*held_back, "CLAUDECODE"} & asked["env"].keys()
+    assert asked["env"]["CLAUDE_CODE_OAUTH_TOKEN"] == "t"
+    assert asked["env"]["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
+
+
+async def test_odd_texts(program):
+    """No system prompt, half a surrogate pair, a text longer than any argument, a name like an option's."""
+    llm = program("return str(len(asked['text'])) + asked['text'][:1]")
+    assert (await llm.complete(Prompt("", "\ud800" + "x" * 3_000_000))).text == "3000001\ufffd"
+    llm.model = "--version"
+    assert (await llm.complete(PLAIN)).text == "16W"
+    first, second = program.asked()
+    assert (first["system"], second["model"]) == ("", "--version")
+
+
+async def test_what_is_told_beside_the_result_is_of_no_account(program):
+    """Other events, warnings on standard output, and a program that goes on for a while."""
+    llm = program("""
+print("warning: no git", flush=True)
+say(type="rate_limit_event")
+result("Hello")
+print("bye", flush=True)
+time.sleep(0.2)
+sys.exit()
+""")
+    assert (await llm.complete(PLAIN)).text == "Hello"
+
+
+NO_USE, NO_ACCESS, FAILED = LLMAnswerError, LLMAccessError, LLMError
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "said"),
+    [
+        ("refused('Not logged in · Please run /login')", NO_ACCESS, "no access to Claude: Not logged in"),
+        ("refused('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
+        ("refused('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
+        ("refused('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
+        ("refused('This organization has been disabled')", NO_ACCESS, "has been disabled"),
+        ("refused('Credit balance is too low')", NO_ACCESS, "Credit balance"),
+        (
+            'refused("You\'ve hit your session limit · resets 4:50pm", 429)',
+            NO_ACCESS,
+            "may not be used any more for now: You've hit your session limit · resets 4:50pm",
+        ),
+        ("refused('Request rejected (429)', 429)", FAILED, "lower --parallel"),
+        ("refused('API Error: Repeated 529 Overloaded errors', 529)", FAILED, "failed: API Error: Repeated"),
+        ("refused('', 500)", FAILED, "failed: success, status 500"),
+        ("result(None, subtype='error_during_execution', errors=['no net']); sys.exit(1)", FAILED, "no net"),
+        ("result(None, subtype='error_max_turns', is_error=True)", NO_USE, "wanted form (error_max_turns)"),
+        ("result(' ')", NO_USE, "gave an empty answer"),
+        ("result(None)", NO_USE, "gave an empty answer"),
+        ("print('<html>')", NO_USE, "cannot be read: <html>"),
+        ("print('[1]')", FAILED, "ended with exit code 0 and no answer"),
+        ("sys.exit('error: unknown option')", FAILED, "exit code 1 and no answer: error: unknown option"),
+        ("sys.exit('Not logged in')", NO_ACCESS, "no access to Claude: Not logged in"),
+        ("os.kill(os.getpid(), 9)", FAILED, "ended with exit code -9"),
+    ],
+)
+async def test_what_goes_wrong(program, reply, kind, said):
+    """Each in words, and by what can be done: ask again, log in, or neither. The version is told."""
+    error = await failure(program(f"{reply}; sys.exit()"))
+    assert type(error) is kind
+    assert said in str(error)
+    assert str(error).startswith("claude 2.1.296 ")
+
+
+async def test_no_secret_is_told(program):
+    """Neither of the result nor of standard error."""
+    redactor = Redactor({"sk-secret-1"})
+    for reply in ("refused('bad sk-secret-1')", "sys.exit('bad sk-secret-1')"):
+        assert "bad ***" in str(await failure(program(reply, redactor=redactor)))
+
+
+async def test_an_answer_without_an_end_is_not_kept(program):
+    """A line as long as it likes ends the process, not us."""
+    llm = program("""
+for _ in range(40):
+    sys.stdout.write("x" * 1_000_000)
+time.sleep(30)
+""")
+    started = time.monotonic()
+    error = await failure(llm)
+    assert isinstance(error, LLMAnswerError)
+    assert "more than 16 MB" in str(error)
+    assert time.monotonic() - started < 20
+
+
+STALLS = """
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+pids = os.path.join(os.path.dirname(sys.argv[0]), "pids")
+with open(f"{pids}.new", "w") as file:
+    file.write(f"{os.getpid()} {child.pid}")
+os.rename(f"{pids}.new", pids)
+time.sleep(60)
+"""
+
+
+def running(pid):
+    return subprocess.run(
+        ["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False
+    ).stdout
+
+
+async def nothing_is_left(folder):
+    for pid in (folder / "bin/pids").read_text().split():
+        for _ in range(100):
+            if running(pid).strip()[:1] in ("", "Z"):
+                break
+            await asyncio.sleep(0.02)
+        else:
+            pytest.fail(f"process {pid} still runs")
+
+
+async def test_a_late_answer(program, tmp_path):
+    """The process is ended, and so are those that it has started."""
+    error = await failure(program(STALLS, timeout=1))
+    assert type(error) is LLMError
+    assert str(error).endswith("did not answer within 1 s")
+    await nothing_is_left(tmp_path)
+
+
+async def test_a_question_that_is_given_up(program, tmp_path):
+    """Interruptions leave nothing behind, and do not wait."""
+    task = asyncio.create_task(program(STALLS).complete(PLAIN))
+    for _ in range(500):
+        await asyncio.sleep(0.02)
+        if (tmp_path / "bin/pids").exists():
+            break
+    started = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 2
+    await nothing_is_left(tmp_path)
+
+
+async def test_few_processes_at_a_time(program):
+    """However many questions there are."""
+    llm = program(
+        """
+running = os.path.join(os.path.dirname(sys.argv[0]), "running")
+os.makedirs(running, exist_ok=True)
+mine = os.path.join(running, str(os.getpid()))
+open(mine, "w").close()
+time.sleep(0.1)
+most = len(os.listdir(running))
+os.remove(mine)
+return str(most)
+""",
+        max_processes=2,
+    )
+    answers = await asyncio.gather(*(llm.complete(PLAIN) for _ in range(6)))
+    assert max(int(answer.text) for answer in answers) <= 2
+
+
+def test_a_model_serves_one_event_loop_after_the_other(program):
+    """A library's user may call `asyncio.run` twice, with questions waiting for each other in both."""
+    llm = program(max_processes=1)
+
+    async def ask_some():
+        return await asyncio.gather(*(llm.complete(PLAIN) for _ in range(2)))
+
+    assert [len(asyncio.run(ask_some())) for _ in range(2)] == [2, 2]
+
+
+def test_the_version_is_asked_once(program, tmp_path):
+    """Judge and user are two models of one program."""
+    assert program().version == program().version == "2.1.296"
+    assert claude_program.versions_asked(tmp_path / "bin") == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("2.1.247 (Claude Code)", "is 2.1.247, and 2.1.248 is needed at least: claude update"),
+        ("1.9.999", "is 1.9.999, and"),
+        ("Claude the Robot 7", "does not tell its version, but 'Claude the Robot 7': is it Claude Code?"),
+        ("", "does not tell its version, but ''"),
+    ],
+)
+def test_a_program_that_will_not_do(program, version, said):
+    """An old one would read files that an agent names; another one is another one."""
+    with pytest.raises(UsageError) as caught:
+        program(version=version)
+    assert said in str(caught.value)
+
+
+def test_newer_programs_will_do(program):
+    """Numbers are compared as numbers."""
+    assert program(version="2.10.0 (Claude Code)").version == "2.10.0"
+
+
+def test_no_program(tmp_path):
+    """What is missing, and what to do instead."""
+    with pytest.raises(UsageError, match=r"no program 'claude' on the PATH; install it .* --provider"):
+        ClaudeCodeLLM("sonnet", {"PATH": str(tmp_path)})
+
+
+def test_a_program_that_cannot_be_run(tmp_path):
+    """It is there, and its interpreter is not."""
+    (tmp_path / "claude").write_text("#!/nowhere/python\n")
+    (tmp_path / "claude").chmod(0o755)
+    with pytest.raises(UsageError, match=r"claude' cannot be run: "):
+        ClaudeCodeLLM("sonnet", {"PATH": str(tmp_path)})
+
+
+def test_the_stand_in_is_strict(tmp_path):
+    """What the real program would refuse, or would look into for files, ends it."""
+    path = claude_program.install(tmp_path)
+    for arguments in ([], ["-p", "Hello"], ["--wizardry"]):
+        ran = subprocess.run([path, *arguments], input="", capture_output=True, text=True, check=False)
+        assert ran.returncode
+        assert ran.stderr
+    assert sys.executable in path.read_text()
