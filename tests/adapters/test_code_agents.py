@@ -180,13 +180,19 @@ async def test_nothing_that_code_raises_ends_the_program(raised, said):
 async def test_a_function_keeps_its_thread():
     """What belongs to a thread, as connections to some databases do, serves a whole conversation."""
 
-    def reply(message, session):
-        connection = session.state.setdefault("db", sqlite3.connect(":memory:"))
-        connection.execute("create table if not exists said (text)")
-        connection.execute("insert into said values (?)", (message,))
-        return str(connection.execute("select count(*) from said").fetchone()[0])
+    class Counting:
+        def open_session(self, test):
+            return sqlite3.connect(":memory:")
 
-    said = await converse(reply, "a", "b", "c")
+        def send_message(self, session, text):
+            session.execute("create table if not exists said (text)")
+            session.execute("insert into said values (?)", (text,))
+            return str(session.execute("select count(*) from said").fetchone()[0])
+
+        def close(self, session):
+            session.close()
+
+    said = await converse(Counting(), "a", "b", "c")
     assert [reply.agent for reply in said] == ["1", "2", "3"]
 
 

@@ -3,12 +3,15 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, start, write_suite
+from commands import CLEAN, ci_evals, results_in, start, write_suite
+from github_runner import Step
+from papers import ROOT
 
 REPLY = """
 def reply(message, session):
@@ -103,6 +106,23 @@ def test_what_cannot_be_used_runs_nothing(folder, adapter, said):
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
     assert not (folder / "results").exists()
+
+
+def test_the_action_finds_the_code_in_the_workspace(folder, tmp_path):
+    """Its program lies elsewhere; the current folder is what counts."""
+    (tmp_path / "runner").mkdir()
+    step = Step(tmp_path / "runner")
+    suite = write_suite(folder, *TESTS, adapter="python:shop:reply", agentId=None, apiKey=None)
+    done = subprocess.run(
+        [sys.executable, ROOT / "entrypoint.py"],
+        cwd=folder,
+        env=CLEAN | step.variables(step.folder, {"suites": suite}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert step.outputs["result"] == "passed"
 
 
 def test_the_user_may_name_the_code(folder):
