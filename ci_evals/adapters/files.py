@@ -31,6 +31,44 @@ def write_each(root: Path, files: Iterable[tuple[str, str]]) -> None:
         write(_inside(root, name), text, owner=owner)
 
 
+def write_new(root: Path, files: Mapping[str, str]) -> None:
+    """Writes files that are not there yet: all of them, or none.
+
+    Raises:
+        UsageError: One is there already, a path leads out of `root`, or something cannot be written.
+    """
+    paths = {_inside(root, name): text for name, text in files.items()}
+    owner = _owner(root)
+    there = [path for path in paths if os.path.lexists(path)]
+    if there:
+        named = ", ".join(repr(str(path)) for path in there)
+        raise UsageError(f"{named}: there already, and not written over")
+    written: list[Path] = []
+    try:
+        for path, text in paths.items():
+            _write_new(path, text, owner)
+            written.append(path)
+    except BaseException:
+        for path in written:
+            with suppress(OSError):
+                path.unlink()
+        raise
+
+
+def _write_new(path: Path, text: str, owner: os.stat_result) -> None:
+    aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        write(aside, text, owner=owner)
+        os.link(aside, path)  # unlike a renaming it fails where something came between
+    except FileExistsError as error:
+        raise UsageError(f"{str(path)!r}: there already, and not written over") from error
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
 def check_writable(folder: Path) -> None:
     """Makes sure that the folder can be made and written to: before a run, not after it.
 

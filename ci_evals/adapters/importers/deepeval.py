@@ -1,0 +1,156 @@
+"""DeepEval's conversations: `ConversationalGolden`s and `ConversationalTestCase`s.
+
+The keys are those that `EvaluationDataset.save_as` writes (JSON, JSONL, CSV), or those of its own JSON in
+camelCase. In a table, what is no text is JSON in the cell, and `context` is cut by `|`.
+"""
+
+import json
+import re
+from typing import Any
+
+from ci_evals.adapters.importers.imported import (
+    NO_ERROR,
+    SAYS_ITS_LINES,
+    Data,
+    Imported,
+    fixed,
+    turns_at_most,
+)
+from ci_evals.adapters.importers.record import Record, records
+from ci_evals.domain.suite import AUTO
+
+_HOLDERS = ("goldens", "conversational_goldens", "conversationalGoldens", "test_cases", "testCases")
+_NESTED = (
+    "turns",
+    "additional_metadata",
+    "metadata",
+    "custom_column_key_values",
+    "expectations",
+    "persona",
+    "tags",
+)
+_KEPT = {
+    "context": "x-context",
+    "comments": "x-comments",
+    "additional_metadata": "x-metadata",
+    "metadata": "x-metadata",
+    "custom_column_key_values": "x-custom-columns",
+}
+"""What means nothing here and is kept beside the test."""
+_READ = {
+    "id",
+    "name",
+    "scenario",
+    "turns",
+    "user_description",
+    "persona",
+    "expected_outcome",
+    "expectations",
+    "chatbot_role",
+    "tags",
+    *_KEPT,
+}
+
+
+def read(text: str, file: str) -> Imported:
+    """One test for each conversation.
+
+    Raises:
+        SuiteError: a record is no conversation, with its place.
+    """
+    imported = Imported("DeepEval conversations")
+    is_table = file.lower().endswith(".csv")
+    for found in records(text, file, _HOLDERS):
+        record = Record(
+            {_snake(key): value for key, value in found.values.items()}, found.document, found.path
+        )
+        if is_table:
+            record = _unfolded(record)
+        imported.add(record.text("name", "scenario"), _test(record, imported))
+    return imported
+
+
+def _snake(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower()
+
+
+def _unfolded(record: Record) -> Record:
+    """A row of a table with what its cells hold as JSON."""
+    values = dict(record.values)
+    for key in _NESTED:
+        if isinstance(cell := values.get(key), str):
+            try:
+                values[key] = json.loads(cell)
+            except (ValueError, RecursionError):
+                raise record.fault(key, f"the cell {key!r} holds no JSON") from None
+    if isinstance(context := values.get("context"), str):
+        values["context"] = context.split("|")
+    return Record(values, record.document, record.path)
+
+
+def _test(record: Record, imported: Imported) -> Data:
+    scenario, turns = record.text("scenario"), _turns(record)
+    if not scenario and not turns:
+        if record.values.get("input"):
+            raise record.fault(
+                "input",
+                "is a single question, not a conversation; save them as a table and import that as csv",
+            )
+        raise record.fault("scenario", "is missing: a conversation has a 'scenario' or 'turns'")
+    about = [part for part in (_persona(record), scenario) if part]
+    test: Data = {"guidelines": "\n\n".join(about) if scenario else SAYS_ITS_LINES, "turns": turns}
+    if not scenario:
+        test["maxTurns"] = turns_at_most(len(turns))
+    test["turns"] = turns or [{"user": AUTO}]
+    test["evaluations"] = _criteria(record) or [NO_ERROR]
+    test["tags"] = record.texts("tags") or ["deepeval"]
+    test |= {"x-id": given} if (given := record.text("id")) else {}
+    test |= {kept: record.values[key] for key, kept in _KEPT.items() if record.values.get(key)}
+    unmapped = {key: value for key, value in record.values.items() if key not in _READ and value}
+    if unmapped:
+        test["x-unmapped"] = unmapped
+    if left := [*unmapped, *(["context"] if "x-context" in test else [])]:
+        imported.notes.append(f"{record.place()}: nothing here is like {', '.join(left)}")
+    return test
+
+
+def _persona(record: Record) -> str:
+    match record.values.get("persona"):
+        case {"characteristics": str(text), **more}:
+            name = more.get("name")
+            return f"You are {name}. {text.strip()}" if isinstance(name, str) and name else text.strip()
+    return record.text("user_description")
+
+
+def _turns(record: Record) -> list[Data]:
+    """The user's lines, each with what the agent said to it when the conversation was recorded."""
+    given: Any = record.values.get("turns") or []
+    if not isinstance(given, list):
+        raise record.fault("turns", "wants a list of turns")
+    turns: list[Data] = []
+    for i, turn in enumerate(given):
+        match turn:
+            case {"role": "user", "content": str(line)} if line.strip():
+                turns.append(fixed(line.strip()))
+            case {"role": "assistant", "content": str(line)}:
+                if turns:
+                    turns[-1]["x-recorded-reply"] = line
+            case _:
+                raise record.fault("turns", f"turns[{i}] wants a role, user or assistant, and its content")
+    return turns
+
+
+def _criteria(record: Record) -> list[Data]:
+    found: list[Data] = []
+    if outcome := record.text("expected_outcome"):
+        found.append({"criterion": outcome, "category": "outcome"})
+    if role := record.text("chatbot_role"):
+        found.append({"criterion": f"The agent keeps to its role: {role}", "category": "role"})
+    if isinstance(expectations := record.values.get("expectations"), dict):
+        inner = Record(expectations, record.document, (*record.path, "expectations"))
+        found += [{"criterion": text, "category": "must"} for text in inner.texts("must")]
+        found += [
+            {"criterion": f"This does not happen: {text}", "category": "must-not"}
+            for text in inner.texts("must_not", "mustNot")
+        ]
+    return found

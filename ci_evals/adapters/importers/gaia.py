@@ -1,0 +1,73 @@
+"""GAIA: questions with one right answer each, as the data set's `metadata.jsonl` has them.
+
+The fields are those of the data set's card (gaia-benchmark/GAIA): `task_id`, `Question`, `Level`, `Final
+answer` (`?` in the test split, whose answers are private), `file_name`. `Annotator Metadata` is left out: it
+tells how a person found the answer.
+"""
+
+from ci_evals.adapters.importers.imported import SAYS_ITS_LINES, Data, Imported, fixed
+from ci_evals.adapters.importers.record import Record, records
+from ci_evals.domain.errors import UsageError
+
+NEEDS_FILE = "needs-file"
+_PRIVATE = "?"
+
+
+def read(text: str, file: str) -> Imported:
+    """One test for each question that has an answer.
+
+    Raises:
+        SuiteError: a record is no question, with its place.
+        UsageError: no question has an answer.
+    """
+    imported = Imported("GAIA")
+    unanswered = 0
+    with_file: list[str] = []
+    found = records(text, file)
+    for record in found:
+        question, answer = record.text("Question"), record.text("Final answer")
+        if not question:
+            raise record.fault("Question", "is missing: is this GAIA's metadata.jsonl?")
+        if answer in {"", _PRIVATE}:
+            unanswered += 1
+            continue
+        test = _test(record, question, answer)
+        imported.add(record.text("task_id") or question, test)
+        if NEEDS_FILE in test["tags"]:
+            with_file.append(imported.tests[-1]["name"])
+    if not imported.tests:
+        raise UsageError(
+            f"{file}: no question has an answer: this is the test split; take the validation split"
+        )
+    if unanswered:
+        imported.notes.append(f"{unanswered} of {len(found)} questions have no answer and are left out")
+    if with_file:
+        imported.notes.append(
+            f"{len(with_file)} questions belong to a file that a suite cannot send (tag {NEEDS_FILE}): "
+            + ", ".join(with_file)
+        )
+    return imported
+
+
+def _test(record: Record, question: str, answer: str) -> Data:
+    test: Data = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(question)], "maxTurns": 1}
+    test["evaluations"] = [
+        {
+            "criterion": "The final answer is right",
+            "strict": "answer_matches",
+            "expected": answer,
+            "match": "gaia",
+            "category": "accuracy",
+        }
+    ]
+    test["tags"] = []
+    if level := record.text("Level"):
+        test["difficulty"] = f"level {level}"
+        test["tags"].append(f"level-{level}")
+    if file_name := record.text("file_name"):
+        test["tags"].append(NEEDS_FILE)
+        test["x-file"] = file_name
+    test["tags"] = test["tags"] or ["gaia"]
+    if task_id := record.text("task_id"):
+        test["x-id"] = task_id
+    return test

@@ -1,0 +1,236 @@
+"""promptfoo's configuration: its tests as conversations with an agent.
+
+Three kinds of test are conversations there, and any other is one of a single line: those of the provider
+`promptfoo:simulated-user` (`instructions`, `maxTurns`, `initialMessages`), those whose variables or prompt
+hold a list of messages, and steps that share a history (a prompt with `_conversation`, or one
+`metadata.conversationId`). Variables are filled in; other files and code are not run or read, but named.
+"""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from ci_evals.adapters.importers.imported import (
+    NO_ERROR,
+    SAYS_ITS_LINES,
+    Data,
+    Imported,
+    fixed,
+    turns_at_most,
+)
+from ci_evals.adapters.importers.promptfoo_asserts import UnmappedError, Where, mapped
+from ci_evals.adapters.importers.promptfoo_cases import Case, cases
+from ci_evals.adapters.importers.promptfoo_lines import (
+    Lines,
+    OverlongError,
+    filled,
+    lines_of,
+    lines_of_case,
+    remembers,
+)
+from ci_evals.adapters.importers.record import whole_document
+from ci_evals.domain.errors import SuiteError
+from ci_evals.domain.suite import AUTO, MOST_LOOPS
+from ci_evals.planning.document import Document, Path
+
+SIMULATED = "promptfoo:simulated-user"
+_DEFAULT_MAX_TURNS = 10
+"""promptfoo's, for its simulated user."""
+
+_OF_SUITE = {"description", "prompts", "tests", "scenarios", "defaultTest", "providers", "targets", "$schema"}
+_OF_SUITE |= {"evaluateOptions", "assertionTemplates"}
+_OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold", "options"}
+_OF_SIMULATED = {"instructions", "maxTurns", "initialMessages", "stateful"}
+
+
+def read(text: str, file: str) -> Imported:
+    """One test for each conversation.
+
+    Raises:
+        SuiteError: it is no configuration of promptfoo, with the place.
+    """
+    document = whole_document(text, file)
+    config = document.value
+    if not isinstance(config, dict) or not ({"tests", "scenarios"} & set(config)):
+        raise SuiteError(
+            [document.problem((), "wants promptfoo's configuration, with 'tests' or 'scenarios'")]
+        )
+    imported = Imported(str(config.get("description") or f"Imported from {PurePath(file).name}"))
+    if left := sorted(str(key) for key in set(config) - _OF_SUITE):
+        imported.fields["x-unmapped"] = left
+        imported.notes.append(f"{file}: nothing here is like {', '.join(left)}")
+    reader = _Reader(document, config, imported)
+    groups = _conversations(list(cases(document, imported.notes)), together=remembers(config.get("prompts")))
+    for group in groups:
+        reader.add(group)
+    return imported
+
+
+def _conversations(found: list[Case], *, together: bool) -> Iterator[list[Case]]:
+    """The cases of each conversation: steps with a history in common are one."""
+    groups: dict[Any, list[Case]] = {}
+    for i, case in enumerate(found):
+        given = case.metadata.get("conversationId")
+        alone = case.provider == SIMULATED or not (together or isinstance(given, str | int))
+        groups.setdefault(i if alone else f"conversation {given}", []).append(case)
+    yield from groups.values()
+
+
+class _Reader:
+    """Makes tests of cases, and tells what it could not take along."""
+
+    def __init__(self, document: Document, config: Data, imported: Imported) -> None:
+        self.document = document
+        self.config = config
+        self.imported = imported
+        self.unmapped: list[str] = []
+
+    def add(self, group: list[Case]) -> None:
+        """The test of one conversation.
+
+        Raises:
+            SuiteError: something in it cannot be right.
+        """
+        try:
+            self._add(group)
+        except OverlongError as error:
+            raise SuiteError([self.document.problem(group[0].path, str(error))]) from error
+
+    def _add(self, group: list[Case]) -> None:
+        self.unmapped = []
+        first = group[0]
+        made = self._simulated(first) if first.provider == SIMULATED else self._planned(group)
+        if made is None:
+            return
+        test, used = made
+        info = {key: item for case in group for key, item in case.variables.items() if key not in used}
+        test |= {"userInfo": info} if info else {}
+        steps = len(group) > 1
+        found = []
+        for number, case in enumerate(group, start=1):
+            self._other_fields(case)
+            positive: int | str = "any" if first.provider == SIMULATED else "last"
+            many = first.provider == SIMULATED or len(test["turns"]) > 1
+            where = Where(number, number) if steps else Where(positive, "any" if many else "last")
+            for item in self._evaluations(case, where):
+                if steps and "strict" not in item:
+                    item["criterion"] = f"In reply {number}: {item['criterion']}"
+                found.append(item)
+        if not any(item.get("weight", 1) for item in found):
+            found.append(dict(NO_ERROR))
+        test["evaluations"] = found
+        test["tags"] = _tags(first) or ["promptfoo"]
+        test |= self._limits(first)
+        if metadata := {key: item for key, item in first.metadata.items() if key != "tags"}:
+            test["x-metadata"] = metadata
+        if self.unmapped:
+            test["x-unmapped"] = self.unmapped
+        self.imported.add(first.description or _first_words(test), test)
+
+    def _simulated(self, case: Case) -> tuple[Data, set[str]] | None:
+        config = case.provider_config
+        instructions = config.get("instructions", case.variables.get("instructions"))
+        if (
+            not isinstance(instructions, str)
+            or not instructions.strip()
+            or instructions.startswith("file://")
+        ):
+            self._left_out(case, "its simulated user has no instructions in this file")
+            return None
+        most = config.get("maxTurns", _DEFAULT_MAX_TURNS)
+        if type(most) is not int or most < 1:
+            raise SuiteError([self.document.problem(case.path, f"maxTurns: {most!r} is no number of turns")])
+        given = case.variables.get("initialMessages", config.get("initialMessages")) or []
+        opening = lines_of(given, case.variables) if isinstance(given, list) else Lines()
+        if given and not opening.said:
+            self._note(case.path, "initialMessages are not in this file")
+        if opening.replies:
+            self._note(
+                case.path, "what the assistant said in initialMessages cannot be put into its mouth here"
+            )
+        self._unknown(case.path, config, _OF_SIMULATED)
+        said = [fixed(line) for line in opening.said]
+        test: Data = {
+            "guidelines": filled(instructions, case.variables),
+            "turns": said or [{"user": AUTO}],
+            "maxTurns": turns_at_most(len(said) + most),
+        }
+        return test, {"instructions", "initialMessages"}
+
+    def _planned(self, group: list[Case]) -> tuple[Data, set[str]] | None:
+        """A test whose lines are all in the file."""
+        said: list[str] = []
+        used: set[str] = set()
+        system = ""
+        for case in group:
+            lines = lines_of_case(self.config.get("prompts"), case.variables)
+            if not lines.known:
+                self._left_out(case, "which of its variables the user says cannot be told")
+                return None
+            if lines.replies:
+                self._note(case.path, "what the assistant said before cannot be put into its mouth here")
+            said += lines.said
+            used |= lines.used
+            system = system or lines.system
+        test: Data = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(line) for line in said]}
+        test |= {"systemPrompt": system} if system else {}
+        return test | {"maxTurns": turns_at_most(len(said))}, used
+
+    def _evaluations(self, case: Case, where: Where) -> Iterator[Data]:
+        for path, assertion in case.asserts:
+            if not isinstance(assertion, dict):
+                self._note(path, "is no object")
+                continue
+            named = repr(assertion.get("type"))
+            try:
+                result = mapped(filled(assertion, case.variables), where)
+            except UnmappedError as error:
+                self._note(path, f"{named} {error}")
+                continue
+            if result.left:
+                self._note(path, f"{named}: nothing here is like its {', '.join(result.left)}")
+            yield from result.evaluations
+
+    def _other_fields(self, case: Case) -> None:
+        self._unknown(case.path, case.fields, _OF_TEST)
+        if case.provider and case.provider != SIMULATED:
+            self._note(case.path, f"its own provider {case.provider!r}")
+        self._unknown(case.path, case.options, {"disableVarExpansion", "disableDefaultAsserts"}, "options.")
+
+    def _limits(self, case: Case) -> Data:
+        found: Data = {}
+        threshold = case.fields.get("threshold")
+        if threshold is not None:
+            if type(threshold) not in {int, float} or not 0 <= threshold <= 1:
+                raise SuiteError(
+                    [self.document.problem(case.path, f"threshold: {threshold!r} is none from 0 to 1")]
+                )
+            found["minScore"] = round(100 * threshold, 6)
+        options = self.config.get("evaluateOptions")
+        repeat = options.get("repeat") if isinstance(options, dict) else None
+        if type(repeat) is int and 1 < repeat <= MOST_LOOPS:
+            found["loops"] = repeat
+        return found
+
+    def _unknown(self, path: Path, given: Data, known: set[str], prefix: str = "") -> None:
+        if left := sorted(f"{prefix}{key}" for key in set(given) - known):
+            self._note(path, f"nothing here is like its {', '.join(left)}")
+
+    def _note(self, path: Path, message: str) -> None:
+        problem = self.document.problem(path, message)
+        self.unmapped.append(f"{problem.path}: {message}")
+        self.imported.notes.append(str(problem))
+
+    def _left_out(self, case: Case, why: str) -> None:
+        self._note(case.path, f"left out: {why}")
+
+
+def _tags(case: Case) -> list[str]:
+    given = case.metadata.get("tags")
+    tags = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    return [tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()]
+
+
+def _first_words(test: Data) -> str:
+    said = str(test["turns"][0]["user"])
+    return str(test["guidelines"]) if said == AUTO else said

@@ -1,0 +1,175 @@
+"""Foreign files read into records, each value with its place, and nothing believed of them."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+from ci_evals.adapters.importers.imported import MOST_TESTS
+from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.planning.document import Document, Path, read
+
+JSON_LINES = (".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True)
+class Record:
+    """An object of a foreign file, and where it stands."""
+
+    values: dict[str, Any]
+    document: Document
+    path: Path = ()
+
+    def fault(self, key: str, message: str) -> SuiteError:
+        """What is wrong with the value under `key`, to be raised."""
+        return SuiteError([self.document.problem((*self.path, key), message)])
+
+    def place(self) -> str:
+        """`file:line` for a person."""
+        problem = self.document.problem(self.path, "")
+        return f"{problem.file}:{problem.line}"
+
+    def text(self, *keys: str) -> str:
+        """The text under the first of the keys that holds one; empty where none does. A number is a text."""
+        for key in keys:
+            match self.values.get(key):
+                case None | "":
+                    continue
+                case str() as found:
+                    return found.strip()
+                case bool() as found:
+                    raise self.fault(key, f"wants a text, found {str(found).lower()}")
+                case int() | float() as found:
+                    return str(found)
+                case found:
+                    raise self.fault(key, f"wants a text, found {_kind(found)}")
+        return ""
+
+    def texts(self, *keys: str) -> list[str]:
+        """The texts in the list under the first of the keys that holds one; one text is a list of one."""
+        for key in keys:
+            match self.values.get(key):
+                case None | "" | []:
+                    continue
+                case str() as found:
+                    return [found.strip()]
+                case list() as found if all(isinstance(item, str) for item in found):
+                    return [item.strip() for item in found if item.strip()]
+                case found:
+                    raise self.fault(key, f"wants a list of texts, found {_kind(found)}")
+        return []
+
+
+def _kind(value: Any) -> str:
+    return (
+        "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)[:60]
+    )
+
+
+def whole_document(text: str, file: str) -> Document:
+    """A JSON or YAML file.
+
+    Raises:
+        SuiteError: it is neither, or a key stands in it twice.
+    """
+    document = read(text, file)
+    if document.problems:
+        raise SuiteError(document.problems)
+    return document
+
+
+def records(text: str, file: str, under: Sequence[str] = ()) -> list[Record]:
+    """The objects of a JSON list, of JSON lines (`.jsonl`) or of a table (`.csv`).
+
+    A JSON object may hold the list under one of the keys `under`.
+
+    Raises:
+        SuiteError: the file is none of these, or too long.
+    """
+    ending = PurePath(file).suffix.lower()
+    if ending in JSON_LINES:
+        found = list(_lines(text, file))
+    elif ending == ".csv":
+        found = rows(text, file)
+    else:
+        found = list(_listed(whole_document(text, file), under))
+    if not found:
+        raise SuiteError([Problem(file, 1, 1, "", "the file holds no records")])
+    return found
+
+
+def _listed(document: Document, under: Sequence[str]) -> Iterator[Record]:
+    value, path = document.value, ()
+    if isinstance(value, dict):
+        key = next((key for key in under if value.get(key)), None)
+        if key is None:
+            wanted = f", or an object with {' or '.join(map(repr, under))}" if under else ""
+            raise SuiteError([document.problem((), f"wants a list of objects{wanted}")])
+        value, path = value[key], (key,)  # type: ignore[assignment]  # a path of one step
+    if not isinstance(value, list):
+        raise SuiteError([document.problem(path, f"wants a list of objects, found {_kind(value)}")])
+    for i, item in enumerate(value):
+        _bounded(i, document.problem((*path, i), ""))
+        if not isinstance(item, dict):
+            raise SuiteError([document.problem((*path, i), f"wants an object, found {_kind(item)}")])
+        yield Record(item, document, (*path, i))
+
+
+def _lines(text: str, file: str) -> Iterator[Record]:
+    count = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            document = read(line, file)
+        except SuiteError as error:
+            raise SuiteError([replace(error.problems[0], line=number)]) from error
+        document.values = {path: (number, column) for path, (_, column) in document.values.items()}
+        if document.problems:
+            raise SuiteError([replace(problem, line=number) for problem in document.problems])
+        if not isinstance(document.value, dict):
+            raise SuiteError([document.problem((), "wants one JSON object a line")])
+        _bounded(count, document.problem((), ""))
+        count += 1
+        yield Record(document.value, document)
+
+
+def rows(text: str, file: str) -> list[Record]:
+    """The rows of a table with a header, cut by commas, semicolons or tabs. Empty cells are left out."""
+    first = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    found: list[Record] = []
+    header: list[str] = []
+    line = 1
+    try:
+        for row in reader:
+            document = Document(file, values={(): (line, 1)})
+            if not header:
+                header = [name.strip() for name in row]
+                _check_header(header, document)
+            elif any(cell.strip() for cell in row):
+                if len(row) > len(header):
+                    message = f"the row has {len(row)} cells, the header {len(header)}"
+                    raise SuiteError([document.problem((), message)])
+                _bounded(len(found), document.problem((), ""))
+                found.append(Record({k: v for k, v in zip(header, row, strict=False) if v.strip()}, document))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise SuiteError([Problem(file, max(reader.line_num, 1), 1, "", f"not CSV: {error}")]) from error
+    return found
+
+
+def _check_header(header: list[str], document: Document) -> None:
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise SuiteError([document.problem((), f"the column {twice[0]!r} is there twice")])
+    if not any(header):
+        raise SuiteError([document.problem((), "wants the columns' names in the first line")])
+
+
+def _bounded(count: int, problem: Problem) -> None:
+    if count >= MOST_TESTS:
+        raise SuiteError([replace(problem, message=f"more than {MOST_TESTS:,} records; split the file")])

@@ -1,0 +1,77 @@
+"""A suite's data written as text that reads back as the same: the other way round of `document`."""
+
+import json
+import re
+from pathlib import PurePath
+from typing import Any
+
+import yaml
+
+from ci_evals.planning.document import Loader, read
+
+
+def literal(value: Any) -> Any:
+    """Data whose texts mean what they say: each `${` in a value is written `$${`, which no variable fills."""
+    match value:
+        case str():
+            return value.replace("${", "$${")
+        case dict():
+            return {key: literal(item) for key, item in value.items()}
+        case list() | tuple():
+            return [literal(item) for item in value]
+    return value
+
+
+def write(value: dict[str, Any], file: str, *, comment: str = "") -> str:
+    """The text of `value` as `file` holds it: YAML for `.yaml` and `.yml`, else JSON.
+
+    `comment` is put before it, where the format has comments.
+    """
+    if PurePath(file).suffix.lower() not in {".yaml", ".yml"}:
+        return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    head = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())
+    text = head + _yaml(value, _Dumper, _WIDTH)
+    # Blocks of lines are for people. What does not come back from one, or would be a command to GitHub's runner
+    # once it is printed in a log, is written in quotes, each text on one line.
+    if _COMMAND.search(text) or read(text, file).value != value:
+        return head + _yaml(value, _Quoting, _ENDLESS)
+    return text
+
+
+_WIDTH, _ENDLESS = 110, 10**9
+_COMMAND = re.compile(r"^[^\S\n]*(?:::|##\[)", re.MULTILINE)
+
+
+def _yaml(value: dict[str, Any], dumper: type[yaml.SafeDumper], width: int) -> str:
+    return yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width)
+
+
+class _Quoting(yaml.SafeDumper):
+    """Writes every text so that both PyYAML and our own reader, whose numbers differ, take it for a text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Texts that occur twice are written twice."""
+        del data
+        return True
+
+
+class _Dumper(_Quoting):
+    """Texts of several lines as blocks."""
+
+
+for _first, _resolvers in Loader.yaml_implicit_resolvers.items():
+    for _tag, _pattern in _resolvers:
+        _Quoting.add_implicit_resolver(_tag, _pattern, [_first])
+_Dumper.yaml_implicit_resolvers = _Quoting.yaml_implicit_resolvers
+
+
+def _block(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+def _quoted(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+
+
+_Dumper.add_representer(str, _block)
+_Quoting.add_representer(str, _quoted)
