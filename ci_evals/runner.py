@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -17,9 +16,11 @@ from ci_evals.domain.progress import Exchanged, Listener, TrialFinished, TrialSt
 from ci_evals.domain.results import Attempt, Role, RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
-from ci_evals.ports import LLM, Agent, Completion, Prompt
+from ci_evals.grading.semantic import Meanings
+from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
 from ci_evals.redaction import Redactor
 
 T = TypeVar("T")
@@ -27,11 +28,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Cast:
-    """Who plays in a suite. Without models the user is scripted and nothing is judged."""
+    """Who plays in a suite. Without models the user is scripted, and no criterion or meaning is judged."""
 
     agent: Agent
     user_llm: LLM | None = None
     judge_llm: LLM | None = None
+    embedder: Embedder | None = None
 
 
 class Stop:
@@ -140,7 +142,7 @@ async def run(
     return tuple(results)
 
 
-_INTERRUPTED = Verdict.undecided(Cause.JUDGE_ERROR, "the run was interrupted before the judge had answered")
+_INTERRUPTED = Verdict.undecided(Cause.JUDGE_ERROR, "the run was interrupted before the model had answered")
 
 
 @dataclass
@@ -152,6 +154,7 @@ class _Played:
     started: float
     meters: tuple["_Meter", ...]
     judge: Judge | Verdict
+    meanings: Meanings | Verdict
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,9 @@ class _Player:
         self.listen(TrialStarted(trial))
         started = self.options.clock()
         cast = self.casts[trial.suite]
-        user_meter = _Meter(cast.user_llm, "user") if cast.user_llm else None
-        judge_meter = _Meter(cast.judge_llm, "judge") if cast.judge_llm else None
+        user_meter = _MeteredLLM(cast.user_llm, "user") if cast.user_llm else None
+        judge_meter = _MeteredLLM(cast.judge_llm, "judge") if cast.judge_llm else None
+        embedder_meter = _MeteredEmbedder(cast.embedder, "embedder") if cast.embedder else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
@@ -192,11 +196,12 @@ class _Player:
             transcript=transcript,
             attempts=tuple(attempts),
             started=started,
-            meters=tuple(meter for meter in (user_meter, judge_meter) if meter),
+            meters=tuple(meter for meter in (user_meter, judge_meter, embedder_meter) if meter),
             judge=self._judge(judge_meter, ended),
+            meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
         )
 
-    def _judge(self, meter: "_Meter | None", ended: Ended) -> Judge | Verdict:
+    def _judge(self, meter: "_MeteredLLM | None", ended: Ended) -> Judge | Verdict:
         if meter is None:
             return NO_JUDGE
         if isinstance(ended.failure, LLMAccessError):  # the same key opens the judge
@@ -208,9 +213,10 @@ class _Player:
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings = played.transcript, None
         if transcript.status is not EndState.INTERRUPTED:
-            findings = await self.stop.cuts_off(grade(test, turns, transcript, played.judge))
-            if findings is None:  # what needs no judge is decided all the same
-                findings = await grade(test, turns, transcript, _INTERRUPTED)
+            grading = grade(test, turns, transcript, played.judge, played.meanings)
+            findings = await self.stop.cuts_off(grading)
+            if findings is None:  # what needs no model is decided all the same
+                findings = await grade(test, turns, transcript, _INTERRUPTED, _INTERRUPTED)
                 transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
         if transcript.status is EndState.INTERRUPTED:
             transcript = transcript.model_copy(update={"error": "the run was interrupted"})
@@ -235,39 +241,59 @@ class _Player:
 
 
 class _Meter:
-    """A model that counts what it is asked, and remembers that its provider refused the key."""
+    """Counts what a model is asked, and remembers that its provider refused the key."""
 
-    def __init__(self, llm: LLM, role: Role) -> None:
-        self._llm = llm
+    def __init__(self, model: str, role: Role) -> None:
+        self.model = model
         self._role = role
         self._input_tokens = self._output_tokens = 0
-        self._costs: list[float | None] = []
-        self.model = llm.model
         self.calls = 0
         self.refusal: str | None = None
 
-    async def complete(self, prompt: Prompt) -> Completion:
-        """Asks the model."""
+    async def _asked(self, call: Awaitable[T]) -> T:
         self.calls += 1
         try:
-            completion = await self._llm.complete(prompt)
+            return await call
         except LLMAccessError as error:
             self.refusal = str(error)
             raise
-        self._input_tokens += completion.input_tokens
-        self._output_tokens += completion.output_tokens
-        self._costs.append(completion.cost_usd)
-        return completion
 
     @property
     def usage(self) -> RoleUsage:
-        """What was used so far, with the cost where every answer told its own."""
-        told = [cost for cost in self._costs if cost is not None]
+        """What was used so far."""
         return RoleUsage(
             role=self._role,
             model=self.model,
             calls=self.calls,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
-            cost_usd=fsum(told) if told and len(told) == len(self._costs) else None,
         )
+
+
+class _MeteredLLM(_Meter):
+    """An LLM under a meter."""
+
+    def __init__(self, llm: LLM, role: Role) -> None:
+        super().__init__(llm.model, role)
+        self._llm = llm
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Asks the model."""
+        completion = await self._asked(self._llm.complete(prompt))
+        self._input_tokens += completion.input_tokens
+        self._output_tokens += completion.output_tokens
+        return completion
+
+
+class _MeteredEmbedder(_Meter):
+    """An embedding model under a meter."""
+
+    def __init__(self, embedder: Embedder, role: Role) -> None:
+        super().__init__(embedder.model, role)
+        self._embedder = embedder
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Asks the model."""
+        embeddings = await self._asked(self._embedder.embed(texts))
+        self._input_tokens += embeddings.input_tokens
+        return embeddings

@@ -1,13 +1,13 @@
 """The ports, played from a list. `tests/adapters/test_contract.py` holds them to what the real ones do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.ports import Completion, Prompt
+from ci_evals.ports import Completion, Embeddings, Prompt
 
 Line = Reply | str | Exception
 """What an agent says: a whole reply, only its text, or an error to raise."""
@@ -84,3 +84,23 @@ class ScriptedLLM:
         if isinstance(answer, Exception):
             raise answer
         return Completion(answer, input_tokens=100, output_tokens=10) if isinstance(answer, str) else answer
+
+
+class ScriptedEmbedder:
+    """Gives each text its vector, out of a table or by a function, or raises; remembers what it was asked."""
+
+    def __init__(
+        self,
+        vectors: Mapping[str, Sequence[float]] | Callable[[str], Sequence[float]] | Exception,
+        model: str = "scripted-vectors",
+    ) -> None:
+        self.model = model
+        self._vectors = vectors
+        self.asked: list[tuple[str, ...]] = []
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        self.asked.append(tuple(texts))
+        if isinstance(self._vectors, Exception):
+            raise self._vectors
+        look = self._vectors if callable(self._vectors) else self._vectors.__getitem__
+        return Embeddings(tuple(tuple(look(text)) for text in texts), input_tokens=10 * len(texts))

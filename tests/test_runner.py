@@ -245,3 +245,43 @@ async def test_after_the_users_key_was_refused_the_judge_is_not_asked():
     (result,) = await play(plan, fakes.ScriptedAgent(), llm, retries=0)
     assert len(llm.prompts) == 1
     assert (result.findings[0].cause, result.findings[0].reason) == ("judge_error", "wrong key")
+
+
+MEANING = {"strict": "answer_matches", "match": "semantic", "criterion": "c", "expected": "Paris"}
+
+
+async def test_an_embedding_model_is_metered():
+    """Calls and tokens of a role of its own."""
+    plan = some(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
+    embedder = fakes.ScriptedEmbedder(lambda _: (1.0, 0.0))
+    cast = Cast(fakes.ScriptedAgent(["Lutetia"]), embedder=embedder)
+    for result in await run(plan, [cast], Options(), Redactor()):
+        assert [finding.outcome for finding in result.findings] == ["passed", "failed"]
+        (used,) = result.usage
+        told = (used.role, used.model, used.calls, used.input_tokens, used.output_tokens)
+        assert told == ("embedder", "scripted-vectors", 1, 20, 0)
+
+
+async def test_a_key_refused_to_the_embedding_model_ends_the_run():
+    """As one refused to the judge does."""
+    stop = Stop()
+    cast = Cast(fakes.ScriptedAgent(), embedder=fakes.ScriptedEmbedder(LLMAccessError("wrong key")))
+    results = await run(some(4, evaluations=[MEANING]), [cast], Options(), Redactor(), stop=stop)
+    assert results[0].findings[0].cause == "judge_error"
+    assert results[-1] is None
+    assert stop.reason == "wrong key"
+
+
+async def test_an_interruption_while_meanings_are_compared():
+    """What needs no model is decided, the rest is not."""
+    stop = Stop()
+
+    class Stuck(fakes.ScriptedEmbedder):
+        async def embed(self, texts):
+            stop.interrupt()
+            await asyncio.Event().wait()
+
+    plan = some(1, evaluations=[MEANING, MEANING | {"match": "exact", "expected": "Hello."}])
+    cast = Cast(fakes.ScriptedAgent(), embedder=Stuck({}))
+    (result,) = await run(plan, [cast], Options(), Redactor(), stop=stop)
+    assert (result.status, [f.outcome for f in result.findings]) == ("interrupted", ["undecided", "passed"])

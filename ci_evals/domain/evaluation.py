@@ -7,8 +7,19 @@ The kinds, their fields and their meaning are those of `@aui.io/evals`, plus tho
 from typing import Annotated, Any, Literal
 
 import regex
-from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
+from ci_evals.domain.answers import Mode, comparable
 from ci_evals.domain.base import Model, NonBlank
 
 
@@ -161,6 +172,80 @@ class NotRegex(_OnText):
     pattern: Pattern = Field(description="A regular expression in Python's syntax.")
 
 
+def _as_list(value: Any) -> Any:
+    """One text is a list of one."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    raise PydanticCustomError("no_text", "wants a text or a list of texts; put a number in quotes")
+
+
+_Texts = Annotated[tuple[NonBlank, ...], Field(min_length=1)]
+
+_MODES_OF = {
+    "threshold": ("fuzzy", "semantic"),
+    "tolerance": ("numeric",),
+    "rel_tolerance": ("numeric",),
+}
+_THRESHOLDS = {"fuzzy": 0.9, "semantic": 0.8}
+
+
+class AnswerMatches(_OnText):
+    """Passes if the agent's text answers what was expected, compared as `match` says."""
+
+    strict: Literal["answer_matches"]
+    match: Mode = Field(
+        "gaia",
+        description="How the two are compared. `gaia`: as the GAIA benchmark does, numbers as numbers, lists "
+        "item by item, texts without case, white space and punctuation. `bidirectional`: one contains the "
+        "other, without case and punctuation. `exact`, `contains`: without case and white space. `fuzzy`: "
+        "alike by `threshold`. `numeric`: the last number in the text, within `tolerance` or `relTolerance`. "
+        "`semantic`: alike in meaning by `threshold`, as an embedding model has it.",
+    )
+    expected: Annotated[_Texts, BeforeValidator(_as_list, json_schema_input_type=NonBlank | _Texts)] = Field(
+        description="The right answer, or a list of answers of which each is right."
+    )
+    threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Least similarity, 0 to 1: of `fuzzy` (default 0.9) and `semantic` (default 0.8).",
+    )
+    tolerance: float | None = Field(
+        None, ge=0, description="`numeric`: how far the number may be from the expected one."
+    )
+    rel_tolerance: float | None = Field(
+        None, ge=0, description="`numeric`: the same, as a share of the expected one; 0.01 is 1 %."
+    )
+
+    @field_validator("expected")
+    @classmethod
+    def _can_be_compared(cls, expected: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        mode = info.data.get("match")
+        for text in expected:
+            if mode and not comparable(text, mode):
+                why = "is no number" if mode == "numeric" else f"holds nothing that {mode} compares"
+                raise PydanticCustomError("incomparable", "{text} {why}", {"text": repr(text), "why": why})
+        return expected
+
+    @field_validator("threshold", "tolerance", "rel_tolerance")
+    @classmethod
+    def _belongs_to_the_mode(cls, value: float | None, info: ValidationInfo) -> float | None:
+        mode, modes = info.data.get("match"), _MODES_OF[str(info.field_name)]
+        if mode and mode not in modes:
+            of = " and ".join(modes)
+            raise PydanticCustomError(
+                "foreign", "belongs to match {of}, not to {mode}", {"of": of, "mode": mode}
+            )
+        return value
+
+    @property
+    def least(self) -> float:
+        """The similarity that is wanted, 0 to 1, where the mode knows one."""
+        return _THRESHOLDS.get(self.match, 1) if self.threshold is None else self.threshold
+
+
 class MaxAgentTurns(Criterion):
     """Passes if the agent replied at most `turns` times."""
 
@@ -203,6 +288,7 @@ Strict = (
     | NotContains
     | Regex
     | NotRegex
+    | AnswerMatches
     | MaxAgentTurns
     | MaxLatency
 )
@@ -225,6 +311,7 @@ Evaluation = Annotated[
     | Annotated[NotContains, Tag("not_contains")]
     | Annotated[Regex, Tag("regex")]
     | Annotated[NotRegex, Tag("not_regex")]
+    | Annotated[AnswerMatches, Tag("answer_matches")]
     | Annotated[MaxAgentTurns, Tag("max_agent_turns")]
     | Annotated[MaxLatency, Tag("max_latency")],
     Discriminator(_kind),

@@ -32,8 +32,9 @@ SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALA
 MOST_TRIALS = 2 * MOST_LOOPS
 """Of one test: its loops, and as many more to confirm. Counts of a file are not believed beyond it."""
 
-Role = Literal["user", "judge", "agent"]
-"""Who used tokens: the two jobs of the LLM (simulated user, judge), and an agent that tells of its own."""
+Role = Literal["user", "judge", "embedder", "agent"]
+"""Who used tokens: the two jobs of the LLM (simulated user, judge), the model that compares meanings, and an
+agent that tells of its own."""
 
 
 def passed_share(findings: Iterable[Finding]) -> Fraction | None:
@@ -79,9 +80,7 @@ class RoleUsage(Record):
     input_tokens: Amount = 0
     output_tokens: Amount = 0
     cost_usd: Dollars | None = Field(
-        None,
-        description="Of the run; of a trial only where the provider tells what a call has cost. "
-        "Null where it is unknown.",
+        None, description="Of the run, not of a trial; null where the price is unknown."
     )
 
 
@@ -217,6 +216,9 @@ class SuiteResult(Record):
     adapter: str
     judge_model: str | None = None
     user_model: str | None = None
+    embedding_model: str | None = Field(
+        None, description="Compares meanings; null where the tests want none compared, or no model is there."
+    )
     min_score: float | None = Field(None, description="The suite's own floor.")
     folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
     score: Percent | None
@@ -259,7 +261,7 @@ class Decision(Record):
 
 
 class Tokens(Record):
-    """Tokens of judge and simulated user together."""
+    """Tokens of judge, simulated user and embedding model together."""
 
     input: Amount = 0
     output: Amount = 0
@@ -309,7 +311,9 @@ class Digests(Record):
 
     suites: CleanText = Field(description="What is asked: turns, users' data, criteria and weights.")
     agents: CleanText = Field(description="Adapters, ids, addresses and models of the agents.")
-    models: CleanText = Field(description="Provider and models of judge and simulated user.")
+    models: CleanText = Field(
+        description="Provider and models of judge and simulated user, and the embedding model if one is used."
+    )
     judge_prompt: CleanText
     user_prompt: CleanText = Field(description="Of the simulated user: its prompt, or that it is scripted.")
     loops: CleanText = Field(description="How many trials of each test.")

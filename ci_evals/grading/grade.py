@@ -3,25 +3,36 @@
 import asyncio
 from collections.abc import Sequence
 
-from ci_evals.domain.evaluation import Judged, Strict
+from ci_evals.domain.evaluation import AnswerMatches, Judged, Strict
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading import strict
+from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.judge import Judge
+from ci_evals.grading.semantic import Meanings
 
 NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
 
 
 async def grade(
-    test: Test, turns: Sequence[Turn], transcript: Transcript, judge: Judge | Verdict
+    test: Test,
+    turns: Sequence[Turn],
+    transcript: Transcript,
+    judge: Judge | Verdict,
+    meanings: Meanings | Verdict = NO_MODEL,
 ) -> tuple[Finding, ...]:
-    """A finding for each evaluation of the test, in its order; judged criteria are asked at the same time.
+    """A finding for each evaluation of the test, in its order; models are asked for all at the same time.
 
-    A verdict in place of a judge is that of every judged criterion: why nobody was asked.
+    A verdict in place of a judge is that of every judged criterion: why nobody was asked. One in place of
+    `meanings` is that of every answer that is compared by its meaning.
     """
 
     async def decide(evaluation: Judged | Strict) -> Verdict:
+        if isinstance(evaluation, AnswerMatches) and evaluation.match == "semantic":
+            if isinstance(meanings, Verdict):
+                return meanings
+            return await meanings.decide(evaluation, transcript.exchanges)
         if not isinstance(evaluation, Judged):
             return strict.decide(evaluation, transcript)
         if isinstance(judge, Verdict):

@@ -12,6 +12,7 @@ import regex
 from pydantic import JsonValue
 
 from ci_evals.domain.evaluation import (
+    AnswerMatches,
     Contains,
     Escalated,
     EscalatedDueToError,
@@ -34,8 +35,8 @@ from ci_evals.domain.evaluation import (
 )
 from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
-
-Exchanges = Sequence[Exchange]
+from ci_evals.grading import answers
+from ci_evals.grading.replies import NO_REPLY, Exchanges, replies, times
 
 PATTERN_SECONDS = 1.0
 """The longest that a suite's regular expression may search: a bad one could hold the program for hours."""
@@ -73,6 +74,8 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
             return _text(evaluation, exchanges)
         case NotContains() | NotRegex():
             return _opposite(_text(evaluation, exchanges))
+        case AnswerMatches():
+            return answers.decide(evaluation, exchanges)
         case MaxAgentTurns():
             return _max_agent_turns(evaluation.turns, exchanges)
         case MaxLatency():
@@ -119,7 +122,7 @@ def _opposite(verdict: Verdict) -> Verdict:
 
 def _no_evidence(exchanges: Exchanges, what: str) -> Verdict:
     if not exchanges:
-        return Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
+        return NO_REPLY
     return Verdict.undecided(Cause.NO_EVIDENCE, f"no reply carried {what}")
 
 
@@ -265,23 +268,14 @@ def _how_called(call: Integration) -> str:
 
 def _text(evaluation: Contains | NotContains | Regex | NotRegex, exchanges: Exchanges) -> Verdict:
     """Passed if the text or pattern is found in the replies that `turn` names."""
-    match evaluation.turn:
-        case "any":
-            replies = exchanges
-        case "last":
-            replies = exchanges[-1:]
-        case number:
-            replies = [e for e in exchanges if e.index == number]
-    if not exchanges:
-        return _no_evidence(exchanges, "a text")
-    if not replies:
-        reason = f"there is no reply {evaluation.turn}: the agent replied {_times(len(exchanges))}"
-        return Verdict.undecided(Cause.NO_EVIDENCE, reason)
+    named = replies(evaluation.turn, exchanges)
+    if isinstance(named, Verdict):
+        return named
     if isinstance(evaluation, Contains | NotContains):
         wanted, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
     else:
         wanted, pattern = f"/{evaluation.pattern}/", evaluation.pattern
-    for exchange in replies:
+    for exchange in named:
         try:
             found = regex.search(pattern, exchange.agent, timeout=PATTERN_SECONDS)
         except TimeoutError:
@@ -291,7 +285,7 @@ def _text(evaluation: Contains | NotContains | Regex | NotRegex, exchanges: Exch
             return Verdict.undecided(Cause.NO_EVIDENCE, reason)
         if found:
             return Verdict.passed(f"{wanted} was found in reply {exchange.index}", exchange.index)
-    numbers = [e.index for e in replies]
+    numbers = [e.index for e in named]
     return Verdict.failed(
         f"{wanted} was not found in {'any reply' if len(numbers) > 1 else f'reply {numbers[0]}'}", *numbers
     )
@@ -302,11 +296,7 @@ def _max_agent_turns(most: int, exchanges: Exchanges) -> Verdict:
         return _no_evidence(exchanges, "a reply")
     count = len(exchanges)
     decided = Verdict.passed if count <= most else Verdict.failed
-    return decided(f"the agent replied {_times(count)}, at most {most} wanted", count)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+    return decided(f"the agent replied {times(count)}, at most {most} wanted", count)
 
 
 def _max_latency(seconds: float, exchanges: Exchanges) -> Verdict:

@@ -39,13 +39,14 @@ ARGUMENTS = {
     "not_contains": {"text": "x"},
     "regex": {"pattern": "x"},
     "not_regex": {"pattern": "x"},
+    "answer_matches": {"expected": "x"},
     "max_agent_turns": {"turns": 1},
     "max_latency": {"seconds": 1},
 }
 ON_TRACE = [
     kind
     for kind in KINDS
-    if kind not in {"judged", "max_agent_turns", "max_latency"}
+    if kind not in {"judged", "answer_matches", "max_agent_turns", "max_latency"}
     and "contains" not in kind
     and "regex" not in kind
 ]

@@ -102,6 +102,31 @@ def test_every_problem_is_told_at_once_with_its_place():
         ({"strict": "contains", "text": "x", "turn": "lst"}, "turn: wants a reply's number (from 1), 'last'"),
         ({"strict": "contains", "text": "x", "turn": 0}, "turn: wants a reply's number"),
         ({"strict": "max_latency", "seconds": 0}, "seconds: 0 is not greater than 0"),
+        ({"strict": "answer_matches"}, "expected: is missing, which answer_matches needs"),
+        (
+            {"strict": "answer_matches", "expected": 5},
+            "expected: wants a text or a list of texts; put a number",
+        ),
+        ({"strict": "answer_matches", "expected": []}, "expected: wants at least one item"),
+        ({"strict": "answer_matches", "expected": ["a", " "]}, "expected[1]: must not be empty"),
+        ({"strict": "answer_matches", "expected": "a", "match": "fuzy"}, "match: 'fuzy' is not one of bidir"),
+        ({"strict": "answer_matches", "expected": "?!"}, "expected: '?!' holds nothing that gaia compares"),
+        (
+            {"strict": "answer_matches", "expected": ["5", "5 km"], "match": "numeric"},
+            "expected: '5 km' is no n",
+        ),
+        (
+            {"strict": "answer_matches", "expected": "a", "threshold": 0.5},
+            "threshold: belongs to match fuzzy and semantic, not to gaia",
+        ),
+        (
+            {"strict": "answer_matches", "expected": "a", "match": "fuzzy", "relTolerance": 0.5},
+            "relTolerance: belongs to match numeric, not to fuzzy",
+        ),
+        (
+            {"strict": "answer_matches", "expected": "a", "match": "semantic", "threshold": 80},
+            "threshold: 80 is not less than or equal to 1",
+        ),
         ({"aui_logic": "R1"}, 'aui_logic: wants a list, found "R1"'),
         ({"category": 3}, "category: wants a string, found 3"),
     ],

@@ -1,0 +1,323 @@
+import json
+
+import builders as build
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from papers import ROOT, code, table
+from pydantic import TypeAdapter, ValidationError
+
+from ci_evals.domain.answers import comparable, last_number, whole_number, words
+from ci_evals.domain.evaluation import AnswerMatches
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.verdict import Cause, Outcome, Verdict
+from ci_evals.grading import answers, strict
+
+PAGE = (ROOT / "docs" / "answers.md").read_text()
+EVALUATION = TypeAdapter(AnswerMatches)
+PLAIN = ("bidirectional", "gaia", "exact", "contains", "fuzzy", "numeric")
+
+
+def check(expected, match="gaia", **fields) -> AnswerMatches:
+    fields = {"criterion": "c", "strict": "answer_matches", "expected": expected, "match": match} | fields
+    return EVALUATION.validate_python(fields)
+
+
+def decide(evaluation: AnswerMatches, *texts: str) -> Verdict:
+    exchanges = tuple(build.exchange(i, agent=text) for i, text in enumerate(texts, start=1))
+    return strict.decide(evaluation, Transcript(exchanges=exchanges, status=EndState.COMPLETED))
+
+
+def matches(expected, answer, match="gaia", **fields) -> bool:
+    return decide(check(expected, match, **fields), answer).outcome is Outcome.PASSED
+
+
+def rows(mode: str) -> list[list[str]]:
+    return table(f"{mode}: expected", PAGE)
+
+
+# The tables of the page
+
+
+@pytest.mark.parametrize("mode", ["gaia", "bidirectional", "exact", "contains"])
+def test_the_examples_on_the_page(mode):
+    """Each row says what happens."""
+    for expected, answer, said in rows(mode):
+        assert matches(code(expected), code(answer), mode) == (said == "yes"), (expected, answer)
+
+
+def test_the_examples_of_fuzzy():
+    """Similarity and all."""
+    for expected, answer, threshold, alike, said in rows("fuzzy"):
+        texts = code(expected), code(answer)
+        assert matches(*texts, "fuzzy", threshold=float(code(threshold))) == (said == "yes"), texts
+        assert answers.shown(answers.similarity(*texts)) == code(alike)
+
+
+def test_the_examples_of_numeric():
+    """With their tolerances."""
+    for expected, answer, options, said in rows("numeric"):
+        fields = json.loads(f"{{{code(options)}}}")
+        assert matches(code(expected), code(answer), "numeric", **fields) == (said == "yes"), (answer, fields)
+
+
+def test_the_example_on_the_page_is_a_suites():
+    """Copied as it is, it is read."""
+    example = json.loads(PAGE.split("```json\n")[1].split("```")[0])
+    assert EVALUATION.validate_json(json.dumps(example)).expected == ("1927", "in 1927")
+
+
+# bidirectional: the examples and tests of the rule's own description
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("HELLO", "hello"),
+        ("Hello, World!", "hello world"),
+        ("Hello   World", "hello world"),
+        ("The Answer is: 1,927!", "the answer is 1927"),
+        ("  snake_case\n\tstays ", "snake_case stays"),
+        ("a - b", "a  b"),  # white space is folded before punctuation goes
+        ("Émile Zola, Ω!", "émile zola ω"),
+        ("E\u0301mile", "émile"),
+        ("हिन्दी", "हिन्दी"),  # vowel signs are parts of letters
+    ],
+)
+def test_the_form_of_bidirectional(text, normal):
+    """Lower case, trimmed, white space folded, punctuation gone; letters of every script stay."""
+    assert words(text) == normal
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "right"),
+    [
+        ("1927", "The answer is 1927 based on research", True),
+        ("Albert Einstein developed the theory", "Einstein", True),
+        ("1927", "1927", True),
+        ("1927", "The answer is 1927 because...", True),
+        ("Albert Einstein", "Albert Einstein", True),
+        ("Albert Einstein", "Based on research, Albert Einstein invented...", True),
+        ("345", "345", True),
+        ("345", "The calculation gives us 345", True),
+        ("1927", "Based on my research, the company was founded in 1927. \nThis information was found", True),
+        ("Einstein", "Albert Einstein", True),
+        ("1927", "The year 1927", True),
+        ("1927", "1928", False),
+        ("1927", "", False),
+        ("1927", " ?! ", False),
+        ("1927", "- -", False),
+        ("Москва", "Берлин", False),  # nothing but punctuation to a rule that knows ASCII alone
+    ],
+)
+def test_bidirectional(expected, answer, right):
+    """One contains the other, and nothing empty matches."""
+    assert answers.bidirectional(answer, expected) is right
+    assert answers.bidirectional(expected, answer) is right
+
+
+# gaia
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "right"),
+    [
+        ("1e3", "1000", True),
+        ("-3", "$-3", True),
+        ("3", "3 apples", False),
+        ("17.0", "17", True),
+        ("a,b", "a, b", True),
+        ("a;b", "a,b", True),
+        ("$5, $6", "$5,$6", True),
+        ("$5, $6", "5,6", False),
+        ("5, x", "$5, X", True),
+        ("a,,b", "a,,b", True),
+        ("a,b", ",", False),
+        ("", "", False),
+        ("!", "?", False),
+        (",", ",", False),
+        (" ; ", ";", False),
+        ("nan", "NaN", True),
+        ("nan", "3", False),
+        ("Infinity", "infinity", True),
+        ("Infinity", "no number", False),
+        ("3", "inf", False),
+    ],
+)
+def test_gaia(expected, answer, right):
+    """The form of the expected answer decides how the two are compared."""
+    assert answers.gaia(answer, expected) is right
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("plain", "plain"),
+        ("Thoughts.\nFINAL ANSWER: 5, 6", "5, 6"),
+        ("final answer: a FINAL ANSWER: b", "b"),
+        ("**FINAL ANSWER:** `x`\n", "x"),
+        ("**Final Answer**: x", "x"),
+        ("FINAL ANSWER:", ""),
+        ("semifinal answer: x", "semifinal answer: x"),
+    ],
+)
+def test_the_final_answer(text, found):
+    """What follows the last marker, else all of it."""
+    assert answers.final_answer(text) == found
+
+
+# numeric
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,234.5", "1234.5"),
+        ("1.234,5", "1234.5"),
+        ("1,234", "1234"),
+        ("1.234", "1.234"),
+        ("0,234", "0.234"),
+        ("1.234.567", "1234567"),
+        ("12,34,567", "1234567"),
+        ("1'234’567.8", None),  # two kinds of apostrophe
+        ("1'234'567.8", "1234567.8"),
+        ("1\u202f234,5", "1234.5"),
+        ("1,2,3", "3"),
+        ("1,234,56", "56"),
+        ("1.2.3", None),
+        ("v1.2.3", None),
+        ("-$5.50", "-5.5"),
+        ("$-5", "-5"),
+        ("5 -10", "-10"),
+        ("5-10", "10"),
+        ("- 5", "5"),
+        ("+7", "7"),
+        ("x.5 and .5", "0.5"),
+        ("H2O", None),
+        ("covid-19", None),
+        ("3rd of 5th", "5"),
+        ("1.5E+3", "1500"),
+        ("2 × 10^-2", "0.02"),
+        ("2 x 10^2", "200"),
+        ("١٢", "12"),
+        ("It ends at 7.", "7"),
+        ("9" * 101, None),
+        ("none", None),
+    ],
+)
+def test_the_last_number(text, number):
+    """In the signs of many countries."""
+    found = last_number(text)
+    assert (found and found.value) == (whole_number(number).value if number else None)
+
+
+@pytest.mark.parametrize("text", ["about 4", "4 km", "1,2,3", "1927.", "", "%", "four", "1/2"])
+def test_what_is_no_number(text):
+    """An expected number stands alone."""
+    assert whole_number(text) is None
+
+
+def test_tolerances():
+    """The wider of two counts, bounds belong to it, and a share is one of the expected number."""
+    both = {"tolerance": 1, "relTolerance": 0.1}
+    assert matches("100", "110", "numeric", **both)
+    assert matches("5", "6", "numeric", **both)
+    assert not matches("100", "111", "numeric", **both)
+    assert matches("-100", "-109", "numeric", relTolerance=0.1)
+    assert not matches("0", "0.001", "numeric", relTolerance=0.5)
+    assert matches("1e999", "1e999", "numeric", tolerance=0.5)
+
+
+# Verdicts
+
+
+def test_reasons():
+    """Reply, answer, and what it matches or comes nearest to."""
+    right = decide(check(["Paris", "Lutetia"]), "Well.", "FINAL ANSWER: lutetia")
+    assert right == Verdict.passed("reply 2 answers 'lutetia', which matches 'Lutetia' (gaia)", 2)
+    wrong = decide(check(["Rome", "Paris"]), "Well.", "Pari")
+    assert wrong == Verdict.failed("reply 2 answers 'Pari', not 'Paris' (gaia; similarity 0.800)", 2)
+    wrong = decide(check(["10", "1,930"], "numeric"), "In 1,927 or 1928?")
+    assert wrong == Verdict.failed("reply 1 answers '1928', not '1,930' (numeric)", 1)
+
+
+def test_which_reply():
+    """The last by default, one by its number, or any."""
+    said = ("Rome", "Paris", "Bonn", "")
+    assert decide(check("Paris", turn=2), *said).outcome is Outcome.PASSED
+    assert decide(check("Paris", turn="any"), *said).evidence == (2,)
+    wrong = decide(check("Bon", turn="any"), *said)
+    assert wrong == Verdict.failed("reply 3 answers 'Bonn', not 'Bon' (gaia; similarity 0.750)", 1, 2, 3, 4)
+    assert decide(check("Paris"), *said) == Verdict.failed("no answer in reply 4", 4)
+    assert decide(check("5", "numeric", turn="any"), *said).reason == "no number in any of 4 replies"
+    missing = decide(check("Paris", turn=9), *said)
+    assert (missing.cause, missing.reason) == (
+        Cause.NO_EVIDENCE,
+        "there is no reply 9: the agent replied 4 times",
+    )
+    assert decide(check("Paris")).cause is Cause.NO_EVIDENCE
+
+
+def test_meanings_need_a_model():
+    """And what to do is said."""
+    verdict = decide(check("Paris", "semantic"), "Paris")
+    assert verdict.cause is Cause.NO_MODEL
+    assert "--embedding-model" in verdict.reason
+
+
+# Properties
+
+texts = st.text(max_size=40) | st.text("0123456789.,-+$% eE'\u00a0a×^;", max_size=20)
+
+
+@given(texts)
+def test_an_expected_answer_matches_itself(text):
+    """In every mode that takes it for an expected answer at all."""
+    for mode in PLAIN:
+        try:
+            evaluation = check(text, mode)
+        except ValidationError:
+            continue
+        assert decide(evaluation, text).outcome is Outcome.PASSED, mode
+
+
+@given(texts, texts)
+def test_nothing_raises(answer, expected):
+    """Whatever an agent says."""
+    for mode in PLAIN:
+        if expected.strip() and comparable(expected, mode):
+            decide(check(expected, mode), answer, expected)
+    answers.gaia(answer, expected)
+    assert not answers.numeric(answer, "no number", None, None)
+
+
+@given(texts, texts)
+def test_what_does_not_depend_on_which_is_which(one, other):
+    """Answer and expected one could be exchanged."""
+    assert answers.bidirectional(one, other) == answers.bidirectional(other, one)
+    assert answers.exact(one, other) == answers.exact(other, one)
+    assert answers.similarity(one, other) == answers.similarity(other, one)
+    assert 0 <= answers.similarity(one, other) <= 1
+
+
+@given(texts, st.sampled_from(["", " ", "\n\t", "\u00a0"]))
+def test_an_empty_answer_never_matches(expected, empty):
+    """Not even an empty one."""
+    assert not answers.bidirectional(empty, expected)
+    assert not answers.gaia(empty, expected)
+    assert not answers.exact(empty, expected)
+    assert not answers.contains(empty, expected)
+    assert not answers.fuzzy(empty, expected, 0)
+    assert not answers.numeric(empty, expected, 1e9, None)
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(0, 4))
+def test_numbers_however_they_are_written(number, places):
+    """With commas for thousands or with points."""
+    value = number / 10**places
+    english = f"{value:,.{places}f}"
+    continental = english.translate(str.maketrans(",.", ".,"))
+    wanted = whole_number(f"{value:.{places}f}")
+    assert last_number(f"It is {english}!").value == wanted.value
+    if english.count(",") != 1 or places:  # 1.234 is read as a decimal
+        assert places == 3 or last_number(f"It is {continental}!").value == wanted.value
