@@ -210,3 +210,57 @@ def test_the_examples_run(example, tmp_path):
 def test_all_examples_but_one_run():
     """The one needs keys."""
     assert len(EXAMPLES) == len(blocks("python", (ROOT / "docs/library.md").read_text())) - 1
+
+
+class FourMethods:
+    """An adapter as `@aui.io/evals` has it, in Python's spelling: agent and models in one object."""
+
+    def __init__(self):
+        self.sessions, self.judged = [], []
+
+    async def spawn_session(self, agent_id, api_key, label, model=None):
+        self.sessions.append((agent_id, api_key, label, model))
+        return f"session-{len(self.sessions)}"
+
+    async def send_message(self, session_key, message, user_info=None, timeout=None):  # noqa: ASYNC109
+        return {
+            "text": f"{user_info['name']}, I heard {message!r}.",
+            "executed_workflows": ["GREETING"],
+            "trace_info": {"response": {"type": "answer"}},
+        }
+
+    async def call_judge(self, prompt, model=None):
+        self.judged.append(prompt)
+        return VERDICT % "pass"
+
+    def generate_user_message(self, prompt, model=None):
+        return "Thank you. ###STOP###"
+
+
+async def test_an_object_with_the_seeds_four_methods(tmp_path):
+    """It plays all three parts, and its replies are read as AUI's are."""
+    evaluations = [
+        {"criterion": "greets", "strict": "tool_used", "toolName": "GREETING"},
+        {"criterion": "no error", "strict": "not_escalated_due_to_error"},
+        {"criterion": "polite"},
+    ]
+    test = {
+        "userInfo": {"name": "Ida"},
+        "turns": [{"user": "Hello"}, {"user": "auto"}],
+        "evaluations": evaluations,
+    }
+    path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
+    adapter = FourMethods()
+    results = await ci_evals.run_suite(adapter, tmp_path / path)
+    (trial,) = results.suites[0].tests[0].trials
+    assert (results.score, trial.status, trial.closing_remark) == (100, "stopped", "Thank you.")
+    assert trial.exchanges[0].agent == "Ida, I heard 'Hello'."
+    assert adapter.sessions[0][:2] == ("a1", "key-123456")
+    assert "polite" in adapter.judged[0]
+    assert "key-123456" not in results.model_dump_json()
+
+
+async def test_what_is_no_agent():
+    """It is told before anything runs."""
+    with pytest.raises(UsageError, match="int"):
+        await ci_evals.run_suite(42, "demo:hr")

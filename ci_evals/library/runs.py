@@ -24,7 +24,7 @@ from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown
-from ci_evals.runner import Cast, Options, Stop
+from ci_evals.runner import Options, Stop
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.pairing import Side
@@ -56,7 +56,7 @@ def create_adapter(
         llm_key: The provider's key. `claude-code` and `offline` need none.
         judge_model: The judge's model, in place of the suite's or the provider's default.
         user_model: The simulated user's model, likewise.
-        embedding_model: The model that compares answers by their meaning; `local:NAME` for one that runs here.
+        embedding_model: The model that compares answers by their meaning; `local:NAME` for one of yours.
         adapter: How the agent is spoken to: `aui`, `demo`, `openai`, `http`, `python:module:attribute`,
             `command: program`, or a plug-in's name.
         adapter_options: What the adapter needs to know, as a suite's `adapterOptions`.
@@ -140,8 +140,9 @@ async def run_suite(
 
     Args:
         adapter: From `create_adapter` or `create_aui_adapter`; or any object with the methods of the port
-            `Agent` (the user is scripted then, and nothing is judged), or with `spawn_session`,
-            `send_message`, `call_judge` and `generate_user_message`; or a `Cast` of your own agent and models.
+            `Agent`, or a function `reply(message)` (the user is scripted then, and nothing is judged); or one
+            with `spawn_session`, `send_message`, `call_judge` and `generate_user_message`; or a `Cast` of
+            your own agent and models.
         suite: From `load_suite`; or what `load_suite` takes.
         loops: Trials of each test.
         parallel: Conversations at a time.
@@ -167,13 +168,13 @@ async def run_suite(
     check_names("max_drops", policy.max_drops, [chosen.suite])
     if isinstance(adapter, Adapter):
         chosen = choose(chosen, adapter.choice)
-    elif not isinstance(adapter, Cast):
-        adapter = cast_of(adapter, chosen.suite)
+    redactor = Redactor(keys=keys_of(adapter, [chosen]), values=chosen.secrets)
+    player = adapter if isinstance(adapter, Adapter) else cast_of(adapter, chosen.suite, redactor)
     job = Job(
         plan=plan([chosen], Selection.of(test, tag), loops),
         policy=policy,
         options=Options(parallel=parallel, retries=retries),
-        redactor=Redactor(keys=keys_of(adapter, [chosen]), values=chosen.secrets),
+        redactor=redactor,
         baseline=baseline,
         confirm=confirm,
         prices=prices or price_files.bundled(),
@@ -181,7 +182,7 @@ async def run_suite(
         warnings=chosen.warnings,
     )
     stop = Stop()
-    results = await evaluate(job, adapter, listen=listen, stop=stop)
+    results = await evaluate(job, player, listen=listen, stop=stop)
     if stop.bug:
         raise stop.bug
     return results
@@ -257,12 +258,13 @@ def write_reports(results: Results, output_dir: str | Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in written)
 
 
-def keys_of(adapter: Adapter | Cast, suites: Sequence[LoadedSuite]) -> list[str]:
+def keys_of(adapter: object, suites: Sequence[LoadedSuite]) -> list[str]:
     """The keys that a run uses."""
     keys = [suite.suite.api_key.get_secret_value() for suite in suites if suite.suite.api_key]
     if isinstance(adapter, Adapter):
         keys += [
             adapter.llm_key or "",
+            adapter.llm_token or "",
             *(part for value in adapter.headers.values() for part in value.split()),
         ]
         keys += adapter.headers.values()
