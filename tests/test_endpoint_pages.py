@@ -1,0 +1,257 @@
+"""The pages on agents behind endpoints, followed step by step."""
+
+import json
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import endpoints
+import pytest
+import yaml
+from commands import CLEAN, ci_evals, results_in, write_suite
+from endpoints import calls, completion
+from papers import ROOT, blocks, code, table
+from world import Fault
+
+from ci_evals.adapters.http_wire import Reader
+from ci_evals.domain.agents import OF_A_TEST, TEXTS, ChatOptions, HttpOptions, HttpReply
+from ci_evals.redaction import Redactor
+
+PAGES = {name: (ROOT / f"docs/{name}-agent.md").read_text() for name in ("openai", "http")}
+FORMS = {"openai": ChatOptions, "http": HttpOptions}
+
+
+def write_files(page, folder, port):
+    """The files that a page shows: each has its name and a colon before it."""
+    pattern = r"`([\w/.]+\.\w+)`:\n\n```\w+\n(.*?)^```$"
+    for name, text in re.findall(pattern, page, re.MULTILINE | re.DOTALL):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("8000", str(port)))
+
+
+def plain(line):
+    return " ".join(re.sub(r"\d+\.\d s", "0.0 s", line).split())
+
+
+@contextmanager
+def started(page, folder):
+    """The page's agent under way, at a port that is free; the command that plays against it."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    write_files(page, folder, port)
+    lines = [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
+    (serve,) = [words for words in lines if words[0] == "python3"]
+    (run,) = [words for words in lines if words[0] == "ci-evals"]
+    with subprocess.Popen(
+        [sys.executable, *serve[1:]], cwd=folder, env=CLEAN, stderr=subprocess.DEVNULL
+    ) as agent:
+        try:
+            until_it_listens(port)
+            yield run[1:]
+        finally:
+            agent.terminate()
+
+
+def until_it_listens(port):
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the page's agent did not start")
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_from_nothing_to_a_green_run(page, tmp_path):
+    """The page's files and commands print what it shows, and a worse agent fails."""
+    with started(page, tmp_path) as command:
+        ran = ci_evals(*command, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    printed = [plain(line) for line in ran.stdout.splitlines()]
+    (shown,) = blocks("text", page)
+    for line in shown.splitlines():
+        assert plain(line) in printed, ran.stdout
+    worse = page.replace('"name": "refund_order"', '"name": "close_account"')
+    with started(worse, tmp_path) as command:
+        assert ci_evals(*command, cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_the_workflow_is_valid(page, tmp_path):
+    """Copied as it is, it runs."""
+    (workflow,) = [block for block in blocks("yaml", page) if "\njobs:" in block]
+    file = tmp_path / "workflow.yml"
+    file.write_text(workflow)
+    tools = ROOT.joinpath(sys.executable).parent
+    for command in (
+        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows"],
+        ["actionlint"],
+        ["zizmor", "--offline", "--quiet", "--config", str(ROOT / ".github/zizmor.yml")],
+    ):
+        done = subprocess.run(
+            [tools / command[0], *command[1:], file], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "example"),
+    [(n, b) for n, p in PAGES.items() for b in blocks("yaml", p) if b.startswith("adapterOptions:")],
+)
+def test_examples_of_options_are_valid(name, example):
+    """They are what people start from."""
+    FORMS[name].model_validate(yaml.safe_load(example)["adapterOptions"])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_option_is_described(name):
+    """And no other."""
+    told = {code(option) for option, _ in table("option", PAGES[name])}
+    assert told == {field.alias for field in FORMS[name].model_fields.values()}
+
+
+def names_in(heading):
+    return [code(part) for cell, _ in table(heading, PAGES["http"]) for part in cell.split(", ")]
+
+
+def test_every_name_and_every_key_of_a_reply_is_described():
+    """And no other."""
+    assert sorted(names_in("name")) == sorted([*TEXTS, *OF_A_TEST, "session", "key"])
+    assert names_in("key") == [field.alias for field in HttpReply.model_fields.values()]
+
+
+def test_the_table_of_evidence_is_right():
+    """Each row is tried."""
+    reader = Reader(HttpReply(text="$.reply", workflows="$.tools[*].name"))
+    for answer, _, decided in table("answer", PAGES["http"]):
+        body = {"reply": "Hi", **json.loads(code(answer))}
+        told = reader.reply(body, 0.1, Redactor()).workflows
+        assert (told is not None) == (decided == "decided"), answer
+
+
+def pattern(row):
+    """The row's words, with anything where it has a word in capitals."""
+    return re.sub(r"\b(?:[A-Z]{2,}|N)\b(?<!JSON)(?<!JSONP)", ".+", re.escape(row))
+
+
+ADDRESS = "http://127.0.0.1:1"
+REPLY = {"text": "$.reply"}
+SEND = {"body": "{{message}}"}
+WRONG_SUITES = {
+    "openai": [
+        {"baseUrl": ADDRESS},
+        {"model": "m"},
+        {"model": "m", "baseUrl": ADDRESS, "adapterOptions": {"request": {"stream": True}}},
+    ],
+    "http": [
+        {"adapterOptions": {"send": SEND, "reply": REPLY}},
+        {"baseUrl": ADDRESS},
+        {"baseUrl": ADDRESS, "adapterOptions": {"send": {"body": "{{massage}}"}, "reply": REPLY}},
+        {"baseUrl": ADDRESS, "adapterOptions": {"send": {"body": "Hi"}, "reply": REPLY}},
+        {
+            "baseUrl": ADDRESS,
+            "adapterOptions": {"send": {"body": ["{{message}}", "{{userInfo.nmae}}"]}, "reply": REPLY},
+        },
+        {"baseUrl": ADDRESS, "adapterOptions": {"send": SEND, "reply": {"text": "reply"}}},
+    ],
+}
+CALLED = completion(None, tool_calls=calls(("refund", {})))
+WRONG_ANSWERS = {
+    "openai": {
+        "lost": Fault(404, '{"detail": "Not Found"}'),
+        "odd": Fault(400, '{"error": {"message": "Unknown parameter"}}'),
+        "page": Fault(200, "<html><title>Welcome</title></html>"),
+        "other": {"reply": "Hi"},
+        "moved": Fault(308, headers={"Location": "https://elsewhere.example/"}),
+        "waits": completion(None, tool_calls=calls(("lookup", {}))),
+        "circles": CALLED,
+        "empty": completion(""),
+        "error": {"error": {"message": "overloaded"}},
+        "plain": completion("Hi"),
+    },
+    "http": {
+        "wordless": {"answer": "Hi"},
+        "page": Fault(200, "<html><title>Welcome</title></html>"),
+        "large": {"reply": "Hi", "tools": [{}] * 60_000},
+        "lost": Fault(404, '{"detail": "Not Found"}'),
+        "moved": Fault(308, headers={"Location": "https://elsewhere.example/"}),
+        "plain": {"reply": "Hi"},
+    },
+}
+HTTP_OPTIONS = {"send": {"body": "{{message}}"}, "reply": {**REPLY, "workflows": "$.tools[*].name"}}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What is really said where something is wrong: by adapter, before the run and in it."""
+    said = {}
+    for name, answers in WRONG_ANSWERS.items():
+        folder = tmp_path_factory.mktemp(name)
+        before = [refused(folder, name, wrong) for wrong in WRONG_SUITES[name]]
+        checks = [{"criterion": "Nothing runs", "strict": "tool_not_used", "toolName": "x"}]
+        tests = [
+            {"name": word, "turns": [{"user": word, "timeout": 5}], "evaluations": checks}
+            for word in ("late", *answers)
+        ]
+        next(test for test in tests if test["name"] == "late")["turns"][0]["timeout"] = 0.2
+
+        def answer(asked, answers=answers):
+            word = asked.body if isinstance(asked.body, str) else asked.texts[-1]
+            if word == "late":
+                time.sleep(1)
+            return answers.get(word)
+
+        options = HTTP_OPTIONS if name == "http" else {"toolResults": {"refund": "ok"}}
+        fields = {"adapter": name, "model": "m", "apiKey": None, "adapterOptions": options}
+        with endpoints.serving(answer) as stub:
+            suite = write_suite(folder, *tests, **fields, baseUrl=stub.url)
+            during = [*errors_of(folder, suite, endpoints.KEY), *errors_of(folder, suite, "wrong-key-1")]
+        during += errors_of(folder, write_suite(folder, tests[0], **fields, baseUrl=ADDRESS), endpoints.KEY)
+        if name == "http":
+            fields["adapterOptions"] = {**HTTP_OPTIONS, "open": {"session": "$.id"}}
+            with endpoints.serving(lambda asked: {"name": "c1"}) as stub:
+                suite = write_suite(folder, tests[0], **fields, baseUrl=stub.url)
+                during += errors_of(folder, suite, endpoints.KEY)
+        said[name] = (before, during)
+    return said
+
+
+def refused(folder, name, wrong):
+    suite = write_suite(folder, **{"adapter": name, "agentId": None, "apiKey": None, **wrong})
+    ran = ci_evals("validate", suite, cwd=folder)
+    assert ran.returncode == 2, ran.stdout
+    return ran.stderr
+
+
+def errors_of(folder, suite, key):
+    """What trials ended with, and why verdicts are undecided."""
+    ran = ci_evals("run", suite, "--retries=0", f"--agent-key={key}", cwd=folder)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    trials = [trial for test in results_in(folder)["suites"][0]["tests"] for trial in test["trials"]]
+    return [ran.stdout, *(trial["error"] for trial in trials if trial["error"])]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_row_of_troubles_is_a_real_one(told, name):
+    """In the words of the program; those that it finds before a run come first."""
+    before, during = told[name]
+    rows = [code(message) for message, _ in table("message", PAGES[name])]
+    for number, row in enumerate(rows):
+        texts = before if number < len(before) else during
+        assert any(re.search(pattern(row), plain(text)) for text in texts), (row, texts)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_trouble_is_on_the_page(told, name):
+    """Each that was tried."""
+    before, during = told[name]
+    rows = [code(message) for message, _ in table("message", PAGES[name])]
+    for text in [*before, *during]:
+        assert any(re.search(pattern(row), plain(text)) for row in rows), text
