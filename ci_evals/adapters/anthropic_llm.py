@@ -27,9 +27,13 @@ class AnthropicLLM(SdkLLM):
         name="Anthropic",
         module="anthropic",
         client="AsyncAnthropic",
-        variables="ANTHROPIC",
+        key="ANTHROPIC_API_KEY",
+        address="ANTHROPIC_BASE_URL",
+        default_address="https://api.anthropic.com",
         path="/v1/messages",
         modes=(Mode.JSON_SCHEMA, Mode.TEXT),
+        bearer="ANTHROPIC_AUTH_TOKEN",
+        bearer_argument="auth_token",
     )
 
     def _body(self, prompt: Prompt, mode: Mode) -> dict[str, Any]:

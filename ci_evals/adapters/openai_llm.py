@@ -1,10 +1,15 @@
 """OpenAI's models, and every server that is compatible with its chat completions."""
 
+import os
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
 from ci_evals.adapters.sdk_llm import Mode, SdkLLM, Vendor, tokens, told_by
+from ci_evals.domain.errors import UsageError
 from ci_evals.ports import Completion, Prompt
 
 DEFAULT_JUDGE_MODEL = "gpt-6.1-terra"
@@ -24,7 +29,9 @@ class OpenAILLM(SdkLLM):
         name="OpenAI",
         module="openai",
         client="AsyncOpenAI",
-        variables="OPENAI",
+        key="OPENAI_API_KEY",
+        address="OPENAI_BASE_URL",
+        default_address="https://api.openai.com/v1",
         path="/chat/completions",
         modes=(Mode.JSON_SCHEMA, Mode.JSON_OBJECT, Mode.TEXT),
     )
@@ -58,6 +65,48 @@ class OpenAILLM(SdkLLM):
             raise ValueError("gave an empty answer")
         usage = answer.get("usage")
         return Completion(text, tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens"))
+
+
+class AzureOpenAILLM(OpenAILLM):
+    """A model that is deployed at Azure OpenAI, behind its classic API: the model's name is the deployment's.
+
+    The newer API of Azure is OpenAI's own under another address, and served by `OpenAILLM`.
+    """
+
+    vendor: ClassVar[Vendor] = replace(
+        OpenAILLM.vendor,
+        name="Azure OpenAI",
+        client="AsyncAzureOpenAI",
+        key="AZURE_OPENAI_API_KEY",
+        address="AZURE_OPENAI_ENDPOINT",
+        default_address=None,
+        bearer="AZURE_OPENAI_AD_TOKEN",
+        bearer_argument="azure_ad_token",
+    )
+
+    def __init__(self, model: str, key: str | None, base_url: str | None = None, **options: Any) -> None:
+        """As of `SdkLLM`. The address, if it is given, ends in `/openai`.
+
+        Raises:
+            UsageError: also where the API's version is not known, or the address is that of the newer API.
+        """
+        if not os.environ.get("OPENAI_API_VERSION"):
+            raise UsageError(
+                "AZURE_OPENAI_ENDPOINT is set, and OPENAI_API_VERSION is not: set it to a version of Azure's "
+                "API; or set OPENAI_BASE_URL to its v1 API, https://NAME.openai.azure.com/openai/v1/"
+            )
+        endpoint = os.environ.get(self.vendor.address, "")
+        if not base_url and "/openai" in urlsplit(endpoint).path:
+            raise UsageError(
+                f"AZURE_OPENAI_ENDPOINT is the address of a resource, which ends before '/openai', and not "
+                f"{endpoint!r}; for the v1 API set OPENAI_BASE_URL to it instead"
+            )
+        super().__init__(model, key, base_url, **options)
+
+
+def is_azure(environ: Mapping[str, str]) -> bool:
+    """Whether the variables of OpenAI's SDK name a resource at Azure, and no other address."""
+    return bool(environ.get(AzureOpenAILLM.vendor.address)) and not environ.get(OpenAILLM.vendor.address)
 
 
 def _text(content: JsonValue) -> str:

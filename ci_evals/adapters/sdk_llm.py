@@ -7,6 +7,7 @@ stumble over answers of compatible servers that differ in a field which is not r
 
 import asyncio
 import json
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
@@ -32,8 +33,8 @@ _OF_THE_FORM = re.compile(
     r"response_format|json_schema|json_object|output_config|schema|structured", re.IGNORECASE
 )
 _OF_SOMETHING_ELSE = re.compile(
-    r"model\b.{0,200}\b(not (found|exist)|unavailable)|(unknown|invalid|no such) model|model_not_found"
-    r"|\bmodel:|context[ _]?(length|window|size)|too long|too many tokens",
+    r"(model|deployment)\b.{0,200}\b(not (found|exist)|unavailable)|(unknown|invalid|no such) model"
+    r"|model_not_found|\bmodel:|context[ _]?(length|window|size)|too long|too many tokens",
     re.IGNORECASE,
 )
 
@@ -59,11 +60,19 @@ class Vendor:
     """The SDK's module, which takes a second or two to import."""
     client: str
     """The class of its asynchronous client."""
-    variables: str
-    """What its own environment variables begin with."""
+    key: str
+    """The variable that holds the API key."""
+    address: str
+    """The variable that holds the address of the API."""
+    default_address: str | None
+    """The API's own, if it is the same for all."""
     path: str
     modes: tuple[Mode, ...]
     """The forms of asking for JSON that the provider knows, the strictest first."""
+    bearer: str | None = None
+    """The variable that may hold a bearer token in place of the key."""
+    bearer_argument: str = "api_key"
+    """The client's argument for it."""
 
 
 class SdkLLM(ABC):
@@ -79,11 +88,12 @@ class SdkLLM(ABC):
     def __init__(
         self,
         model: str,
-        key: str,
+        key: str | None,
         base_url: str | None = None,
         max_retries: int = 2,
         timeout: float = 120,
         *,
+        token: str | None = None,
         redactor: Redactor | None = None,
         max_calls: int | None = None,
     ) -> None:
@@ -91,10 +101,11 @@ class SdkLLM(ABC):
 
         Args:
             model: Its name.
-            key: The API key.
-            base_url: Where the API is; without it `…_BASE_URL` of the vendor's, or the vendor itself.
+            key: The API key; without one `token` counts.
+            base_url: Where the API is; without it the vendor's own variable says so, or the vendor is asked.
             max_retries: How often the SDK repeats a failed call.
             timeout: Seconds that each attempt may take in all.
+            token: A bearer token in place of the key, for vendors and gateways that give such.
             redactor: Knows the run's secrets, for what is told of errors; the key is added.
             max_calls: How many calls may be under way at once; by default what open files allow.
 
@@ -103,13 +114,18 @@ class SdkLLM(ABC):
         """
         self.model = model
         vendor = self.vendor
-        self._key_hint = f"set --llm-key, LLM_API_KEY or {vendor.variables}_API_KEY to a valid key"
-        self._key = connections.key_value(key, vendor.name, self._key_hint)
+        self._key_hint = f"set --llm-key, LLM_API_KEY or {vendor.key} to a valid key"
+        if token and not key and vendor.bearer:
+            self._key_hint = f"set {vendor.bearer} to a valid token"
+        self._key = connections.key_value(key or token or "", vendor.name, self._key_hint)
+        self._key_argument = vendor.bearer_argument if token and not key else "api_key"
         known = redactor or Redactor()
         self._redactor = Redactor(known.keys | {self._key}, known.values)
         self._sdk = import_module(vendor.module)
         self._max_retries = max_retries
         self._timeout = timeout
+        if not base_url and os.environ.get(vendor.address) == "":
+            base_url = vendor.default_address  # the SDKs take what a workflow sets to nothing for an address
         # Made only to learn which address the SDK takes: it looks at its own variables.
         try:
             self._url = str(self._new_client(connections.new_client("http:"), base_url).base_url)
@@ -175,7 +191,7 @@ class SdkLLM(ABC):
 
     def _new_client(self, http: httpx2.AsyncClient, base_url: str | None) -> Any:
         return getattr(self._sdk, self.vendor.client)(
-            api_key=self._key,
+            **{self._key_argument: self._key},
             base_url=base_url,
             max_retries=self._max_retries,
             timeout=None,  # the HTTP client has one for the whole of an attempt
@@ -270,7 +286,7 @@ class SdkLLM(ABC):
         if target := connections.redirect_of(response):
             return LLMError(
                 f"{self._who} redirects to {target} ({status}), which is not followed: "
-                f"set {self.vendor.variables}_BASE_URL to the final address"
+                f"set {self.vendor.address} to the final address"
             )
         detail = payload.error_detail(response.content, self._redactor)
         if status == 401 or (status == 403 and not self._key_held):

@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, progress
-from ci_evals.cli.choices import Commenting, MissingSecrets, Provider
+from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import PLEASE_REPORT, Console, environment_keys, error_console, remember
 from ci_evals.cli.github import (
     Held,
@@ -40,7 +40,7 @@ from ci_evals.redaction import MIN_LENGTH, Redactor
 from ci_evals.reports import layout, numbers
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
-from ci_evals.wiring import Adapter, no_key
+from ci_evals.wiring import WITHOUT_KEY, Adapter, no_key, own_key, own_token
 
 
 def run_suites(settings: RunSettings) -> None:
@@ -156,8 +156,8 @@ LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agen
 
 def _missing_keys(settings: RunSettings, planned: Plan, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The keys that the plan needs and that are not there."""
-    needs_llm = settings.provider is not Provider.OFFLINE and of_plan(planned).needs_llm
-    has_llm_key = not needs_llm or bool(_llm_key(settings, environ))
+    needs_key = settings.provider not in WITHOUT_KEY and of_plan(planned).needs_llm
+    has_llm_key = not needs_key or any(_llm_key(settings, environ))
     keys = [] if has_llm_key else [LLM_KEY]
     return (*keys, *([] if all(has_key(item.suite) for item in planned.suites) else [AGENT_KEY]))
 
@@ -181,9 +181,11 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
 
 
 def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
+    key, token = _llm_key(settings, environ)
     return Adapter(
         provider=settings.provider,
-        llm_key=_llm_key(settings, environ),
+        llm_key=key,
+        llm_token=token,
         judge_model=settings.judge_model,
         user_model=settings.user_model,
         embedding_model=settings.embedding_model,
@@ -195,11 +197,19 @@ def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
     )
 
 
-def _llm_key(settings: RunSettings, environ: Mapping[str, str]) -> str | None:
-    if settings.provider is Provider.OFFLINE:
-        return None
-    own = f"{settings.provider.upper()}_API_KEY"
-    return settings.llm_key or environ.get("LLM_API_KEY") or environ.get(own) or None
+class _LLMKey(NamedTuple):
+    """One of the two, or neither."""
+
+    key: str | None = None
+    token: str | None = None
+
+
+def _llm_key(settings: RunSettings, environ: Mapping[str, str]) -> _LLMKey:
+    provider = settings.provider
+    if provider in WITHOUT_KEY:
+        return _LLMKey()
+    key = settings.llm_key or environ.get("LLM_API_KEY") or own_key(provider, environ)
+    return _LLMKey(key=key) if key else _LLMKey(token=own_token(provider, environ))
 
 
 def _headers(text: str | None) -> dict[str, str]:

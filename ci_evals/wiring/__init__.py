@@ -10,6 +10,8 @@ from ci_evals.wiring.models import (
     WITHOUT_KEY,
     Models,
     no_key,
+    own_key,
+    own_token,
 )
 from ci_evals.wiring.objects import cast_of
 
@@ -24,4 +26,6 @@ __all__ = [
     "cast_of",
     "casts",
     "no_key",
+    "own_key",
+    "own_token",
 ]

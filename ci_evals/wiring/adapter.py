@@ -15,6 +15,8 @@ class Adapter:
 
     provider: str = "openai"
     llm_key: str | None = field(default=None, repr=False)
+    llm_token: str | None = field(default=None, repr=False)
+    """A bearer token in place of the key."""
     judge_model: str | None = None
     user_model: str | None = None
     embedding_model: str | None = None

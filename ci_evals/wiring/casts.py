@@ -33,7 +33,9 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
 
         def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
             if model not in llms:
-                llms[model] = models.llm(adapter.provider, model, adapter.llm_key, redactor)
+                llms[model] = models.llm(
+                    adapter.provider, model, adapter.llm_key, redactor, token=adapter.llm_token
+                )
                 stack.push_async_callback(llms[model].aclose)
             return llms[model]
 

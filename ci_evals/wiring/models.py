@@ -36,24 +36,43 @@ TELLS_COST = frozenset({CLAUDE_CODE})
 """Providers that say themselves what a call has cost, so that no table of prices is needed."""
 
 
+def own_key(provider: str, environ: Mapping[str, str]) -> str | None:
+    """The key that stands where the provider's own tools look for it."""
+    return environ.get(_class_of(provider, environ).vendor.key) or None
+
+
+def own_token(provider: str, environ: Mapping[str, str]) -> str | None:
+    """The bearer token that may stand there in place of a key."""
+    variable = _class_of(provider, environ).vendor.bearer
+    return (environ.get(variable) or None) if variable else None
+
+
 def no_key(provider: str) -> str:
     """What to say where a plan needs an LLM and there is no key for it."""
+    vendor = _class_of(provider, os.environ).vendor
+    own = f"{vendor.key} or {vendor.bearer}" if vendor.bearer else vendor.key
     return (
         f"no key for the LLM ({provider}) that plays the user and judges: give --llm-key, or set LLM_API_KEY "
-        f"or {provider.upper()}_API_KEY; or run without an LLM: --provider=offline"
+        f"or {own}; or run without an LLM: --provider=offline"
     )
 
 
-def llm(provider: str, model: str, key: str | None, redactor: Redactor) -> SdkLLM | ClaudeCodeLLM:
+def llm(
+    provider: str, model: str, key: str | None, redactor: Redactor, *, token: str | None = None
+) -> SdkLLM | ClaudeCodeLLM:
     """The provider's model of that name. Imports the provider's SDK, which takes seconds.
 
     Raises:
-        UsageError: there is no key, or the provider's program is not there.
+        UsageError: there is neither key nor token, or the provider's program is not there.
     """
     if provider == CLAUDE_CODE:
         return ClaudeCodeLLM(model, os.environ, redactor=redactor)
-    if not key:
+    if not (key or token):
         raise UsageError(no_key(provider))
+    return _class_of(provider, os.environ)(model, key, token=token, redactor=redactor)
+
+
+def _class_of(provider: str, environ: Mapping[str, str]) -> type[SdkLLM]:
     if provider == "anthropic":
-        return anthropic_llm.AnthropicLLM(model, key, redactor=redactor)
-    return openai_llm.OpenAILLM(model, key, redactor=redactor)
+        return anthropic_llm.AnthropicLLM
+    return openai_llm.AzureOpenAILLM if openai_llm.is_azure(environ) else openai_llm.OpenAILLM

@@ -1,0 +1,149 @@
+"""Models that are deployed at Azure OpenAI, and providers that are opened by a bearer token."""
+
+import json
+
+import pytest
+import world
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from ci_evals.adapters.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
+from ci_evals.domain.errors import LLMAccessError, LLMError, UsageError
+from ci_evals.ports import Completion, Prompt
+
+PLAIN = Prompt(system="You are a customer.", text="What do you say?")
+JUDGING = Prompt(system="You judge.", text="Was it good?", schema={"type": "object"})
+ANSWER = {
+    "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{}"}}],
+    "usage": {"prompt_tokens": 21, "completion_tokens": 5},
+}
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_VERSION", "AZURE_OPENAI_ENDPOINT", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def resource(monkeypatch):
+    """A resource at Azure whose deployment `judge` answers; the variables name it."""
+    with HTTPServer() as server:
+        server.asked = []
+
+        def answer(request):
+            server.asked.append(request)
+            key, bearer = request.headers.get("api-key"), request.headers.get("Authorization")
+            if "azure-key-1" not in (key, (bearer or "").removeprefix("Bearer ")):
+                return world.fault(401, "Access denied due to invalid subscription key").response()
+            if request.path != "/openai/deployments/judge/chat/completions":
+                detail = {"code": "DeploymentNotFound", "message": "The API deployment does not exist."}
+                return Response(json.dumps({"error": detail}), 404)
+            return Response(json.dumps(ANSWER), content_type="application/json")
+
+        server.expect_request("/openai/deployments/judge/chat/completions").respond_with_handler(answer)
+        server.expect_request("/openai/deployments/my judge/chat/completions").respond_with_handler(answer)
+        server.expect_request("/openai/v1/chat/completions").respond_with_handler(answer)
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.url_for("").rstrip("/"))
+        monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+        yield server
+
+
+async def ask(llm, prompt=PLAIN):
+    try:
+        return await llm.complete(prompt)
+    finally:
+        await llm.aclose()
+
+
+async def test_a_deployment(resource):
+    """Its name is in the path, the API's version in the query, the key in Azure's own header."""
+    llm = AzureOpenAILLM("judge", "azure-key-1")
+    assert await ask(llm, JUDGING) == Completion("{}", input_tokens=21, output_tokens=5)
+    (asked,) = resource.asked
+    assert asked.path == "/openai/deployments/judge/chat/completions"
+    assert asked.args.to_dict() == {"api-version": "2024-10-21"}
+    assert asked.headers["api-key"] == "azure-key-1"
+    assert "Authorization" not in asked.headers
+    assert asked.get_json()["response_format"]["type"] == "json_schema"
+
+
+async def test_a_token_of_the_directory(resource):
+    """Microsoft Entra's tokens are bearer tokens; a key goes before them."""
+    await ask(AzureOpenAILLM("judge", None, token="azure-key-1"))
+    await ask(AzureOpenAILLM("judge", "azure-key-1", token="other"))
+    by_token, by_key = resource.asked
+    assert by_token.headers["Authorization"] == "Bearer azure-key-1"
+    assert "api-key" not in by_token.headers
+    assert "Authorization" not in by_key.headers
+
+
+async def test_what_azure_refuses(resource):
+    """Words that name its own variables; a deployment that is not there is asked for once."""
+    with pytest.raises(
+        LLMAccessError, match=r"refused the key.*LLM_API_KEY or AZURE_OPENAI_API_KEY to a valid"
+    ):
+        await ask(AzureOpenAILLM("judge", "wrong-key-1"))
+    with pytest.raises(LLMAccessError, match="set AZURE_OPENAI_AD_TOKEN to a valid token"):
+        await ask(AzureOpenAILLM("judge", None, token="wrong-key-1"))
+    resource.asked.clear()
+    with pytest.raises(LLMError, match=r"Azure OpenAI at .* 404: .*: The API deployment does not exist"):
+        await ask(AzureOpenAILLM("my judge", "azure-key-1"), JUDGING)
+    assert len(resource.asked) == 1
+
+
+async def test_the_v1_api_is_openais_own(resource, monkeypatch):
+    """Under another address; what the model is called is the deployment's name."""
+    monkeypatch.setenv("OPENAI_BASE_URL", resource.url_for("/openai/v1/"))
+    with pytest.raises(LLMError, match="404"):
+        await ask(OpenAILLM("judge", "azure-key-1"))
+    (asked,) = resource.asked
+    assert (asked.path, asked.args.to_dict()) == ("/openai/v1/chat/completions", {})
+    assert asked.headers["Authorization"] == "Bearer azure-key-1"
+
+
+@pytest.mark.parametrize(
+    ("environ", "azure"),
+    [
+        ({"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}, True),
+        ({"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com", "OPENAI_BASE_URL": ""}, True),
+        ({"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com", "OPENAI_BASE_URL": "http://y"}, False),
+        ({"AZURE_OPENAI_ENDPOINT": ""}, False),
+        ({}, False),
+    ],
+)
+def test_which_api_is_meant(environ, azure):
+    """The classic one where its endpoint is named and no other address is."""
+    assert is_azure(environ) is azure
+
+
+def test_what_is_missing_or_mistaken(monkeypatch):
+    """Before the run: no version, and an endpoint that is the other API's."""
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/openai/v1/")
+    with pytest.raises(UsageError, match=r"OPENAI_API_VERSION is not: .* OPENAI_BASE_URL"):
+        AzureOpenAILLM("judge", "key-123456")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+    with pytest.raises(UsageError, match=r"ends before '/openai', and not 'https://x.*OPENAI_BASE_URL to it"):
+        AzureOpenAILLM("judge", "key-123456")
+    with pytest.raises(UsageError, match="there is no key for Azure OpenAI"):
+        AzureOpenAILLM("judge", None, "https://x.openai.azure.com/openai")
+
+
+async def test_anthropic_by_a_bearer_token():
+    """As gateways want it. A key goes before it."""
+    with world.llm(lambda asked: "Hello") as models:
+        for key, token in ((None, models.key), (models.key, "other")):
+            assert (await ask(AnthropicLLM("m", key, models.url, token=token))).text == "Hello"
+        with pytest.raises(LLMAccessError, match="set ANTHROPIC_AUTH_TOKEN to a valid token"):
+            await ask(AnthropicLLM("m", None, models.url, token="wrong-key-1"))
+    by_token, by_key, _ = models.asked
+    assert by_token.headers["Authorization"] == f"Bearer {models.key}"
+    assert "other" not in str(by_key.headers)
+
+
+@pytest.mark.parametrize("kind", [OpenAILLM, AnthropicLLM])
+def test_a_variable_that_is_set_to_nothing(kind, monkeypatch):
+    """As a workflow does where a secret or variable is not there: the provider itself is asked."""
+    monkeypatch.setenv(kind.vendor.address, "")
+    assert f"at api.{kind.vendor.module}.com" in kind("m", "key-123456")._who
