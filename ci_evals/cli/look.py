@@ -54,6 +54,8 @@ def plan(settings: EstimateSettings) -> None:
     for place, suite in enumerate(planned.suites):
         show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
         show(_table(_rows(planned, place, offline=adapter.offline)) + "\n")
+    for warning in adapter.warnings(planned):
+        error_console(os.environ).say(f"warning: {warning}")
     total = of_plan(planned)
     agent, user, judge = _calls(total, offline=adapter.offline)
     show(

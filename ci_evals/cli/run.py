@@ -75,7 +75,8 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     actions.mask(redactor, environ)
     remember(redactor)
     console = error_console(environ)
-    warnings = tuple(warning for item in loaded for warning in item.warnings) + _short_keys(adapter, loaded)
+    warnings = tuple(warning for item in loaded for warning in item.warnings)
+    warnings += (*_short_keys(adapter, loaded), *(() if skipped else adapter.warnings(planned)))
     for warning in warnings:
         console.say(f"warning: {warning}")
     places = Places(settings.output_dir, settings.junit)

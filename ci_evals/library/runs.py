@@ -170,8 +170,9 @@ async def run_suite(
         chosen = choose(chosen, adapter.choice)
     redactor = Redactor(keys=keys_of(adapter, [chosen]), values=chosen.secrets)
     player = adapter if isinstance(adapter, Adapter) else cast_of(adapter, chosen.suite, redactor)
+    planned = plan([chosen], Selection.of(test, tag), loops)
     job = Job(
-        plan=plan([chosen], Selection.of(test, tag), loops),
+        plan=planned,
         policy=policy,
         options=Options(parallel=parallel, retries=retries),
         redactor=redactor,
@@ -179,7 +180,7 @@ async def run_suite(
         confirm=confirm,
         prices=prices or price_files.bundled(),
         config={"loops": loops, "parallel": parallel, "retries": retries, "test": test, "tag": tag},
-        warnings=chosen.warnings,
+        warnings=(*chosen.warnings, *(adapter.warnings(planned) if isinstance(adapter, Adapter) else ())),
     )
     stop = Stop()
     results = await evaluate(job, player, listen=listen, stop=stop)

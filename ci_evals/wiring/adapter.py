@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ci_evals.adapters.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
+from ci_evals.domain.plan import Plan
 from ci_evals.domain.suite import Suite
+from ci_evals.planning import kinship
 from ci_evals.planning.agents import AgentChoice
+from ci_evals.planning.estimate import of_suite
 from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, TELLS_COST, Models
 
 
@@ -37,6 +40,12 @@ class Adapter:
     def tells_cost(self) -> bool:
         """Whether the provider says itself what each call has cost."""
         return self.provider in TELLS_COST
+
+    def warnings(self, plan: Plan) -> tuple[str, ...]:
+        """What to say of the choice of models before a plan is played."""
+        judged = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
+        pairs = [(self.models(suite), kinship.agents_model(suite)) for suite in judged]
+        return kinship.warnings((named.judge, agent) for named, agent in pairs if named and agent)
 
     def models(self, suite: Suite) -> Models | None:
         """The models for a suite: those asked for here, else the suite's own, else the provider's default."""

@@ -1,0 +1,58 @@
+"""Whether the judge is of the same family of models as the agent that it judges, where their names tell."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ci_evals.domain.suite import Suite
+
+_FAMILIES: Mapping[str, re.Pattern[str]] = {
+    family: re.compile(pattern, re.IGNORECASE)
+    for family, pattern in {
+        "GPT": r"(?<![a-z])(?:chat)?gpt(?![a-z])|(?:^|[/:])o[1-9](?![a-z0-9])",
+        "Claude": r"claude|^(?:opus|sonnet|haiku|fable|mythos)(?:\[1m\])?$",
+        "Gemini": r"gemini|gemma",
+        "Llama": r"llama",
+        "Mistral": r"mi[sx]tral|ministral|magistral|codestral|devstral",
+        "Qwen": r"qwen|qwq",
+        "DeepSeek": r"deepseek",
+        "Grok": r"(?<![a-z])grok",
+        "Command": r"(?<![a-z])command-(?:r|a|light|nightly)(?![a-z])",
+        "Nova": r"amazon[./]nova",
+        "Kimi": r"kimi-|moonshot",
+        "GLM": r"(?<![a-z])glm-\d",
+    }.items()
+}
+"""How the models of a family are called, by whichever server: `gpt-6-luna`, `openai/gpt-6-luna`, …"""
+
+_SHOWN = 3
+
+
+def family(model: str) -> str | None:
+    """The family that a model's name tells, the first one named in it; None where it tells none."""
+    found = {name: match.start() for name, pattern in _FAMILIES.items() if (match := pattern.search(model))}
+    return min(found, key=found.__getitem__) if found else None
+
+
+def agents_model(suite: Suite) -> str | None:
+    """The model that is known to answer in a suite, if any is."""
+    match suite.adapter:
+        case "demo":
+            return None  # no model at all
+        case "openai":
+            return suite.model or suite.agent_id
+        case _:
+            return suite.model
+
+
+def warnings(judged: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """What to say of judges and the agents' models that they judge, in pairs: one warning, or none."""
+    akin = dict.fromkeys(pair for pair in judged if family(pair[0]) == family(pair[1]) is not None)
+    if not akin:
+        return ()
+    said = [f"{judge} judges {agent} ({family(judge)})" for judge, agent in [*akin][:_SHOWN]]
+    said += [f"and {len(akin) - _SHOWN} more"] if len(akin) > _SHOWN else []
+    told = (
+        f"judge and agent are of one family of models: {', '.join(said)}; models tend to rate their own "
+        "family's answers higher: name a judge of another one by --judge-model, with its --provider"
+    )
+    return (told,)

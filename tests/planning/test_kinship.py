@@ -1,0 +1,86 @@
+"""Judges and agents of one family, as far as names tell."""
+
+import pytest
+from commands import ci_evals, write_suite
+
+from ci_evals.domain.suite import Suite
+from ci_evals.planning.kinship import agents_model, family, warnings
+
+TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "Polite"}]}
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        *((name, "GPT") for name in ("gpt-6.1-terra", "openai/gpt-4o", "GPT-5", "o3", "azure/o4-mini")),
+        *((name, "GPT") for name in ("chatgpt-4o-latest", "gpt-oss:120b", "ft:gpt-4o-mini:acme", "gpt4")),
+        *((name, "Claude") for name in ("claude-opus-5-5", "us.anthropic.claude-sonnet-4-v1:0", "haiku")),
+        *((name, "Claude") for name in ("sonnet", "opus[1m]", "anthropic/claude-3.5-sonnet")),
+        *((name, "Gemini") for name in ("gemini-3.8-flash", "models/gemini-3-pro", "google/gemma-3-27b")),
+        *((name, "Llama") for name in ("meta-llama/Llama-4-Scout", "accounts/x/llama-v3p1", "codellama")),
+        *((name, "Mistral") for name in ("mistral-large", "open-mixtral-8x22b", "ministral-8b", "codestral")),
+        *((name, "Qwen") for name in ("qwen3-max", "Qwen/QwQ-32B")),
+        *((name, "DeepSeek") for name in ("deepseek-chat", "deepseek-r1-distill-llama-70b")),
+        *((name, "Grok") for name in ("grok-4", "x-ai/grok-code-fast")),
+        *((name, "Command") for name in ("command-r-plus", "cohere/command-a-03-2025")),
+        *((name, None) for name in ("our-support-bot", "", "groq", "opus-mt-en-de", "video1")),
+        *((name, None) for name in ("command-line", "foo3", "egpts", "router/auto")),
+    ],
+)
+def test_the_family_of_a_name(model, expected):
+    """By whichever server a model is named. What only looks alike is none."""
+    assert family(model) == expected
+
+
+def test_one_warning_for_all_pairs():
+    """Each pair once, the first few by name."""
+    (said,) = warnings([("gpt-6", "gpt-5"), ("sonnet", "gpt-5"), ("gpt-6", "gpt-5"), ("o3", "openai/gpt-4o")])
+    assert "one family of models: gpt-6 judges gpt-5 (GPT), o3 judges openai/gpt-4o (GPT); models" in said
+    assert "--judge-model" in said
+    (many,) = warnings([("gpt-6", f"gpt-{number}") for number in range(9)])
+    assert "gpt-6 judges gpt-2 (GPT), and 6 more; models" in many
+
+
+@pytest.mark.parametrize(
+    ("judge", "agent"),
+    [
+        ("gpt-6", "claude-opus-5-5"),
+        ("gpt-6", "our-bot"),
+        ("my-deployment", "my-deployment"),
+        ("judge", "gpt-5"),
+    ],
+)
+def test_no_warning(judge, agent):
+    """Of two families, or where one is not known."""
+    assert warnings([(judge, agent)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"adapter": "aui", "model": "gpt-5"}, "gpt-5"),
+        ({"adapter": "aui"}, None),
+        ({"adapter": "openai", "agentId": "gpt-5"}, "gpt-5"),
+        ({"adapter": "openai", "agentId": "bot", "model": "gpt-5"}, "gpt-5"),
+        ({"adapter": "demo", "model": "gpt-5"}, None),
+        ({"adapter": "command: ./agent", "model": "gpt-5"}, "gpt-5"),
+    ],
+)
+def test_what_is_known_of_an_agents_model(fields, expected):
+    """The suite's `model`; an id is one only for chat completions; the embedded agent has none."""
+    assert agents_model(Suite.model_validate({"name": "s", "tests": [TEST], **fields})) == expected
+
+
+def test_the_plan_warns(tmp_path):
+    """Before anything is paid for; not where nothing is judged, nor where the judge is another's."""
+    agent = {"adapter": "openai", "model": "gpt-6-sol", "baseUrl": "http://127.0.0.1:9/v1"}
+    judged = {"evaluations": [{"criterion": "Polite"}]}
+    suite = write_suite(tmp_path, judged, **agent)
+    strict = write_suite(tmp_path, name="strict.json", **agent)
+    said = ci_evals("plan", suite, cwd=tmp_path, env={"AGENT_KEY": "key-123456"}).stderr
+    assert said.startswith(
+        "warning: judge and agent are of one family of models: gpt-6.1-terra judges gpt-6-sol"
+    )
+    for arguments in ([suite, "--provider=anthropic"], [suite, "--provider=offline"], [strict]):
+        other = ci_evals("plan", *arguments, cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
+        assert (other.returncode, "family" in other.stderr) == (0, False)
