@@ -43,6 +43,7 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
     if there:
         named = ", ".join(repr(str(path)) for path in there)
         raise UsageError(f"{named}: there already, and not written over")
+    missing = {folder for path in paths for folder in path.parents if not folder.exists()}
     written: list[Path] = []
     try:
         for path, text in paths.items():
@@ -52,6 +53,9 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
         for path in written:
             with suppress(OSError):
                 path.unlink()
+        for folder in sorted(missing, reverse=True):  # the inner ones first
+            with suppress(OSError):
+                folder.rmdir()
         raise
 
 

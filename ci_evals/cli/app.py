@@ -13,6 +13,8 @@ from ci_evals.cli.settings import (
     CommentSettings,
     CompareSettings,
     EstimateSettings,
+    ImportSettings,
+    InitSettings,
     MergeSettings,
     OddsSettings,
     RunSettings,
@@ -80,6 +82,43 @@ def validate(settings: ValidateSettings) -> None:
     from ci_evals.cli.look import validate as work
 
     work(settings)
+
+
+@app.command()
+@takes(InitSettings)
+def init(settings: InitSettings) -> None:
+    """Write a starter suite and the workflow that plays it on every pull request.
+
+    Asks nothing: the default branch, the folder of suites and their adapter are taken from what is there. A
+    file that is there is never written over; then nothing is written at all.
+
+    \b
+    ci-evals init                     (an AUI agent)
+    ci-evals init --adapter=python    (with a function to put your agent into)
+    ci-evals init --adapter=demo      (plays at once, without any key)
+    """
+    from ci_evals.cli.init import init as work
+
+    work(settings)
+
+
+@app.command("import")
+@takes(ImportSettings)
+def import_(settings: ImportSettings) -> None:
+    """Make a suite of another tool's file. What cannot be taken along is named, and kept in the suite.
+
+    \b
+    gaia       the questions of the GAIA benchmark (metadata.jsonl)
+    promptfoo  the tests of a configuration (promptfooconfig.yaml)
+    deepeval   conversational goldens or test cases (.json, .jsonl, .csv)
+    csv        a table with columns such as name, user, guidelines, expected, criterion, tags
+
+    \b
+    ci-evals import gaia metadata.jsonl --output=evals/gaia.yaml
+    """
+    from ci_evals.cli.importing import import_suite
+
+    import_suite(settings)
 
 
 @app.command()

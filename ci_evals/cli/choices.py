@@ -52,6 +52,15 @@ class MissingSecrets(StrEnum):
     FAIL = "fail"
 
 
+class Foreign(StrEnum):
+    """Whose files can be made a suite."""
+
+    GAIA = "gaia"
+    PROMPTFOO = "promptfoo"
+    DEEPEVAL = "deepeval"
+    CSV = "csv"
+
+
 class Form(StrEnum):
     """How a comparison is told."""
 

@@ -18,6 +18,7 @@ from typer.models import OptionInfo
 from ci_evals.cli.choices import (
     AgentIdPlace,
     Commenting,
+    Foreign,
     Form,
     MissingSecrets,
     Provider,
@@ -88,6 +89,36 @@ class ValidateSettings(SuiteSettings):
         bool,
         typer.Option("--strict", help="Also warn of what makes a suite weak; the exit code stays the same."),
     ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportSettings:
+    """What `import` depends on."""
+
+    format: Annotated[Foreign, typer.Argument(help="Whose file it is.")]
+    file: Annotated[Path, typer.Argument(help="The file.", show_default=False)]
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SUITE",
+            help="Where to write the suite: a .yaml or .json that is not there yet. Else it is printed.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class InitSettings:
+    """What `init` depends on."""
+
+    folder: Annotated[Path, typer.Argument(help="The repository, or a folder in it.")] = Path()
+    adapter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADAPTER",
+            help="How your agent is spoken to: aui, openai, http, python, command, or demo to look around "
+            "first. Default: as the suites that are there have it, else aui.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

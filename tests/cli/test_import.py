@@ -1,0 +1,76 @@
+"""`import` as its users start it."""
+
+import json
+
+from commands import ci_evals
+
+QUESTION = {
+    "task_id": "q-1",
+    "Question": "What is 6 times 7?",
+    "Level": 1,
+    "Final answer": "42",
+    "file_name": "",
+}
+
+
+def test_a_suite_is_written_and_valid(tmp_path):
+    """With the summary on standard error."""
+    (tmp_path / "metadata.jsonl").write_text(json.dumps(QUESTION) + "\n")
+    done = ci_evals("import", "gaia", "metadata.jsonl", "--output=evals/gaia.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "1 test out of metadata.jsonl, written to evals/gaia.yaml" in done.stderr
+    done = ci_evals("validate", "evals/gaia.yaml", "--agent-id=a", "--agent-key=key-123456", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "ok  evals/gaia.yaml: GAIA: 1 test, 1 evaluation\n")
+
+
+def test_without_a_name_it_is_printed(tmp_path):
+    """So that it can be looked at, or piped on."""
+    (tmp_path / "m.jsonl").write_text(json.dumps(QUESTION))
+    done = ci_evals("import", "gaia", "m.jsonl", cwd=tmp_path)
+    assert done.returncode == 0
+    (tmp_path / "printed.yaml").write_text(done.stdout)
+    assert ci_evals("validate", "printed.yaml", "--adapter=demo", cwd=tmp_path).returncode == 0
+
+
+def test_json_is_written_where_the_name_says_so(tmp_path):
+    """And is the same suite."""
+    (tmp_path / "t.csv").write_text("user,criterion\nHello,The agent greets\n")
+    assert ci_evals("import", "csv", "t.csv", "--output=t.json", cwd=tmp_path).returncode == 0
+    assert json.loads((tmp_path / "t.json").read_text())["tests"][0]["name"] == "Hello"
+
+
+def refused(folder, *args):
+    done = ci_evals("import", *args, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_nothing_is_written_over(tmp_path):
+    """Whatever it is."""
+    (tmp_path / "t.csv").write_text("user\nHello\n")
+    (tmp_path / "t.yaml").write_text("mine")
+    assert "there already" in refused(tmp_path, "csv", "t.csv", "--output=t.yaml")
+    assert (tmp_path / "t.yaml").read_text() == "mine"
+
+
+def test_what_cannot_be_read_is_said_in_words(tmp_path):
+    """A file that is not there, is none, or is not text; a name that is no suite's."""
+    (tmp_path / "latin.csv").write_bytes(b"user\nOl\xe9\n")
+    (tmp_path / "long.csv").write_bytes(b"a" * 20_000_001)
+    (tmp_path / "t.csv").write_text("user\nHello\n")
+    assert "no.csv: cannot be read: No such file or directory" in refused(tmp_path, "csv", "no.csv")
+    assert "cannot be read: Is a directory" in refused(tmp_path, "csv", ".")
+    assert "latin.csv:2: not UTF-8" in refused(tmp_path, "csv", "latin.csv")
+    assert "larger than 20 MB" in refused(tmp_path, "csv", "long.csv")
+    assert "is no suite's name" in refused(tmp_path, "csv", "t.csv", "--output=t.txt")
+    assert "'xls' is not one of" in refused(tmp_path, "xls", "t.csv")
+
+
+def test_a_long_list_of_notes_is_cut(tmp_path):
+    """The rest stands in the suite."""
+    tests = [{"vars": {"question": "Hi"}, "assert": [{"type": "javascript", "value": "x"}] * 30}]
+    (tmp_path / "c.json").write_text(json.dumps({"tests": tests}))
+    done = ci_evals("import", "promptfoo", "c.json", cwd=tmp_path)
+    assert done.stderr.count("has no counterpart") == 20
+    assert "and 10 more" in done.stderr

@@ -1,0 +1,200 @@
+"""`init` as its users start it: what it writes is right as it is."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from commands import ci_evals, files_in, results_in
+from papers import ROOT
+
+TOOLS = Path(sys.executable).parent
+SUITE, WORKFLOW = "evals/starter.yaml", ".github/workflows/evals.yml"
+EXAMPLE = (ROOT / "examples/pull-request.yml").read_text()
+ADAPTERS = [
+    "aui",
+    "demo",
+    "openai",
+    "http",
+    "python",
+    "command",
+    "python:shop.desk:reply",
+    "command: ./agent",
+]
+each_adapter = pytest.mark.parametrize("adapter", ADAPTERS)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def workflow(text):
+    """YAML takes the key `on` for a boolean."""
+    read = yaml.safe_load(text)
+    return read | {"on": read.pop(True)}
+
+
+def the_action(text):
+    (step,) = [step for step in workflow(text)["jobs"]["evals"]["steps"] if step.get("id") == "evals"]
+    return step["with"]
+
+
+@each_adapter
+def test_the_suite_is_valid_and_has_no_weakness(repository, adapter):
+    """A starter that is warned of teaches nothing."""
+    assert ci_evals("init", f"--adapter={adapter}", cwd=repository).returncode == 0
+    done = ci_evals(
+        "validate", "--strict", "evals/", cwd=repository, env={"CI_EVALS_AGENT_KEY": "key-123456"}
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"ok  {SUITE}: Starter: 4 tests")
+
+
+@each_adapter
+def test_the_workflow_passes_the_linters(repository, adapter):
+    """As GitHub reads it, and as a security reviewer does."""
+    ci_evals("init", f"--adapter={adapter}", cwd=repository)
+    file = repository / WORKFLOW
+    zizmor = ["zizmor", "--offline", "--quiet", "--config", ROOT / ".github/zizmor.yml"]
+    for tool in (["check-jsonschema", "--builtin-schema", "vendor.github-workflows"], ["actionlint"], zizmor):
+        done = subprocess.run([TOOLS / tool[0], *tool[1:], file], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_workflow_is_the_example(repository):
+    """One of them alone would be kept up to date: permissions, artifacts, pins."""
+    ci_evals("init", cwd=repository)
+    text = (repository / WORKFLOW).read_text()
+    ours, example = the_action(text), the_action(EXAMPLE)
+    assert ours == example | {"suites": "evals/\n", "min-score": "80"}
+    (shown,) = [step for step in workflow(EXAMPLE)["jobs"]["evals"]["steps"] if step.get("id") == "evals"]
+    written = workflow(text)
+    steps = written["jobs"]["evals"]["steps"]
+    written["jobs"]["evals"]["steps"] = [shown if step.get("id") == "evals" else step for step in steps]
+    assert written == workflow(EXAMPLE)
+    pins = [re.findall(r"uses: (\S+@[0-9a-f]{40} # \S+)", part) for part in (text, EXAMPLE)]
+    assert pins[0] == pins[1]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "wanted"),
+    [
+        ("aui", {"agent-key": "secrets.AGENT_KEY", "llm-key": "secrets.OPENAI_API_KEY"}),
+        (
+            "openai",
+            {
+                "base-url": "vars.AGENT_URL",
+                "agent-key": "secrets.AGENT_KEY",
+                "llm-key": "secrets.OPENAI_API_KEY",
+            },
+        ),
+        (
+            "http",
+            {
+                "base-url": "vars.AGENT_URL",
+                "agent-key": "secrets.AGENT_KEY",
+                "llm-key": "secrets.OPENAI_API_KEY",
+            },
+        ),
+        ("python", {"llm-key": "secrets.OPENAI_API_KEY"}),
+        ("command", {"llm-key": "secrets.OPENAI_API_KEY"}),
+        ("demo", {"provider": "offline"}),
+    ],
+)
+def test_the_workflow_hands_over_what_the_agent_needs(repository, adapter, wanted):
+    """And no secret more."""
+    done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
+    given = the_action((repository / WORKFLOW).read_text())
+    given = {key: re.sub(r"^\$\{\{ (.+) \}\}$", r"\1", value) for key, value in given.items()}
+    assert {key: given[key] for key in given if key not in {"suites", "parallel", "min-score"}} == wanted
+    for name in ("AGENT_KEY", "OPENAI_API_KEY", "AGENT_URL"):
+        assert (name in done.stdout) == any(name in value for value in wanted.values())
+
+
+@pytest.mark.parametrize("adapter", ["demo", "python", "command"])
+def test_what_needs_nothing_of_the_users_plays_at_once(repository, adapter):
+    """Green, without key and network: the first thing that is typed must work."""
+    done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
+    assert f"ci-evals run {SUITE} --provider=offline" in done.stdout
+    played = ci_evals("run", SUITE, "--provider=offline", cwd=repository, env={"PATH": os.environ["PATH"]})
+    assert played.returncode == 0, played.stdout + played.stderr
+    results = results_in(repository)
+    assert (results["score"], results["counts"]["tests"]) == (100, 4)
+
+
+def test_the_steps_are_told(repository):
+    """Three of them."""
+    done = ci_evals("init", "--adapter=python", cwd=repository)
+    assert done.stdout.splitlines()[1:4] == [f"  {SUITE}", f"  {WORKFLOW}", "  agent_under_test.py"]
+    assert re.findall(r"^  (\d)\. ", done.stdout, flags=re.MULTILINE) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("there", [SUITE, WORKFLOW, "agent_under_test.py"])
+def test_what_is_there_is_not_written_over(repository, there):
+    """And nothing else is written either."""
+    (repository / there).parent.mkdir(parents=True, exist_ok=True)
+    (repository / there).write_text("mine")
+    done = ci_evals("init", "--adapter=python", cwd=repository)
+    assert done.returncode == 2
+    assert f"{there}': there already, and not written over" in done.stderr
+    assert files_in(repository) == {there: b"mine"}
+
+
+def test_half_of_it_is_never_left(repository):
+    """Where the second file cannot be written, the first is taken back with its folder."""
+    (repository / ".github").write_text("no folder")
+    done = ci_evals("init", cwd=repository)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in repository.iterdir()) == [".git", ".github"]
+
+
+def test_what_the_repository_tells_is_used(repository):
+    """Its default branch, the folder of its suites, their adapter."""
+    (repository / ".git/HEAD").write_text("ref: refs/heads/trunk\n")
+    ci_evals("init", "--adapter=openai", cwd=repository)
+    (repository / "evals").rename(repository / "checks")
+    (repository / "checks/starter.yaml").rename(repository / "checks/desk.yaml")
+    (repository / WORKFLOW).unlink()
+    assert ci_evals("init", cwd=repository).returncode == 0
+    text = (repository / WORKFLOW).read_text()
+    assert workflow(text)["on"]["push"]["branches"] == ["trunk"]
+    assert the_action(text)["suites"] == "checks/\n"
+    assert "adapter: openai" in (repository / "checks/starter.yaml").read_text()
+
+
+def test_a_strange_branch_is_quoted(repository):
+    """It is a pattern and YAML at once."""
+    (repository / ".git/HEAD").write_text("ref: refs/heads/#1:[x]\n")
+    ci_evals("init", cwd=repository)
+    assert workflow((repository / WORKFLOW).read_text())["on"]["push"]["branches"] == ["#1:[x]"]
+
+
+def test_a_folder_of_the_repository(repository):
+    """Workflows are at the root, suites where they belong."""
+    (repository / "desk").mkdir()
+    done = ci_evals("init", "desk", "--adapter=demo", cwd=repository)
+    assert done.returncode == 0
+    assert set(files_in(repository)) == {f"desk/{SUITE}", WORKFLOW}
+    assert the_action((repository / WORKFLOW).read_text())["suites"] == "desk/evals/\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--adapter=opnai"], "--adapter: 'opnai' is no adapter; did you mean 'openai'?"),
+        (["--adapter=python:shop"], "--adapter: 'python:shop' is not of the form python:module:attribute"),
+        (["nowhere"], "'nowhere' is no folder"),
+    ],
+)
+def test_what_cannot_be_is_refused(repository, args, said):
+    """In words, and nothing is written."""
+    done = ci_evals("init", *args, cwd=repository)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert files_in(repository) == {}
