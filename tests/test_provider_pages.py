@@ -1,0 +1,70 @@
+"""What docs/providers.md says, held against the code, its settings, and the messages themselves."""
+
+import re
+
+import pytest
+import yaml
+from papers import ROOT, blocks, code, table
+
+from ci_evals.adapters import claude_code_llm
+from ci_evals.adapters.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
+from ci_evals.cli.console import SECRET_VARIABLES
+from ci_evals.cli.settings import RunSettings
+from ci_evals.planning.kinship import family
+from ci_evals.wiring import DEFAULT_MODELS, PROVIDERS
+
+PAGE = (ROOT / "docs/providers.md").read_text()
+VENDORS = {"openai": OpenAILLM, "openai at Azure": AzureOpenAILLM, "anthropic": AnthropicLLM}
+
+
+def test_every_provider_and_its_models():
+    """In the order in which options list them."""
+    rows = {code(row[0]): (code(row[1]), code(row[2])) for row in table("`--provider`", PAGE)}
+    models = {name: (models.judge, models.user) for name, models in DEFAULT_MODELS.items()}
+    assert rows == models | {"offline": ("nothing", "a script")}
+    assert list(rows) == list(PROVIDERS)
+
+
+def test_every_variable():
+    """As the SDKs are given them, and taken out of what is told."""
+    rows = {row[0].replace("`", ""): [code(cell) for cell in row[1:]] for row in table("provider", PAGE)}
+    assert rows == {
+        name: [kind.vendor.key, kind.vendor.bearer or "", kind.vendor.address]
+        for name, kind in VENDORS.items()
+    }
+    assert {key for row in rows.values() for key in row[:2] if key} <= set(SECRET_VARIABLES)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_azure_both_ways(number):
+    """The variables of each example lead to the API that it stands for."""
+    environ = {
+        name: str(value) for name, value in yaml.safe_load(blocks("yaml", PAGE)[number])["env"].items()
+    }
+    assert is_azure(environ) is bool(number)
+
+
+def test_options_are_there():
+    """Each one that the page names, but for those of the program `claude`."""
+    named = set(re.findall(r"`?--([a-z][a-z-]+)", PAGE)) - {"safe-mode", "json-schema"}
+    assert named <= {name.replace("_", "-") for name in RunSettings.__dataclass_fields__}
+
+
+def test_the_version_of_claude_code():
+    """The least that will do."""
+    assert f"version {'.'.join(map(str, claude_code_llm.MIN_VERSION))} or later" in PAGE
+
+
+def test_examples_of_families():
+    """They are what the code makes of them."""
+    assert family("gpt-6-luna") == family("openai/o3")
+    assert family("claude-opus-5-5") == family("sonnet")
+
+
+def test_messages_are_those_of_the_program():
+    """Word for word, so that a search finds them."""
+    sources = " ".join(path.read_text() for path in (ROOT / "ci_evals").rglob("*.py"))
+    told = re.sub(r'"\s*\n?\s*f?"', "", sources).replace("{PROGRAM!r}", "'claude'")
+    for message, _ in table("message", PAGE):
+        assert code(message) in told, message
