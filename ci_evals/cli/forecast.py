@@ -34,7 +34,7 @@ def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> st
     seconds = duration(trials, parallel)
     return (
         f"tokens      {_tokens(asked.values())}\n"
-        f"cost        {_cost(asked, prices)}\n"
+        f"cost        {_cost(asked, prices, told=adapter.tells_cost)}\n"
         f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
         "estimated: conversations may end early; what fails and is played again comes on top"
     )
@@ -45,11 +45,13 @@ def _tokens(asked: Iterable[Spending]) -> str:
     return numbers.extent(both.low, both.high, numbers.tokens) if both.high else "none"
 
 
-def _cost(asked: dict[str, Spending], prices: PriceTable) -> str:
+def _cost(asked: dict[str, Spending], prices: PriceTable, *, told: bool) -> str:
     if not asked:
         return "none"
     if missing := unpriced(asked, prices):
         names = ", ".join(sanitize.log_line(name, 80) for name in missing)
+        if told:
+            return f"not known beforehand ({names}): the provider tells it as it answers"
         return f"not known: there is no price for {names}; name a file with its price by --prices"
     low = high = 0.0
     for model, spending in asked.items():

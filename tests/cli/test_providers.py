@@ -187,3 +187,12 @@ def test_a_judge_of_the_agents_family(tmp_path, agent):
     assert ran.stderr.count(said) == 1
     assert sum(said in warning for warning in results_in(tmp_path)["run"]["warnings"]) == 1
     assert said in (tmp_path / "results/summary.md").read_text()
+
+
+def test_the_plan_needs_no_claude(tmp_path, suite):
+    """It asks nobody, and so cannot know what the program will tell."""
+    ran = ci_evals("plan", suite, "--provider=claude-code", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
+    assert ran.returncode == 0, ran.stderr
+    assert (
+        "cost        not known beforehand (haiku, sonnet): the provider tells it as it answers" in ran.stdout
+    )
