@@ -63,7 +63,7 @@ def test_questions_with_a_file_are_named():
     suite, data, notes = imported("gaia", lines({"file_name": "a.xlsx"}), "metadata.jsonl")
     assert suite.tests[0].tags == ("level-2", "needs-file")
     assert data["tests"][0]["x-file"] == "a.xlsx"
-    assert notes == ["1 questions belong to a file that a suite cannot send (tag needs-file): c61d22de"]
+    assert notes == ["1 of 1 questions need a file, which a suite cannot send (tag needs-file): c61d22de"]
 
 
 def test_questions_without_an_answer_are_left_out():
@@ -503,6 +503,7 @@ def test_no_json_breaks_a_reader(kind, value, listed):
     )
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=200))
 @pytest.mark.parametrize(("kind", "file"), [("csv", "t.csv"), ("deepeval", "t.csv"), ("promptfoo", "c.yaml")])
 def test_no_text_breaks_a_reader(kind, file, text):

@@ -11,6 +11,7 @@ from ci_evals.domain.errors import UsageError
 
 NEEDS_FILE = "needs-file"
 _PRIVATE = "?"
+_MOST_NAMES = 50
 
 
 def read(text: str, file: str) -> Imported:
@@ -43,10 +44,15 @@ def read(text: str, file: str) -> Imported:
         imported.notes.append(f"{unanswered} of {len(found)} questions have no answer and are left out")
     if with_file:
         imported.notes.append(
-            f"{len(with_file)} questions belong to a file that a suite cannot send (tag {NEEDS_FILE}): "
-            + ", ".join(with_file)
+            f"{len(with_file)} of {len(found)} questions need a file, which a suite cannot send "
+            f"(tag {NEEDS_FILE}): {_some(with_file)}"
         )
     return imported
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _test(record: Record, question: str, answer: str) -> Data:
