@@ -33,9 +33,6 @@ def load_suites(
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
     """
     installed = plugins.names()
-    reading = Reading(
-        environ=environ, plugins=installed, distrusted=_distrusted(settings.trust_suites, environ)
-    )
     choice = AgentChoice(
         adapter=settings.adapter,
         options=_options(settings.adapter_options, environ),
@@ -43,6 +40,12 @@ def load_suites(
         agent_id=settings.agent_id,
         agent_key=settings.agent_key,
         base_url=settings.base_url,
+    )
+    reading = Reading(
+        environ=environ,
+        plugins=installed,
+        replaced=choice.replaces,
+        distrusted=_distrusted(settings.trust_suites, environ),
     )
     loaded: dict[Path, LoadedSuite] = {}
     faults: list[UsageError] = []

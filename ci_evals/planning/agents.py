@@ -24,6 +24,12 @@ class AgentChoice:
     agent_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
 
+    @property
+    def replaces(self) -> frozenset[str]:
+        """The keys of a suite in whose place this stands."""
+        said = {"agentId": self.agent_id, "apiKey": self.agent_key, "baseUrl": self.base_url}
+        return frozenset(key for key, value in said.items() if value)
+
 
 def choose(loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = False) -> LoadedSuite:
     """The suite with the agent that it is to be played with.

@@ -1,7 +1,7 @@
 """`${NAME}` in a suite's strings, replaced from the environment."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,19 +29,31 @@ _NAMES = frozenset({"name", "category", "difficulty", "tags", "aui_logic"})
 
 
 def interpolate(
-    document: Document, environ: Mapping[str, str], *, refused_because: str | None
+    document: Document,
+    environ: Mapping[str, str],
+    *,
+    refused_because: str | None,
+    replaced: Collection[str] = (),
 ) -> Interpolated:
     """Replaces `${NAME}`, `${NAME:-default}` and `${env:NAME}` (not secret) in all string values.
 
     `$${` stands for a literal `${`. A default is used where the name is unset or empty. With
-    `refused_because`, every reference is a problem with that reason.
+    `refused_because`, every reference is a problem with that reason. Texts under the keys `replaced` are
+    dropped unread: something else stands in for them.
     """
-    return _Interpolation(document, environ, refused_because).result
+    return _Interpolation(document, environ, refused_because, replaced).result
 
 
 class _Interpolation:
-    def __init__(self, document: Document, environ: Mapping[str, str], refused_because: str | None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        environ: Mapping[str, str],
+        refused_because: str | None,
+        replaced: Collection[str],
+    ) -> None:
         self.document = document
+        self.replaced = {(key,) for key in replaced}
         self.environ = environ
         self.refused_because = refused_because
         self.result = Interpolated()
@@ -49,6 +61,8 @@ class _Interpolation:
 
     def _value(self, value: Any, path: Path) -> Any:
         match value:
+            case str() if path in self.replaced:
+                return None
             case str() if "${" in value:
                 return _REFERENCE.sub(lambda match: self._reference(match, path), value)
             case dict():

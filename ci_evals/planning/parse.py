@@ -24,6 +24,8 @@ class Reading:
     environ: Mapping[str, str] = field(default_factory=dict)
     plugins: frozenset[str] = frozenset()
     """Adapters that are installed beside the built-in ones."""
+    replaced: frozenset[str] = frozenset()
+    """Keys of a suite that its user names himself: their texts are not read."""
     distrusted: str | None = None
     """Where suites may neither name endpoints nor read the environment (`in the event …`); None: they may."""
 
@@ -50,7 +52,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     """
     document = read(text, file)
     refused = f"a suite may not read the environment {reading.distrusted}" if reading.distrusted else None
-    filled = interpolate(document, reading.environ, refused_because=refused)
+    filled = interpolate(document, reading.environ, refused_because=refused, replaced=reading.replaced)
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None
     value = _without_comments(filled.value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.evaluation import Contains, Criterion, Judged, NotContains, NotRegex
+from ci_evals.domain.evaluation import AnswerMatches, Contains, Criterion, Judged, NotContains, NotRegex
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.planning.document import Path, short
 from ci_evals.planning.parse import LoadedSuite
@@ -74,7 +74,7 @@ def _of_suite(suite: Suite) -> Iterator[Weakness]:
         yield ("tests",), f"no test has a strict check: {_ADD_A_STRICT_ONE}"
     if not any(test.tags for test in suite.tests):
         yield ("tests",), "no test has a tag: --tag and --thresholds tag:NAME reach none of them"
-    if len(suite.tests) > 1 and all(_is_happy(test) for test in suite.tests):
+    if len(suite.tests) > 1 and all(_is_happy(test) and not _is_quiz(test) for test in suite.tests):
         yield (
             ("tests",),
             "all tests are happy paths: add what the agent must refuse, cannot do, or must hand over",
@@ -120,6 +120,11 @@ def _is_happy(test: Test) -> bool:
     return not kinds & _FORBIDS and not _NOT_HAPPY.search(told)
 
 
+def _is_quiz(test: Test) -> bool:
+    """Whether the test is a question with its answer: such have no happy path, and may name their choices."""
+    return any(isinstance(evaluation, AnswerMatches) for evaluation in test.evaluations)
+
+
 def _meaning(evaluation: Criterion) -> tuple[Any, ...]:
     """All that decides the verdict: for a strict check not its words."""
     fields = evaluation.model_dump(exclude={"weight", "category", "aui_logic"})
@@ -159,7 +164,7 @@ def _given_away(test: Test) -> Iterator[Weakness]:
     for answer in _answers(test):
         if _stands_in(answer.text, test.guidelines):
             yield ("guidelines",), f"give away {answer.what} ({short(answer.text)!r}): the user could say it"
-        for k, turn in enumerate(test.turns):
+        for k, turn in enumerate(() if _is_quiz(test) else test.turns):
             if _stands_in(answer.text, turn.user):
                 yield ("turns", k, "user"), f"gives away {answer.what} ({short(answer.text)!r})"
 
@@ -171,8 +176,10 @@ def _answers(test: Test) -> Iterator[_Answer]:
         match evaluation:
             case Contains():
                 said = [evaluation.text]
-            case _ if (expected := getattr(evaluation, "expected", None)) is not None:
-                said = [expected] if isinstance(expected, str) else list(expected)
+            case AnswerMatches(expected=str(expected)):
+                said = [expected]
+            case AnswerMatches():
+                said = list(evaluation.expected)
         for text in said:
             # What is the user's own, he may say: the agent is to repeat it.
             if len(text.strip()) >= _LEAST_TELLING and text not in data:

@@ -31,8 +31,8 @@ def write(value: dict[str, Any], file: str, *, comment: str = "") -> str:
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     head = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())
     text = head + _yaml(value, _Dumper, _WIDTH)
-    # Blocks of lines are for people. What does not come back from one, or would be a command to GitHub's runner
-    # once it is printed in a log, is written in quotes, each text on one line.
+    # Blocks of lines are for people. What does not come back from one, or would be a command to GitHub's
+    # runner once it is printed in a log, is written in quotes, each text on one line.
     if _COMMAND.search(text) or read(text, file).value != value:
         return head + _yaml(value, _Quoting, _ENDLESS)
     return text

@@ -57,6 +57,14 @@ def test_bundled_suites_validate(tmp_path):
     assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
 
 
+def test_validate_needs_no_key(tmp_path):
+    """It asks nobody, and a check of a pull request has no secrets; `plan` and `run` do ask."""
+    write_suite(tmp_path, name="s.json", apiKey=None)
+    assert ci_evals("validate", "s.json", cwd=tmp_path).returncode == 0
+    write_suite(tmp_path, name="s.json", apiKey="${AGENT_KEY}")
+    assert ci_evals("validate", "s.json", "--agent-key=key-123456", cwd=tmp_path).returncode == 0
+
+
 def test_a_strict_look_warns_of_weak_suites(tmp_path):
     """With place and advice, and without changing the exit code."""
     write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, name="s.json", apiKey="key-123456")

@@ -157,3 +157,15 @@ def test_a_user_names_an_adapter_that_is_none():
     """The option is at fault, not the suite."""
     with pytest.raises(UsageError, match="--adapter: 'htp' is no adapter; did you mean 'http'"):
         choose(loaded({"adapter": "demo"}), AgentChoice(adapter="htp"))
+
+
+def test_what_the_user_names_himself_is_not_read_from_the_suite():
+    """A variable that is not set is no fault where an option stands in its place."""
+    suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}
+    choice = AgentChoice(agent_id="a", agent_key="key-123456", base_url="http://h")
+    assert choice.replaces == {"agentId", "apiKey", "baseUrl"}
+    chosen = choose(loaded(suite, replaced=choice.replaces), choice).suite
+    assert (chosen.agent_id, chosen.base_url) == ("a", "http://h")
+    (told,) = problems(suite, replaced=frozenset({"agentId", "baseUrl"}))
+    assert told == "apiKey: ${KEY}: the environment variable KEY is not set"
+    assert loaded(suite, replaced=choice.replaces, distrusted="in the event x").suite.base_url is None

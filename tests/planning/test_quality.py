@@ -150,6 +150,17 @@ def test_a_user_who_gives_the_answer_away(fields, told):
     assert found.startswith(told)
 
 
+def test_questions_with_their_answers():
+    """They have no happy path, and may name their choices; guidelines must not give the answer away."""
+    quiz = {
+        "turns": [{"user": "Is the capital Sydney or Canberra?"}],
+        "evaluations": [{"criterion": "right", "strict": "answer_matches", "expected": "Canberra"}],
+    }
+    assert warnings(a_test(**quiz), a_test("two", **quiz)) == []
+    (told,) = warnings(a_test(**quiz, guidelines="It is Canberra."), a_test("two", **quiz))
+    assert told.startswith("tests[0].guidelines: give away the answer")
+
+
 def test_a_user_may_say_what_is_his_own():
     """An agent that repeats it has listened."""
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
