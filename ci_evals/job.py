@@ -15,6 +15,7 @@ from ci_evals import templates
 from ci_evals.conversation import simulated_user
 from ci_evals.domain.digest import digest, of_models, of_tests
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
 from ci_evals.domain.progress import Extended, Listener
@@ -121,6 +122,7 @@ def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
         named, work = _models(adapter, suite.suite), of_suite(job.plan, suite)
         models |= {named.user} if named.user and work.user_calls else set()
         models |= {named.judge} if named.judge and work.judge_calls else set()
+        models |= {named.embedder} if named.embedder and work.embedder_calls else set()
     if missing := unpriced(models, job.prices):
         raise UsageError(
             f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
@@ -232,18 +234,21 @@ def _clean(suite: SuiteResult, redactor: Redactor) -> SuiteResult:
 
 @dataclass(frozen=True)
 class _Named:
-    """The models of a suite; None where the user is scripted or nothing is judged."""
+    """The models of a suite; None where the user is scripted, nothing is judged, no meaning is compared."""
 
     judge: str | None = None
     user: str | None = None
+    embedder: str | None = None
 
 
 def _models(adapter: Adapter | Cast, suite: Suite) -> _Named:
+    wanted = any(compares_meanings(evaluation) for test in suite.tests for evaluation in test.evaluations)
     if isinstance(adapter, Cast):
-        judge_llm, user_llm = adapter.judge_llm, adapter.user_llm
-        return _Named(judge_llm.model if judge_llm else None, user_llm.model if user_llm else None)
+        llms = (adapter.judge_llm, adapter.user_llm, adapter.embedder if wanted else None)
+        return _Named(*(llm.model if llm else None for llm in llms))
+    embedder = adapter.embedder if wanted else None
     models = adapter.models(suite)
-    return _Named(models.judge, models.user) if models else _Named()
+    return _Named(models.judge, models.user, embedder) if models else _Named(embedder=embedder)
 
 
 def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
@@ -253,7 +258,7 @@ def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFa
         models = _models(adapter, planned.suite)
         folder = layout.folder_for(job.redactor.text(planned.suite.name), started, taken)
         taken.add(folder)
-        facts.append(SuiteFacts(folder=folder, judge_model=models.judge, user_model=models.user))
+        facts.append(SuiteFacts(folder, models.judge, models.user, models.embedder))
     return facts
 
 
@@ -270,7 +275,9 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
                 [[s.adapter, s.adapter_options, s.agent_id, s.base_url, s.model] for s in suites]
             )
         ),
-        models=of_models(provider, ((fact.judge_model, fact.user_model) for fact in facts)),
+        models=of_models(
+            provider, ((fact.judge_model, fact.user_model, fact.embedding_model) for fact in facts)
+        ),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
         user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
         loops=digest(loops),

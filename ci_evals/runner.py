@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -247,6 +248,7 @@ class _Meter:
         self.model = model
         self._role = role
         self._input_tokens = self._output_tokens = 0
+        self._costs: list[float | None] = []
         self.calls = 0
         self.refusal: str | None = None
 
@@ -260,13 +262,15 @@ class _Meter:
 
     @property
     def usage(self) -> RoleUsage:
-        """What was used so far."""
+        """What was used so far, with the cost where every answer told its own."""
+        told = [cost for cost in self._costs if cost is not None]
         return RoleUsage(
             role=self._role,
             model=self.model,
             calls=self.calls,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
+            cost_usd=fsum(told) if told and len(told) == len(self._costs) else None,
         )
 
 
@@ -282,6 +286,7 @@ class _MeteredLLM(_Meter):
         completion = await self._asked(self._llm.complete(prompt))
         self._input_tokens += completion.input_tokens
         self._output_tokens += completion.output_tokens
+        self._costs.append(completion.cost_usd)
         return completion
 
 

@@ -21,6 +21,7 @@ from werkzeug import Request, Response
 
 LLM_KEY = "llm-key-7f2d91c4"
 AGENT_KEY = "API_KEY_a3f09b62"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 JSON_ANSWER_MARK = "Answer with one JSON object"
 
 
@@ -86,6 +87,10 @@ class Models:
     faults: list[Fault] = field(default_factory=list)
     always: Fault | None = None
     asked: list[Asked] = field(default_factory=list)
+    embed: Callable[[str], Any] = lambda text: [float(text.lower().count(letter)) for letter in LETTERS]
+    """The vector of a text: by default, how often it has each letter."""
+    embedded: list[dict[str, Any]] = field(default_factory=list)
+    """The bodies of what an embedding model was asked."""
 
     @property
     def openai_url(self) -> str:
@@ -131,6 +136,17 @@ class Models:
             },
         )
 
+    def _embeddings(self, request: Request) -> Response:
+        body = request.get_json()
+        self.embedded.append(body)
+        asked = Asked("openai", body["model"], "", "", "embeddings", body, dict(request.headers))
+        if refused := self._refusal(asked):
+            return refused
+        data = [{"index": i, "embedding": self.embed(text)} for i, text in enumerate(body["input"])]
+        # By their index, and not by their place, they belong to the texts.
+        used = 3 * len(data)
+        return _json({"data": data[::-1], "usage": {"prompt_tokens": used, "total_tokens": used}})
+
     def _anthropic(self, request: Request) -> Response:
         body = request.get_json()
         mode = body.get("output_config", {}).get("format", {}).get("type", "text")
@@ -156,13 +172,18 @@ class Models:
 
     def _play(self, asked: Asked, answer: Callable[[str], dict[str, Any]]) -> Response:
         self.asked.append(asked)
+        if refused := self._refusal(asked):
+            return refused
+        if asked.mode in self.refuses:
+            return fault(400, f"this server does not know {asked.mode}").response()
+        return Response(json.dumps(answer(self.answer(asked))), content_type="application/json")
+
+    def _refusal(self, asked: Asked) -> Response | None:
         if self.key not in f"{asked.headers.get('Authorization')} {asked.headers.get('X-Api-Key')}":
             return UNAUTHORIZED.response()
         if found := self.faults.pop(0) if self.faults else self.always:
             return found.response()
-        if asked.mode in self.refuses:
-            return fault(400, f"this server does not know {asked.mode}").response()
-        return Response(json.dumps(answer(self.answer(asked))), content_type="application/json")
+        return None
 
 
 def message(
@@ -254,6 +275,7 @@ def llm(answer: Callable[[Asked], str] = lambda asked: "Fine.") -> Iterator[Mode
     with serving() as server:
         models = Models(_url(server), answer)
         server.expect_request("/v1/chat/completions", "POST").respond_with_handler(models._openai)
+        server.expect_request("/v1/embeddings", "POST").respond_with_handler(models._embeddings)
         server.expect_request("/v1/messages", "POST").respond_with_handler(models._anthropic)
         yield models
 

@@ -15,7 +15,7 @@ from ci_evals.planning.forecast import Forecast, PromptSizes, Range, Spending, d
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.reports import numbers, sanitize
-from ci_evals.wiring import Adapter
+from ci_evals.wiring import Adapter, runs_here
 
 
 def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> str:
@@ -28,7 +28,10 @@ def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> st
             trial = of_trial(planned.suite, test, sizes_of(planned.suite, test) if models else None)
             loops = plan.loops_of(test)
             trials += [trial] * loops
-            for model, spending in ((models.user, trial.user), (models.judge, trial.judge)) if models else ():
+            asking = [(models.user, trial.user), (models.judge, trial.judge)] if models else []
+            if adapter.embedder and not runs_here(adapter.embedder):
+                asking.append((adapter.embedder, trial.embedder))
+            for model, spending in asking:
                 spent[model] = spent.get(model, Spending()) + spending.times(loops)
     asked = {model: spending for model, spending in spent.items() if spending.calls.high}
     seconds = duration(trials, parallel)

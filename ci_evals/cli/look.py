@@ -27,7 +27,7 @@ from ci_evals.wiring import Adapter
 def validate(settings: ValidateSettings) -> None:
     """Loads every suite, and says so; with `strict`, tells what makes it weak."""
     console = error_console(os.environ)
-    for loaded in load_suites(settings, os.environ):
+    for loaded in load_suites(settings, os.environ, without_key=True):
         weak = weaknesses(loaded) if settings.strict else ()
         for warning in (*loaded.warnings, *map(str, weak)):
             console.say(f"warning: {warning}")
@@ -58,11 +58,12 @@ def plan(settings: EstimateSettings) -> None:
         error_console(os.environ).say(f"warning: {warning}")
     total = of_plan(planned)
     agent, user, judge = _calls(total, offline=adapter.offline)
+    meanings = f", embedding model {total.embedder_calls}" if adapter.embedder and total.semantic else ""
     show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judged} judged evaluations\n"
-        f"calls at most: agent {agent}, simulated user {user}, judge {judge}\n"
+        f"calls at most: agent {agent}, simulated user {user}, judge {judge}{meanings}\n"
         f"{forecast.lines(planned, adapter, table, settings.parallel)}"
     )
 

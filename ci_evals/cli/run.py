@@ -40,7 +40,15 @@ from ci_evals.redaction import MIN_LENGTH, Redactor
 from ci_evals.reports import layout, numbers
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
-from ci_evals.wiring import WITHOUT_KEY, Adapter, no_key, own_key, own_token
+from ci_evals.wiring import (
+    WITHOUT_KEY,
+    Adapter,
+    embedding_model,
+    no_key,
+    own_key,
+    own_token,
+    runs_here,
+)
 
 
 def run_suites(settings: RunSettings) -> None:
@@ -157,7 +165,10 @@ LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agen
 
 def _missing_keys(settings: RunSettings, planned: Plan, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The keys that the plan needs and that are not there."""
-    needs_key = settings.provider not in WITHOUT_KEY and of_plan(planned).needs_llm
+    work = of_plan(planned)
+    embedder = embedding_model(settings.provider, settings.embedding_model) if work.embedder_calls else None
+    asked = work.needs_llm or (embedder is not None and not runs_here(embedder))
+    needs_key = asked and settings.provider not in WITHOUT_KEY
     has_llm_key = not needs_key or any(_llm_key(settings, environ))
     keys = [] if has_llm_key else [LLM_KEY]
     return (*keys, *([] if all(has_key(item.suite) for item in planned.suites) else [AGENT_KEY]))

@@ -19,6 +19,9 @@ def of_tests(digests: Iterable[str]) -> str:
     return digest([*digests])
 
 
-def of_models(provider: object, models: Iterable[tuple[str | None, str | None]]) -> str:
-    """Who judges and who plays the user: of the provider, and of each suite's judge and simulated user."""
-    return digest([provider, [*models]])
+def of_models(provider: object, models: Iterable[tuple[str | None, str | None, str | None]]) -> str:
+    """Who judges and plays: of the provider, and of each suite's judge, simulated user and embedding model.
+
+    An embedding model that is not used leaves no trace, so that earlier runs keep their digest.
+    """
+    return digest([provider, [[*llms, embedder] if embedder else llms for *llms, embedder in models]])

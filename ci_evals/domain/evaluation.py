@@ -4,7 +4,7 @@ A strict kind is told by its `strict` key; without that key a criterion is judge
 The kinds, their fields and their meaning are those of `@aui.io/evals`, plus those for agents of every kind.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 import regex
 from pydantic import (
@@ -233,7 +233,7 @@ class AnswerMatches(_OnText):
     @classmethod
     def _belongs_to_the_mode(cls, value: float | None, info: ValidationInfo) -> float | None:
         mode, modes = info.data.get("match"), _MODES_OF[str(info.field_name)]
-        if mode and mode not in modes:
+        if value is not None and mode and mode not in modes:
             of = " and ".join(modes)
             raise PydanticCustomError(
                 "foreign", "belongs to match {of}, not to {mode}", {"of": of, "mode": mode}
@@ -258,6 +258,11 @@ class MaxLatency(Criterion):
 
     strict: Literal["max_latency"]
     seconds: float = Field(gt=0, description="The longest that a reply may take, in seconds.")
+
+
+def compares_meanings(evaluation: Criterion) -> TypeGuard[AnswerMatches]:
+    """Whether an embedding model is asked to decide it."""
+    return isinstance(evaluation, AnswerMatches) and evaluation.match == "semantic"
 
 
 JUDGED = "judged"

@@ -11,6 +11,9 @@ from ci_evals.domain.base import Model, NonBlank
 PER = 1_000_000
 """Prices are for so many tokens."""
 
+LOCAL = "local:"
+"""What names of models begin with that run on this machine. They cost nothing."""
+
 _VENDOR = re.compile(r"^[^/]+/(?=[^/]+$)")
 _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$")
 
@@ -37,8 +40,10 @@ class PriceTable(Model):
 
         A name that is not in the table is looked up without a vendor's name in front (`openai/gpt-6-luna`)
         and without a day at the end (`gpt-6-luna-2026-09-22`): a dated snapshot has its model's price.
-        Nothing else is guessed.
+        Nothing else is guessed. What runs on this machine is free.
         """
+        if model.startswith(LOCAL):
+            return Price(input=0, output=0)
         bare = _VENDOR.sub("", model)
         names = (model, _SNAPSHOT.sub("", model), bare, _SNAPSHOT.sub("", bare))
         return next((self.models[name] for name in names if name in self.models), None)

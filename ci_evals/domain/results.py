@@ -80,7 +80,9 @@ class RoleUsage(Record):
     input_tokens: Amount = 0
     output_tokens: Amount = 0
     cost_usd: Dollars | None = Field(
-        None, description="Of the run, not of a trial; null where the price is unknown."
+        None,
+        description="Of the run; of a trial only where the provider tells what a call has cost. "
+        "Null where it is unknown.",
     )
 
 
@@ -217,7 +219,8 @@ class SuiteResult(Record):
     judge_model: str | None = None
     user_model: str | None = None
     embedding_model: str | None = Field(
-        None, description="Compares meanings; null where the tests want none compared, or no model is there."
+        None,
+        description="Compares meanings; null where no test of the suite wants that, or no model is there.",
     )
     min_score: float | None = Field(None, description="The suite's own floor.")
     folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")

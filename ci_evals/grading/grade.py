@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from ci_evals.domain.evaluation import AnswerMatches, Judged, Strict
+from ci_evals.domain.evaluation import Judged, Strict, compares_meanings
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
@@ -29,7 +29,7 @@ async def grade(
     """
 
     async def decide(evaluation: Judged | Strict) -> Verdict:
-        if isinstance(evaluation, AnswerMatches) and evaluation.match == "semantic":
+        if compares_meanings(evaluation):
             if isinstance(meanings, Verdict):
                 return meanings
             return await meanings.decide(evaluation, transcript.exchanges)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.evaluation import Judged, compares_meanings
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Test
 
@@ -17,6 +17,8 @@ class Estimate:
     auto_turns: int
     strict: int
     judged: int
+    semantic: int = 0
+    """Those of the strict ones that compare meanings."""
 
     @property
     def agent_calls(self) -> int:
@@ -34,6 +36,11 @@ class Estimate:
         return self.judged
 
     @property
+    def embedder_calls(self) -> int:
+        """Calls of the embedding model."""
+        return self.semantic
+
+    @property
     def needs_llm(self) -> bool:
         """Whether any part of the plan asks a model."""
         return bool(self.auto_turns or self.judged)
@@ -46,6 +53,7 @@ class Estimate:
             auto_turns=self.auto_turns + other.auto_turns,
             strict=self.strict + other.strict,
             judged=self.judged + other.judged,
+            semantic=self.semantic + other.semantic,
         )
 
 
@@ -56,6 +64,7 @@ def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Estimate:
     """The work of one test of a suite, over all its trials."""
     trials, turns = plan.loops_of(test), planned.suite.turns_of(test)
     judged = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
+    semantic = sum(compares_meanings(evaluation) for evaluation in test.evaluations)
     return Estimate(
         tests=1,
         trials=trials,
@@ -63,6 +72,7 @@ def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Estimate:
         auto_turns=trials * sum(turn.auto for turn in turns),
         strict=trials * (len(test.evaluations) - judged),
         judged=trials * judged,
+        semantic=trials * semantic,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 
+from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.suite import Suite, Test, Turn
 
 
@@ -42,6 +43,7 @@ thinking, which is paid like what can be read."""
 AGENT_SECONDS = Range(1.5, 8)
 USER_SECONDS = Range(1, 4)
 JUDGE_SECONDS = Range(3, 12)
+EMBEDDER_SECONDS = Range(0.1, 1)
 """For one call, at the high end with thinking. Providers' limits of calls a minute are not reckoned with."""
 
 DEMO_AGENT_SECONDS = Range(0, 0.1)
@@ -88,6 +90,7 @@ class Forecast:
     """Seconds of its conversation, whose turns follow each other."""
     judging: Range
     """Seconds of its judgements, which are asked for together."""
+    embedder: Spending = Spending()
 
 
 def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
@@ -96,14 +99,17 @@ def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
     least = next((place for place, turn in enumerate(turns) if place and turn.auto), len(turns))
     agent = DEMO_AGENT_SECONDS if suite.adapter == "demo" else AGENT_SECONDS
     requests = Range(1 + least, 1 + len(turns))
+    embedder = _embedder(test, least, len(turns))
+    comparing = EMBEDDER_SECONDS if embedder.calls.high else Range()
     if sizes is None:
-        return Forecast(Spending(), Spending(), agent * requests, Range())
+        return Forecast(Spending(), Spending(), agent * requests, comparing, embedder)
     user = _user(turns[: least + 1], turns, sizes)
     return Forecast(
         user=user,
         judge=_judge(turns[:least], turns, sizes),
+        embedder=embedder,
         talking=agent * requests + USER_SECONDS * user.calls,
-        judging=JUDGE_SECONDS if sizes.judge else Range(),
+        judging=JUDGE_SECONDS if sizes.judge else comparing,
     )
 
 
@@ -130,6 +136,17 @@ def _judge(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> S
         sum(sizes.judge_exchange + _longest(turn) for turn in most),
     )
     return Spending(calls, _tokens(Range(asked, asked) + calls * said), calls * JUDGE_TOKENS)
+
+
+def _embedder(test: Test, least: int, most: int) -> Spending:
+    """One call for each answer that is compared by its meaning, with the replies and what was expected."""
+    compared = [evaluation for evaluation in test.evaluations if compares_meanings(evaluation)]
+    total = Range()
+    for evaluation in compared:
+        expected = sum(len(text) for text in evaluation.expected)
+        replies = Range(least, most) if evaluation.turn == "any" else Range(1, 1)
+        total += Range(expected, expected) + replies * AGENT_CHARACTERS
+    return Spending(Range(len(compared), len(compared)), _tokens(total))
 
 
 def _shortest(turn: Turn) -> float:

@@ -107,6 +107,7 @@ def _properties(results: Results, suite: SuiteResult, found: SuiteComparison | N
         "adapter": suite.adapter,
         "judge-model": suite.judge_model,
         "user-model": suite.user_model,
+        "embedding-model": suite.embedding_model,
         **_of_run(results),
     }
     return {name: sanitize.xml(sanitize.one_line(value)) for name, value in facts.items() if value}

@@ -11,7 +11,7 @@ from ci_evals.scoring.soundness import CUT_OFF, ended_well
 
 CAUSES = {
     Cause.NO_EVIDENCE: "no trace to decide it on",
-    Cause.JUDGE_ERROR: "the judge gave no usable answer",
+    Cause.JUDGE_ERROR: "a model gave no usable answer",
     Cause.NO_JUDGE: "no judge",
     Cause.NO_MODEL: "no embedding model",
 }

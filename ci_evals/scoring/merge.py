@@ -32,6 +32,7 @@ _ALIKE: dict[str, str] = {
     "agent_id": "agent",
     "judge_model": "judge",
     "user_model": "simulated user",
+    "embedding_model": "embedding model",
     "min_score": "minScore",
 }
 """What a suite that is in two legs must have in common, and its name in a message."""
@@ -285,7 +286,9 @@ def _digests(legs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
 
 
 def _models(provider: JsonValue, suites: Iterable[SuiteResult]) -> str:
-    return of_models(provider, ((suite.judge_model, suite.user_model) for suite in suites))
+    return of_models(
+        provider, ((suite.judge_model, suite.user_model, suite.embedding_model) for suite in suites)
+    )
 
 
 def _confirmation(runs: Sequence[RunInfo]) -> Confirmation | None:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ci_evals.domain.comparison import TestName
 from ci_evals.domain.results import Latency, Results, RunInfo, SuiteResult, TestResult, Usage
+from ci_evals.domain.verdict import Cause
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,16 @@ def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:
         yield f"the judge is {head.judge_model}, in the baseline it was {base.judge_model}"
     if head.user_model != base.user_model:
         yield f"the simulated user is {head.user_model}, in the baseline it was {base.user_model}"
+    if head.embedding_model != base.embedding_model and _compares_meanings(head) and _compares_meanings(base):
+        here, there = (side.embedding_model or "missing" for side in (head, base))
+        yield f"the embedding model is {here}, in the baseline it was {there}"
 
 
-def _models(side: Side) -> list[tuple[str, str | None, str | None]]:
-    return [(suite.name, suite.judge_model, suite.user_model) for suite in side.suites]
+def _compares_meanings(suite: SuiteResult) -> bool:
+    """Whether a test of the suite wanted meanings compared, be it that no model was there."""
+    findings = (finding for test in suite.tests for trial in test.trials for finding in trial.findings)
+    return bool(suite.embedding_model) or any(finding.cause is Cause.NO_MODEL for finding in findings)
+
+
+def _models(side: Side) -> list[tuple[str | None, ...]]:
+    return [(suite.name, suite.judge_model, suite.user_model, suite.embedding_model) for suite in side.suites]

@@ -38,6 +38,7 @@ class SuiteFacts:
     folder: str
     judge_model: str | None
     user_model: str | None
+    embedding_model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,7 @@ def _suite(
         adapter=planned.suite.adapter,
         judge_model=facts.judge_model,
         user_model=facts.user_model,
+        embedding_model=facts.embedding_model,
         min_score=planned.suite.min_score,
         folder=facts.folder,
         **_numbers_of_suite(tests, counting),

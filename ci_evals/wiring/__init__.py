@@ -9,9 +9,11 @@ from ci_evals.wiring.models import (
     TELLS_COST,
     WITHOUT_KEY,
     Models,
+    embedding_model,
     no_key,
     own_key,
     own_token,
+    runs_here,
 )
 from ci_evals.wiring.objects import cast_of
 
@@ -25,7 +27,9 @@ __all__ = [
     "Models",
     "cast_of",
     "casts",
+    "embedding_model",
     "no_key",
     "own_key",
     "own_token",
+    "runs_here",
 ]

@@ -9,7 +9,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.planning import kinship
 from ci_evals.planning.agents import AgentChoice
 from ci_evals.planning.estimate import of_suite
-from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, TELLS_COST, Models
+from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, TELLS_COST, Models, embedding_model
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,11 @@ class Adapter:
     def tells_cost(self) -> bool:
         """Whether the provider says itself what each call has cost."""
         return self.provider in TELLS_COST
+
+    @property
+    def embedder(self) -> str | None:
+        """The model that compares meanings; None where there is none."""
+        return embedding_model(self.provider, self.embedding_model)
 
     def warnings(self, plan: Plan) -> tuple[str, ...]:
         """What to say of the choice of models before a plan is played."""

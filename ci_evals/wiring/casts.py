@@ -5,10 +5,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.local_embedder import LocalEmbedder
+from ci_evals.adapters.openai_embedder import OpenAIEmbedder
 from ci_evals.adapters.sdk_llm import SdkLLM
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.plan import Plan
-from ci_evals.planning.estimate import of_suite
+from ci_evals.planning.estimate import of_plan, of_suite
 from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast
 from ci_evals.wiring import agents, models
@@ -39,9 +41,10 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
                 stack.push_async_callback(llms[model].aclose)
             return llms[model]
 
+        embedder = _embedder(plan, adapter, redactor, stack)
         built = []
         for planned in plan.suites:
-            cast = Cast(agents.agent(planned.suite, adapter, redactor, demo))
+            cast = Cast(agents.agent(planned.suite, adapter, redactor, demo), embedder=embedder)
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
             if named and work.user_calls:
                 cast = replace(cast, user_llm=llm(named.user))
@@ -49,3 +52,16 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
                 cast = replace(cast, judge_llm=llm(named.judge))
             built.append(cast)
         yield tuple(built)
+
+
+def _embedder(
+    plan: Plan, adapter: Adapter, redactor: Redactor, stack: AsyncExitStack
+) -> OpenAIEmbedder | LocalEmbedder | None:
+    """The model that compares meanings, where the plan wants that and there is one."""
+    if not adapter.embedder or not of_plan(plan).embedder_calls:
+        return None
+    built = models.embedder(
+        adapter.provider, adapter.embedder, adapter.llm_key, redactor, token=adapter.llm_token
+    )
+    stack.push_async_callback(built.aclose)
+    return built

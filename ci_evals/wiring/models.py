@@ -4,10 +4,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ci_evals.adapters import anthropic_llm, claude_code_llm, openai_llm
+from ci_evals.adapters import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
 from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.local_embedder import LocalEmbedder
+from ci_evals.adapters.openai_embedder import OpenAIEmbedder
 from ci_evals.adapters.sdk_llm import SdkLLM
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import LOCAL
 from ci_evals.redaction import Redactor
 
 OFFLINE = "offline"
@@ -28,6 +31,9 @@ DEFAULT_MODELS: Mapping[str, Models] = {
     CLAUDE_CODE: Models(claude_code_llm.DEFAULT_JUDGE_MODEL, claude_code_llm.DEFAULT_USER_MODEL),
 }
 """Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
+
+DEFAULT_EMBEDDING_MODELS: Mapping[str, str] = {"openai": openai_embedder.DEFAULT_MODEL}
+"""Of the providers that have any."""
 
 PROVIDERS = (*DEFAULT_MODELS, OFFLINE)
 WITHOUT_KEY = frozenset({CLAUDE_CODE, OFFLINE})
@@ -67,6 +73,38 @@ def llm(
     """
     if provider == CLAUDE_CODE:
         return ClaudeCodeLLM(model, os.environ, redactor=redactor)
+    return _over_sdk(provider, model, key, token, redactor)
+
+
+def embedder(
+    provider: str, model: str, key: str | None, redactor: Redactor, *, token: str | None = None
+) -> OpenAIEmbedder | LocalEmbedder:
+    """The embedding model of that name, the provider's or one that runs here (`local:NAME`).
+
+    Raises:
+        UsageError: the provider has none or there is no key for it; or a local model cannot be had.
+    """
+    if runs_here(model):
+        return LocalEmbedder(model)
+    if provider not in DEFAULT_EMBEDDING_MODELS:
+        raise UsageError(
+            f"--embedding-model={model}: the provider {provider} has no embedding models; name one that runs "
+            f"here, {LOCAL}NAME, or use --provider=openai"
+        )
+    return OpenAIEmbedder(_over_sdk(provider, model, key, token, redactor))
+
+
+def embedding_model(provider: str, named: str | None) -> str | None:
+    """The model that compares meanings: the one named, else the provider's own; None without either."""
+    return named or DEFAULT_EMBEDDING_MODELS.get(provider)
+
+
+def runs_here(model: str) -> bool:
+    """Whether an embedding model needs no provider."""
+    return model.startswith(LOCAL)
+
+
+def _over_sdk(provider: str, model: str, key: str | None, token: str | None, redactor: Redactor) -> SdkLLM:
     if not (key or token):
         raise UsageError(no_key(provider))
     return _class_of(provider, os.environ)(model, key, token=token, redactor=redactor)

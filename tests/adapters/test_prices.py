@@ -11,6 +11,7 @@ from ci_evals.adapters import prices
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import Price, unpriced
 from ci_evals.wiring import DEFAULT_MODELS, TELLS_COST
+from ci_evals.wiring.models import DEFAULT_EMBEDDING_MODELS
 
 TABLE = Path(prices.__file__).with_name("prices.yaml")
 
@@ -26,7 +27,12 @@ def test_the_default_models_have_prices():
     """Whoever names no model is told what the run cost: by the table, or by the provider itself."""
     priced = [models for provider, models in DEFAULT_MODELS.items() if provider not in TELLS_COST]
     defaults = [name for models in priced for name in (models.judge, models.user)]
-    assert unpriced(defaults, prices.bundled()) == ()
+    assert unpriced([*defaults, *DEFAULT_EMBEDDING_MODELS.values()], prices.bundled()) == ()
+
+
+def test_what_runs_on_this_machine_is_free():
+    """Whatever the table says."""
+    assert prices.bundled().price_of("local:minishlab/potion-base-8M") == Price(input=0, output=0)
 
 
 def test_the_bundled_table():
@@ -36,6 +42,9 @@ def test_the_bundled_table():
     assert table.as_of >= date(2026, 11, 22)
     assert len(table.models) > 30
     for name, price in table.models.items():
+        if "embedding" in name:
+            assert (0 < price.input < 1, price.output) == (True, 0), name
+            continue
         assert 0 < price.input < price.output < 200, name
         assert price.output <= 10 * price.input, name
 

@@ -2,7 +2,7 @@ import json
 
 import builders as build
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers import ROOT, code, table
 from pydantic import TypeAdapter, ValidationError
@@ -34,6 +34,13 @@ def matches(expected, answer, match="gaia", **fields) -> bool:
 
 def rows(mode: str) -> list[list[str]]:
     return table(f"{mode}: expected", PAGE)
+
+
+def test_it_is_read_again_as_it_was():
+    """With its defaults, too."""
+    for mode in (*PLAIN, "semantic"):
+        evaluation = check("5", mode)
+        assert EVALUATION.validate_python(evaluation.model_dump()) == evaluation
 
 
 # The tables of the page
@@ -267,9 +274,11 @@ def test_meanings_need_a_model():
 
 # Properties
 
+slow = settings(deadline=None)  # the first similarity imports a library
 texts = st.text(max_size=40) | st.text("0123456789.,-+$% eE'\u00a0a×^;", max_size=20)
 
 
+@slow
 @given(texts)
 def test_an_expected_answer_matches_itself(text):
     """In every mode that takes it for an expected answer at all."""
@@ -281,6 +290,7 @@ def test_an_expected_answer_matches_itself(text):
         assert decide(evaluation, text).outcome is Outcome.PASSED, mode
 
 
+@slow
 @given(texts, texts)
 def test_nothing_raises(answer, expected):
     """Whatever an agent says."""
@@ -291,6 +301,7 @@ def test_nothing_raises(answer, expected):
     assert not answers.numeric(answer, "no number", None, None)
 
 
+@slow
 @given(texts, texts)
 def test_what_does_not_depend_on_which_is_which(one, other):
     """Answer and expected one could be exchanged."""
@@ -300,6 +311,7 @@ def test_what_does_not_depend_on_which_is_which(one, other):
     assert 0 <= answers.similarity(one, other) <= 1
 
 
+@slow
 @given(texts, st.sampled_from(["", " ", "\n\t", "\u00a0"]))
 def test_an_empty_answer_never_matches(expected, empty):
     """Not even an empty one."""

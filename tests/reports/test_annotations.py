@@ -88,7 +88,7 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
         (Level.WARNING, "Undecided: Open"),
     ]
     assert told[0].message == "1 trial failed: the agent did not answer"
-    assert told[1].message == "1 verdict undecided: the judge gave no usable answer: it answered nothing"
+    assert told[1].message == "1 verdict undecided: a model gave no usable answer: it answered nothing"
 
 
 def test_a_cause_that_tests_share_is_told_once():

@@ -132,6 +132,30 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
     assert reason in regression.note
 
 
+@pytest.mark.parametrize(
+    ("here", "there", "reason"),
+    [
+        ("m", "n", "the embedding model is m, in the baseline it was n"),
+        ("m", None, None),
+        (None, "n", None),
+        ("m", "no_model", "the embedding model is m, in the baseline it was missing"),
+        ("no_model", "n", "the embedding model is missing, in the baseline it was n"),
+        ("no_model", "no_model", None),
+        ("m", "m", None),
+    ],
+)
+def test_another_embedding_model_is_another_yardstick(here, there, reason):
+    """A suite that wanted no meanings compared, as before a test was added to it, is no other yardstick."""
+
+    def side(name, model):
+        undecided = [build.finding("undecided", cause="no_model")] if model == "no_model" else []
+        trial = build.trial_result(findings=(build.finding(), *undecided))
+        return run(name, {"a": (trial,)}, embedding_model=None if model == "no_model" else model)
+
+    told = pairing(side("head", here), side("base", there)).comparison()
+    assert [said.partition(": ")[2] for said in told.reasons] == ([reason] if reason else [])
+
+
 def test_other_loops_agents_and_commits_can_be_compared():
     """They are what one wants to compare."""
     digests = build.run_info().digests.model_copy(update={"agents": "x", "loops": "y", "suites": "z"})

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.digest import of_models, of_tests
+from ci_evals.domain.digest import digest, of_models, of_tests
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results import (
@@ -60,7 +60,7 @@ def run(*suites, usage=None, **info) -> Results:
     card = total(suites, usage or usage_of(played, PRICES), COUNTING)
     digests = {name: name[0] * 64 for name in Digests.model_fields} | {
         "suites": of_tests(test.digest for suite in suites for test in suite.tests),
-        "models": of_models("openai", ((suite.judge_model, suite.user_model) for suite in suites)),
+        "models": of_models("openai", ((s.judge_model, s.user_model, s.embedding_model) for s in suites)),
     }
     found = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
     return found.model_copy(
@@ -252,6 +252,14 @@ def test_digests_are_those_of_one_run_where_they_can_be_known():
     assert found.suites == of_tests(test.digest for suite in (a, b) for test in suite.tests)
 
 
+def test_an_embedding_model_counts_where_there_is_one():
+    """And a run that needs none has the digest that it had before there were any."""
+    one, other = suite_of("a", embedding_model="m"), suite_of("b")
+    found = merged(run(one, id="1"), run(other, id="2")).info.digests.models
+    assert found == run(one, other).run.digests.models != run(suite_of("a"), other).run.digests.models
+    assert of_models("openai", [("j", "u", None)]) == digest(["openai", [["j", "u"]]])
+
+
 def using(*by_role: RoleUsage, **fields) -> Usage:
     calls = {"calls": sum(one.calls for one in by_role if one.role != "agent")}
     return Usage(by_role=by_role, **calls | fields)
@@ -356,6 +364,7 @@ def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_leg():
         ({"agent_id": "agent-2"}, "agent"),
         ({"judge_model": "other"}, "judge"),
         ({"user_model": "other"}, "simulated user"),
+        ({"embedding_model": "other"}, "embedding model"),
         ({"digest": "other"}, "text"),
         ({"min_score": 5.0}, "minScore"),
         ({"adapter": "demo"}, "adapter"),

@@ -1,0 +1,184 @@
+"""Embedding models: OpenAI's against a local server, and local ones out of a folder."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import static_model
+import world
+from hypothesis import given
+from hypothesis import strategies as st
+from world import Fault
+
+from ci_evals.adapters.local_embedder import LocalEmbedder
+from ci_evals.adapters.openai_embedder import DEFAULT_MODEL, OpenAIEmbedder, _vectors
+from ci_evals.adapters.openai_llm import OpenAILLM
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.grading.semantic import cosine
+from ci_evals.ports import Embeddings
+from ci_evals.redaction import Redactor
+from ci_evals.wiring import models as wired
+
+
+async def embed(models: world.Models, *texts: str, key: str | None = None) -> Embeddings:
+    api = OpenAILLM(DEFAULT_MODEL, key or models.key, models.openai_url, max_retries=0, timeout=5)
+    embedder = OpenAIEmbedder(api)
+    assert embedder.model == DEFAULT_MODEL
+    try:
+        return await embedder.embed(texts)
+    finally:
+        await embedder.aclose()
+
+
+async def test_all_texts_in_one_request():
+    """With the key, as plain numbers, and in the order of the texts whatever the server's is."""
+    with world.llm() as models:
+        found = await embed(models, "a", "bb", "half a pair \ud800")
+    assert [vector[:2] for vector in found.vectors] == [(1, 0), (0, 2), (3, 0)]
+    assert found.input_tokens == 9
+    assert models.embedded == [
+        {"model": DEFAULT_MODEL, "input": ["a", "bb", "half a pair \ufffd"], "encoding_format": "float"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "said"),
+    [
+        (world.SERVER_ERROR, LLMError, "answered with status 500: The server fell over"),
+        (world.RATE_LIMITED, LLMError, "limits the rate of calls"),
+        (world.NO_QUOTA, LLMAccessError, "has no quota left"),
+        (world.UNAUTHORIZED, LLMAccessError, "refused the key"),
+        (world.fault(404, "no such model"), LLMError, "status 404: no such model"),
+        (world.GARBAGE, LLMAnswerError, "cannot be read"),
+        (Fault(200, "[]"), LLMAnswerError, "no JSON object"),
+        (Fault(200, "{}"), LLMAnswerError, "0 readable vectors for 1 texts; is text-embedding-3-small an"),
+        (Fault(200, '{"data": [{"embedding": ["x"]}]}'), LLMAnswerError, "0 readable vectors for 1 texts"),
+        (Fault(200, '{"data": [{"embedding": "AACAPw=="}]}'), LLMAnswerError, "0 readable vectors"),
+    ],
+)
+async def test_failures_in_words(fault, error, said):
+    """Of the kinds that the models behind judge and user know."""
+    with world.llm() as models:
+        models.always = fault
+        with pytest.raises(LLMError, match=re.escape(said)) as caught:
+            await embed(models, "a")
+    assert type(caught.value) is error
+
+
+async def test_a_wrong_key():
+    """Ends a run, and is not shown."""
+    with world.llm() as models, pytest.raises(LLMAccessError) as caught:
+        await embed(models, "a", key="wrong-key-123")
+    assert "wrong-key-123" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "vectors"),
+    [
+        ([{"embedding": [1, 2]}, {"embedding": [3, 4]}], [(1, 2), (3, 4)]),
+        ([{"index": 1, "embedding": [1]}, {"index": 0, "embedding": [2]}], [(2,), (1,)]),
+        ([{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}], 1),
+        ([{"index": 7, "embedding": [1]}], 0),
+        ([{"index": [], "embedding": [1]}, None, 5, {"embedding": None}], 0),
+        (None, 0),
+    ],
+)
+def test_which_vector_belongs_to_which_text(data, vectors):
+    """Where it is not sure there are too few of them, and the answer is refused."""
+    found = _vectors({"data": data})
+    assert (found if isinstance(vectors, list) else len(found)) == vectors
+
+
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["data", "index", "embedding"]), inner, max_size=3)
+    ),
+    max_leaves=20,
+)
+
+
+@given(any_json)
+def test_any_answer_is_read_or_refused(data: Any):
+    """Never a crash."""
+    assert all(isinstance(vector, tuple) for vector in _vectors({"data": data}))
+
+
+# Local models
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return static_model.write(tmp_path_factory.mktemp("model"))
+
+
+async def test_a_model_in_a_folder(folder):
+    """Words with like vectors are alike, and texts as long as they may be are read whole."""
+    embedder = LocalEmbedder(f"local:{folder}")
+    found = await embedder.embed(["paris", "the capital of france", "a dog", "paris " * 600 + "dog " * 600])
+    paris, capital, dog, both = found.vectors
+    assert cosine(paris, capital) > 0.9 > 0.1 > cosine(paris, dog)
+    assert cosine(both, paris) == pytest.approx(cosine(both, dog), rel=0.05)
+    assert (embedder.model, found.input_tokens) == (f"local:{folder}", 0)
+
+
+async def test_words_that_a_local_model_does_not_know(folder):
+    """Make no vector that could be compared."""
+    (vector,) = (await LocalEmbedder(f"local:{folder}").embed(["xyzzy"])).vectors
+    assert cosine(vector, vector) is None
+
+
+def test_what_is_no_local_model(folder, tmp_path):
+    """Is told before anything runs."""
+    with pytest.raises(
+        UsageError, match="there is no such folder; models of the Hugging Face Hub have names"
+    ):
+        LocalEmbedder("local:./nowhere")
+    with pytest.raises(UsageError, match="there is no model for model2vec in that folder"):
+        LocalEmbedder(f"local:{tmp_path}")
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(UsageError, match="there is no model for model2vec in that folder"):
+        LocalEmbedder(f"local:{tmp_path}")
+
+
+def test_without_the_extra():
+    """What to install is said."""
+    code = (
+        "import sys; sys.modules['model2vec'] = None\n"
+        "from ci_evals.adapters.local_embedder import LocalEmbedder\n"
+        "try: LocalEmbedder('local:x/y')\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == (
+        "UsageError --embedding-model=local:x/y: local models need an extra: pip install 'ci-evals[local]'"
+    )
+
+
+# Which one is built
+
+
+def test_who_has_embedding_models(folder):
+    """OpenAI, and this machine; for other providers a model must be local."""
+    for provider in ("anthropic", "claude-code", "offline"):
+        assert wired.embedding_model(provider, None) is None
+        with pytest.raises(UsageError, match=f"the provider {provider} has no embedding models; name one"):
+            wired.embedder(provider, "text-embedding-3-small", "key", Redactor())
+        local = wired.embedder(provider, f"local:{folder}", None, Redactor())
+        assert isinstance(local, LocalEmbedder)
+    assert wired.embedding_model("openai", None) == DEFAULT_MODEL
+    with pytest.raises(UsageError, match="no key for the LLM"):
+        wired.embedder("openai", DEFAULT_MODEL, None, Redactor())
+
+
+def test_embedding_models_that_the_sdk_knows():
+    """The default is one of them."""
+    from openai.types import EmbeddingModel  # noqa: PLC0415  # a second
+
+    assert DEFAULT_MODEL in EmbeddingModel.__args__

@@ -1,0 +1,195 @@
+"""Answers that are compared by their meaning, from the outside: by models over HTTP and out of a folder."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+import static_model
+import world
+from commands import ci_evals, results_in, write_suite
+
+MEANING = {
+    "criterion": "It names the city",
+    "strict": "answer_matches",
+    "match": "semantic",
+    "expected": "Paris",
+}
+TEXT = {"criterion": "It says so", "strict": "answer_matches", "expected": "Lutetia"}
+TEST = {"evaluations": [MEANING, TEXT]}
+
+
+@pytest.fixture
+def agent():
+    with world.agent(lambda heard: world.message("Lutetia")) as served:
+        yield served
+
+
+@pytest.fixture
+def models():
+    with world.llm() as served:
+        served.embed = lambda text: [1.0, 0.0]
+        yield served
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return static_model.write(tmp_path_factory.mktemp("model"))
+
+
+def env_of(agent, models=None) -> dict[str, str]:
+    return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | (models.env if models else {})
+
+
+def test_the_providers_model(tmp_path, agent, models):
+    """Its calls, tokens and cost stand in the results, and its name in the reports."""
+    ran = ci_evals("run", write_suite(tmp_path, TEST), "--loops=2", cwd=tmp_path, env=env_of(agent, models))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert [body["model"] for body in models.embedded] == ["text-embedding-3-small"] * 2
+    results = results_in(tmp_path)
+    (used,) = results["usage"]["byRole"]
+    assert (used["role"], used["model"], used["calls"], used["inputTokens"]) == (
+        "embedder",
+        "text-embedding-3-small",
+        2,
+        12,
+    )
+    assert used["costUsd"] == pytest.approx(12 * 0.02 / 1e6)
+    (suite,) = results["suites"]
+    assert suite["embeddingModel"] == "text-embedding-3-small"
+    head = (tmp_path / "results" / suite["folder"] / "_summary.md").read_text()
+    assert "| embedding model | text-embedding-3-small |" in head
+    properties = ET.parse(tmp_path / "results/junit.xml").getroot().iter("property")
+    assert {p.get("name"): p.get("value") for p in properties}["embedding-model"] == "text-embedding-3-small"
+
+
+def test_another_model(tmp_path, agent, models):
+    """Named by the option; without a price the cost is not known, and a budget is refused."""
+    suite = write_suite(tmp_path, TEST)
+    args = ("run", suite, "--embedding-model=my-vectors")
+    ran = ci_evals(*args, cwd=tmp_path, env=env_of(agent, models))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    usage = results_in(tmp_path)["usage"]
+    assert (usage["costUsd"], usage["unpriced"]) == (None, ["my-vectors"])
+    ran = ci_evals(*args, "--max-cost=1", cwd=tmp_path, env=env_of(agent, models))
+    assert ran.returncode == 2
+    assert "--max-cost: there is no price for my-vectors" in ran.stderr
+
+
+def test_a_model_that_fails(tmp_path, agent, models):
+    """The verdict is undecided, so the run cannot be trusted; what needs no model is decided."""
+    models.always = world.fault(400, "this model does not embed")
+    ran = ci_evals("run", write_suite(tmp_path, TEST), cwd=tmp_path, env=env_of(agent, models))
+    assert ran.returncode == 3
+    assert "a model gave no usable answer: the embedding model could not be asked: OpenAI" in ran.stdout
+    findings = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    assert [(f["outcome"], f["cause"]) for f in findings] == [("undecided", "judge_error"), ("passed", None)]
+
+
+def test_a_refused_key_ends_the_run(tmp_path, agent, models):
+    """No other trial could do better."""
+    models.always = world.UNAUTHORIZED
+    suite = write_suite(tmp_path, *({**TEST, "name": f"t{i}"} for i in range(4)))
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, models))
+    assert ran.returncode == 3
+    assert "refused the key" in results_in(tmp_path)["run"]["stoppedBecause"]
+
+
+def test_no_key_is_needed_but_for_the_providers_model(tmp_path, agent, folder):
+    """And its lack is told before anything runs."""
+    suite = write_suite(tmp_path, TEST)
+    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
+    assert (ran.returncode, agent.requests) == (2, [])
+    assert ran.stderr.startswith("error: no key for the LLM (openai)")
+    ran = ci_evals("run", suite, f"--embedding-model=local:{folder}", cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    text = write_suite(tmp_path, {"evaluations": [TEXT]})
+    assert ci_evals("run", text, cwd=tmp_path, env=env_of(agent)).returncode == 0
+
+
+def test_offline_without_a_model(tmp_path, agent):
+    """Only a missing judge is excused there: nobody said that meanings are not wanted."""
+    suite = write_suite(tmp_path, TEST)
+    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "no embedding model" in ran.stdout
+    assert "--embedding-model" in (tmp_path / "results/summary.md").read_text()
+    case = next(ET.parse(tmp_path / "results/junit.xml").getroot().iter("testcase"))
+    assert case.find("error") is not None
+    results = results_in(tmp_path)
+    assert results["suites"][0]["tests"][0]["trials"][0]["findings"][0]["cause"] == "no_model"
+    assert results["suites"][0]["embeddingModel"] is None
+    assert results["gate"]["checks"][0]["seenIfUndecidedFailed"] == 50
+
+
+@pytest.mark.parametrize("provider", ["offline", "openai"])
+def test_a_local_model(tmp_path, agent, folder, provider):
+    """With every provider, for nothing, also under a budget; what is far apart in meaning fails."""
+    wrong = MEANING | {"expected": ["dog", "cat"]}
+    suite = write_suite(tmp_path, TEST, {"name": "Wrong", "evaluations": [wrong]})
+    args = (f"--provider={provider}", f"--embedding-model=local:{folder}", "--max-cost=0")
+    ran = ci_evals("run", suite, *args, cwd=tmp_path, env=env_of(agent))
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "reply 1 answers 'Lutetia', not in the sense of 'cat' (semantic; similarity 0.21" in ran.stdout
+    results = results_in(tmp_path)
+    assert [test["outcome"] for test in results["suites"][0]["tests"]] == ["passed", "failed"]
+    assert (results["usage"]["costUsd"], results["usage"]["unpriced"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--provider=offline", "--embedding-model=m"), "the provider offline has no embedding models"),
+        (("--provider=offline", "--embedding-model=local:./m"), "there is no such folder"),
+    ],
+)
+def test_a_model_that_cannot_be_had(tmp_path, agent, args, said):
+    """Is an error of usage where it is needed, and nothing where it is not."""
+    ran = ci_evals("run", write_suite(tmp_path, TEST), *args, cwd=tmp_path, env=env_of(agent))
+    assert (ran.returncode, agent.requests) == (2, [])
+    assert said in ran.stderr
+    text = write_suite(tmp_path, {"evaluations": [TEXT]})
+    assert ci_evals("run", text, *args, cwd=tmp_path, env=env_of(agent)).returncode == 0
+
+
+def test_plan_counts_the_calls(tmp_path, agent):
+    """And knows the price of a provider's model; a local one costs nothing."""
+    suite = write_suite(tmp_path, TEST, {"name": "Any", "evaluations": [MEANING | {"turn": "any"}]})
+    ran = ci_evals("plan", suite, "--loops=3", cwd=tmp_path, env=env_of(agent))
+    assert "judge 0, embedding model 6\n" in ran.stdout
+    assert "(text-embedding-3-small; prices of" in ran.stdout
+    for args in (("--provider=offline",), ("--provider=anthropic",)):
+        ran = ci_evals("plan", suite, *args, cwd=tmp_path, env=env_of(agent))
+        assert "embedding" not in ran.stdout
+    ran = ci_evals("plan", suite, "--embedding-model=local:x/y", cwd=tmp_path, env=env_of(agent))
+    assert "embedding model 2\n" in ran.stdout
+    assert "cost        none" in ran.stdout
+    text = write_suite(tmp_path, {"evaluations": [TEXT]})
+    assert "embedding" not in ci_evals("plan", text, cwd=tmp_path, env=env_of(agent)).stdout
+
+
+def test_runs_with_different_models_are_not_compared(tmp_path, agent, models, folder):
+    """Nor a run with a model with one that had none; a suite without meanings does not care."""
+    suite = write_suite(tmp_path, TEST)
+
+    def run(output: str, *args: str) -> None:
+        ci_evals("run", suite, f"--output-dir={output}", *args, cwd=tmp_path, env=env_of(agent, models))
+
+    def reasons(head: str, base: str) -> list[str]:
+        ran = ci_evals("compare", head, base, "--format=json", cwd=tmp_path)
+        comparison = json.loads(ran.stdout)["comparison"]
+        return [reason for one in comparison["suites"] for reason in one["reasons"]] + comparison["reasons"]
+
+    run("one")
+    run("other", "--embedding-model=my-vectors")
+    run("offline", "--provider=offline")
+    run("local", "--provider=offline", f"--embedding-model=local:{folder}")
+    run("again")
+    told = "the embedding model is my-vectors, in the baseline it was text-embedding-3-small"
+    assert any(told in reason for reason in reasons("other", "one"))
+    told = f"the embedding model is local:{folder}, in the baseline it was missing"
+    assert any(told in reason for reason in reasons("local", "offline"))
+    assert reasons("again", "one") == []
+    suite = write_suite(tmp_path, {"evaluations": [TEXT]})
+    run("a", "--embedding-model=x")
+    run("b", "--embedding-model=y")
+    assert reasons("a", "b") == []
