@@ -11,8 +11,8 @@ import endpoints
 import world
 from endpoints import Asked, completion
 
-from ci_evals.adapters.chat_agent import ChatAgent, ChatConfig
-from ci_evals.adapters.http_agent import HttpAgent, HttpConfig
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
+from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
 from ci_evals.domain.agents import ChatOptions, HttpOptions
 from ci_evals.ports import Agent
 

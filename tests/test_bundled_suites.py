@@ -12,7 +12,7 @@ import builders as build
 import pytest
 import yaml
 
-from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.suites import bundled_names
 from ci_evals.conversation.converse import Conversation
 from ci_evals.conversation.scripted_user import ScriptedUser

@@ -11,7 +11,7 @@ from fakes import ScriptedLLM
 from test_bundled_suites import FOLDER, SUITES, every_suite, strict_evaluations
 
 from ci_evals import load_suite, run_suite
-from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.conversation.converse import Conversation
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.demo_agent import catalogue

@@ -6,9 +6,9 @@ import pytest
 import yaml
 from papers import ROOT, blocks, code, table
 
-from ci_evals.adapters import claude_code_llm
-from ci_evals.adapters.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
+from ci_evals.adapters.models import claude_code_llm
+from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
 from ci_evals.cli.console import SECRET_VARIABLES
 from ci_evals.cli.settings import RunSettings
 from ci_evals.planning.kinship import family

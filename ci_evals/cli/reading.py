@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
-from ci_evals.adapters import plugins
+from ci_evals.adapters.code import plugins
 from ci_evals.adapters.github.context import UNTRUSTED_EVENTS
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.choices import Trust

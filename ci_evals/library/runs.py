@@ -8,8 +8,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from ci_evals.adapters import files, plugins
+from ci_evals.adapters import files
 from ci_evals.adapters import prices as price_files
+from ci_evals.adapters.code import plugins
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ci_evals.adapters import plugins
 from ci_evals.adapters import suites as files
+from ci_evals.adapters.code import plugins
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.schema import suite_schema as schema
 from ci_evals.planning.parse import LoadedSuite, Reading, load

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ci_evals.adapters.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
+from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.suite import Suite
 from ci_evals.planning import kinship

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ci_evals.adapters import chat_wire, plugin_agent, plugins, python_agent
-from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
-from ci_evals.adapters.chat_agent import ChatAgent, ChatConfig
-from ci_evals.adapters.command_agent import CommandAgent
-from ci_evals.adapters.object_agent import About
+from ci_evals.adapters.code import plugin_agent, plugins, python_agent
+from ci_evals.adapters.code.command_agent import CommandAgent
+from ci_evals.adapters.code.object_agent import About
+from ci_evals.adapters.endpoints import chat_wire
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.endpoints.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON, ChatOptions, HttpOptions
 from ci_evals.domain.suite import Suite
@@ -19,7 +20,7 @@ from ci_evals.redaction import Redactor
 from ci_evals.wiring.adapter import Adapter
 
 if TYPE_CHECKING:
-    from ci_evals.adapters.http_agent import HttpAgent
+    from ci_evals.adapters.endpoints.http_agent import HttpAgent
 
 
 def agent(suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[], DemoServer]) -> Agent:
@@ -82,7 +83,7 @@ def _chat(suite: Suite, adapter: Adapter, redactor: Redactor) -> ChatAgent:
 
 
 def _http(suite: Suite, adapter: Adapter, redactor: Redactor) -> "HttpAgent":
-    from ci_evals.adapters.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
+    from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
     said = about(suite, redactor, debug=adapter.debug)
     config = HttpConfig(

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
-from ci_evals.adapters.local_embedder import LocalEmbedder
-from ci_evals.adapters.openai_embedder import OpenAIEmbedder
-from ci_evals.adapters.sdk_llm import SdkLLM
+from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.local_embedder import LocalEmbedder
+from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
+from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.plan import Plan
 from ci_evals.planning.estimate import of_plan, of_suite

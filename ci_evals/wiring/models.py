@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ci_evals.adapters import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
-from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
-from ci_evals.adapters.local_embedder import LocalEmbedder
-from ci_evals.adapters.openai_embedder import OpenAIEmbedder
-from ci_evals.adapters.sdk_llm import SdkLLM
+from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
+from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.local_embedder import LocalEmbedder
+from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
+from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import LOCAL
 from ci_evals.redaction import Redactor

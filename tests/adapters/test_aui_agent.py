@@ -12,8 +12,8 @@ import world
 from hypothesis import HealthCheck, given, settings
 from world import Fault, Heard, StubAgent
 
-from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.aui_wire import AgentIdPlace
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.endpoints.aui_wire import AgentIdPlace
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.redaction import Redactor

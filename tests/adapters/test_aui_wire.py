@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters import aui_wire, payload
-from ci_evals.adapters.aui_wire import AgentIdPlace
+from ci_evals.adapters.endpoints import aui_wire
+from ci_evals.adapters.endpoints.aui_wire import AgentIdPlace
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.transcript import Integration, Reply
 from ci_evals.redaction import Redactor

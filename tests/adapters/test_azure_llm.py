@@ -7,8 +7,8 @@ import world
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from ci_evals.adapters.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
+from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
 from ci_evals.domain.errors import LLMAccessError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
 

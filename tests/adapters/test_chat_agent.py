@@ -13,8 +13,8 @@ from endpoints import Endpoint, calls, completion
 from hypothesis import HealthCheck, given, settings
 from world import Fault
 
-from ci_evals.adapters import chat_wire
-from ci_evals.adapters.chat_agent import ChatAgent, ChatConfig
+from ci_evals.adapters.endpoints import chat_wire
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test

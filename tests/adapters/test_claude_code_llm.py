@@ -9,7 +9,7 @@ from pathlib import Path
 import claude_program
 import pytest
 
-from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor

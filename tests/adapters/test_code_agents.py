@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 from pydantic import BaseModel
 
-from ci_evals.adapters.any_agent import agent_of
-from ci_evals.adapters.four_methods import MethodLLM
-from ci_evals.adapters.object_agent import About
+from ci_evals.adapters.code.any_agent import agent_of
+from ci_evals.adapters.code.four_methods import MethodLLM
+from ci_evals.adapters.code.object_agent import About
 from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import Reply
@@ -436,8 +436,8 @@ def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
     """A thread cannot be killed, but it can be left."""
     program = """
 import asyncio, threading
-from ci_evals.adapters.any_agent import agent_of
-from ci_evals.adapters.object_agent import About
+from ci_evals.adapters.code.any_agent import agent_of
+from ci_evals.adapters.code.object_agent import About
 from ci_evals.contract import AgentContract
 async def main():
     agent = agent_of(lambda message: threading.Event().wait(), "mine", About())

@@ -10,7 +10,7 @@ import pytest
 import world
 from werkzeug import Response
 
-from ci_evals.adapters import connections
+from ci_evals.adapters.transport import connections
 from ci_evals.domain.errors import UsageError
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

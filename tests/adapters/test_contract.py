@@ -13,10 +13,10 @@ import pytest
 import world
 from fakes import ScriptedAgent
 
-from ci_evals.adapters import plugin_agent, python_agent
-from ci_evals.adapters.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.command_agent import CommandAgent
-from ci_evals.adapters.object_agent import About
+from ci_evals.adapters.code import plugin_agent, python_agent
+from ci_evals.adapters.code.command_agent import CommandAgent
+from ci_evals.adapters.code.object_agent import About
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from world import Fault
 
-from ci_evals.adapters.local_embedder import LocalEmbedder
-from ci_evals.adapters.openai_embedder import DEFAULT_MODEL, OpenAIEmbedder, _vectors
-from ci_evals.adapters.openai_llm import OpenAILLM
+from ci_evals.adapters.models.local_embedder import LocalEmbedder
+from ci_evals.adapters.models.openai_embedder import DEFAULT_MODEL, OpenAIEmbedder, _vectors
+from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.grading.semantic import cosine
 from ci_evals.ports import Embeddings
@@ -151,7 +151,7 @@ def test_without_the_extra():
     """What to install is said."""
     code = (
         "import sys; sys.modules['model2vec'] = None\n"
-        "from ci_evals.adapters.local_embedder import LocalEmbedder\n"
+        "from ci_evals.adapters.models.local_embedder import LocalEmbedder\n"
         "try: LocalEmbedder('local:x/y')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )

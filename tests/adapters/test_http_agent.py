@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from pydantic import ValidationError
 from world import Fault
 
-from ci_evals.adapters.http_agent import HttpAgent, HttpConfig
-from ci_evals.adapters.http_wire import Reader
+from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
+from ci_evals.adapters.endpoints.http_wire import Reader
 from ci_evals.domain.agents import HttpOptions, HttpReply, secrets_of
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test

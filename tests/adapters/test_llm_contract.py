@@ -10,9 +10,9 @@ import pytest
 import world
 from fakes import ScriptedLLM
 
-from ci_evals.adapters.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.claude_code_llm import ClaudeCodeLLM
-from ci_evals.adapters.openai_llm import OpenAILLM
+from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError
 from ci_evals.ports import LLM, Prompt
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ci_evals.adapters import payload
+from ci_evals.adapters.transport import payload
 from ci_evals.redaction import Redactor
 
 NOTHING = Redactor()

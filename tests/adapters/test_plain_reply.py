@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters import plain_reply
+from ci_evals.adapters.code import plain_reply
 from ci_evals.domain.transcript import Integration, Reply
 
 

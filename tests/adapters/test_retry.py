@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters import retry
+from ci_evals.adapters.transport import retry
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 

@@ -17,9 +17,9 @@ import world
 from hypothesis import HealthCheck, given, settings
 from world import Asked, Fault, Models
 
-from ci_evals.adapters import anthropic_llm, openai_llm
-from ci_evals.adapters.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.openai_llm import OpenAILLM
+from ci_evals.adapters.models import anthropic_llm, openai_llm
+from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor

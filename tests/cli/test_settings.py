@@ -1,6 +1,6 @@
 """The options: declared once, and in step with what they set."""
 
-from ci_evals.adapters import aui_wire
+from ci_evals.adapters.endpoints import aui_wire
 from ci_evals.cli.choices import AgentIdPlace, Provider
 from ci_evals.cli.settings import RunSettings
 from ci_evals.wiring import PROVIDERS

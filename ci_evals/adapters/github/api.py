@@ -16,8 +16,14 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from ci_evals.adapters.connections import AnswerTooLargeError, header_value, host_of, new_client, proxy_for
-from ci_evals.adapters.retry import MAX_RESENDS, may_resend, told_seconds, wait_seconds
+from ci_evals.adapters.transport.connections import (
+    AnswerTooLargeError,
+    header_value,
+    host_of,
+    new_client,
+    proxy_for,
+)
+from ci_evals.adapters.transport.retry import MAX_RESENDS, may_resend, told_seconds, wait_seconds
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.text import visible
 

@@ -4,7 +4,7 @@ import json
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
-from ci_evals.adapters import payload
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Amount, Model
 from ci_evals.domain.transcript import Integration, Reply
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters import connections, payload, retry
+from ci_evals.adapters.transport import connections, payload, retry
 from ci_evals.domain import placeholders
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.redaction import Redactor

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.sdk_llm import SdkLLM, tokens
+from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.text import whole
 from ci_evals.ports import Embeddings

@@ -9,8 +9,9 @@ from uuid import uuid4
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters import agent_http, aui_wire, connections
-from ci_evals.adapters.agent_http import AgentServer, Call
+from ci_evals.adapters.endpoints import agent_http, aui_wire
+from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
+from ci_evals.adapters.transport import connections
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply

@@ -10,8 +10,9 @@ from uuid import uuid4
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters import address, agent_http, connections, http_wire
-from ci_evals.adapters.agent_http import AgentServer, Call
+from ci_evals.adapters.endpoints import agent_http, http_wire
+from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
+from ci_evals.adapters.transport import address, connections
 from ci_evals.domain import placeholders
 from ci_evals.domain.agents import HttpOptions, HttpRequest
 from ci_evals.domain.errors import AgentError, UsageError

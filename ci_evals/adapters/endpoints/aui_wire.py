@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import address, aui_trace, payload
+from ci_evals.adapters.endpoints import aui_trace
+from ci_evals.adapters.transport import address, payload
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply
 from ci_evals.redaction import Redactor

@@ -15,8 +15,9 @@ from typing import Any
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_jsonable_python
 
-from ci_evals.adapters import payload, plain_reply
-from ci_evals.adapters.foreign_code import ForeignError, Lane, takes, told
+from ci_evals.adapters.code import plain_reply
+from ci_evals.adapters.code.foreign_code import ForeignError, Lane, takes, told
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply

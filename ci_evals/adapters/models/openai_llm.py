@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.sdk_llm import Mode, SdkLLM, Vendor, tokens, told_by
+from ci_evals.adapters.models.sdk_llm import Mode, SdkLLM, Vendor, tokens, told_by
 from ci_evals.domain.errors import UsageError
 from ci_evals.ports import Completion, Prompt
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ci_evals.adapters import payload, plain_reply
-from ci_evals.adapters.connections import MAX_ANSWER_MB
-from ci_evals.adapters.object_agent import About
-from ci_evals.adapters.process import Process, handed_on
+from ci_evals.adapters.code import plain_reply
+from ci_evals.adapters.code.object_agent import About
+from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport.connections import MAX_ANSWER_MB
+from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ci_evals.adapters import payload
+from ci_evals.adapters.transport import payload
 from ci_evals.redaction import Redactor
 
 _OURS = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import payload
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.transcript import Integration
 from ci_evals.redaction import Redactor
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters import connections, payload
+from ci_evals.adapters.transport import connections, payload
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import payload
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test

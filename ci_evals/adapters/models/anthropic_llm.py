@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.sdk_llm import Mode, SdkLLM, Vendor, tokens, told_by
+from ci_evals.adapters.models.sdk_llm import Mode, SdkLLM, Vendor, tokens, told_by
 from ci_evals.ports import Completion, Prompt
 
 DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"

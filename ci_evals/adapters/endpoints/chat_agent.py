@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters import address, agent_http, chat_wire
-from ci_evals.adapters.agent_http import AgentServer, Call
+from ci_evals.adapters.endpoints import agent_http, chat_wire
+from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
+from ci_evals.adapters.transport import address
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test

@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import connections, payload
-from ci_evals.adapters.process import Process, handed_on
-from ci_evals.adapters.sdk_llm import tokens
+from ci_evals.adapters.models.sdk_llm import tokens
+from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt

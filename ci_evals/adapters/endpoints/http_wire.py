@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import aui_trace, payload
+from ci_evals.adapters.endpoints import aui_trace
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.json_path import JsonPath

@@ -1,0 +1,1 @@
+"""Agents that are code: functions, objects, programs and plug-ins."""

@@ -1,0 +1,1 @@
+"""Agents behind HTTP: when they are spoken to, and what is said."""

@@ -1,0 +1,1 @@
+"""Models: behind judge and simulated user, and for comparing meanings."""
