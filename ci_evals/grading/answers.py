@@ -27,7 +27,7 @@ from ci_evals.grading.replies import Exchanges, replies
 
 NO_MODEL = Verdict.undecided(
     Cause.NO_MODEL,
-    "no embedding model is there to compare meanings: name one by --embedding-model, such as local:NAME "
+    "meanings cannot be compared: name an embedding model by --embedding-model, such as local:NAME "
     "(pip install 'ci-evals[local]'), or run with --provider=openai",
 )
 
@@ -119,7 +119,7 @@ def decide(evaluation: AnswerMatches, exchanges: Exchanges) -> Verdict:
     pairs = [_Pair(*answer, text) for answer in found if answer[1] for text in evaluation.expected]
     for pair in pairs:
         if matches(pair.found, pair.expected):
-            return Verdict.passed(f"{pair.answer}, which matches {pair.expected!r} ({mode})", pair.reply)
+            return Verdict.passed(f"reply {pair.reply} matches {pair.told(mode)}", pair.reply)
     numbers = [exchange.index for exchange in named]
     if not pairs:
         what = "number" if mode == "numeric" else "answer"
@@ -127,7 +127,7 @@ def decide(evaluation: AnswerMatches, exchanges: Exchanges) -> Verdict:
     nearest = max(pairs, key=_Pair.nearness if mode == "numeric" else _Pair.likeness)
     # Of numbers it says nothing how similar their digits are.
     alike = "" if mode == "numeric" else f"; similarity {shown(nearest.likeness())}"
-    return Verdict.failed(f"{nearest.answer}, not {nearest.expected!r} ({mode}{alike})", *numbers)
+    return Verdict.failed(f"reply {nearest.reply} does not match {nearest.told(mode + alike)}", *numbers)
 
 
 def place(numbers: Sequence[int]) -> str:
@@ -153,10 +153,9 @@ class _Pair:
     found: str
     expected: str
 
-    @property
-    def answer(self) -> str:
-        """The first half of a reason. Not cut here: half a secret would be no longer known as one."""
-        return f"reply {self.reply} answers {self.found!r}"
+    def told(self, how: str) -> str:
+        """Both, the answer last since reports cut what is long (here it would leave half a secret)."""
+        return f"{self.expected!r} ({how}): {self.found!r}"
 
     def likeness(self) -> Fraction:
         """How similar both are as texts."""

@@ -56,11 +56,9 @@ class Meanings:
             )
         near, exchange, expected = max(alike, key=lambda one: one[0])
         passed = near >= evaluation.least
-        said = f"reply {exchange.index} answers {exchange.agent.strip()!r}"
-        verb = "which means" if passed else "not in the sense of"
-        reason = (
-            f"{said}, {verb} {expected!r} (semantic; similarity {shown(near)}, wanted {evaluation.least:g})"
-        )
+        verb = "means" if passed else "does not mean"
+        how = f"semantic; similarity {shown(near)}, wanted {evaluation.least:g}"
+        reason = f"reply {exchange.index} {verb} {expected!r} ({how}): {exchange.agent.strip()!r}"
         return Verdict.passed(reason, exchange.index) if passed else Verdict.failed(reason, *numbers)
 
     async def _vectors(self, texts: Sequence[str]) -> dict[str, tuple[float, ...]]:

@@ -12,8 +12,8 @@ from ci_evals.domain.results import Latency, RoleUsage, Tokens, TrialResult, Usa
 def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     """Calls, tokens and cost of all trials, by role and model.
 
-    The totals are of judge and simulated user. An agent that tells of its tokens stands beside them, without
-    a cost: what it pays is not known here.
+    The totals are of judge, simulated user and embedding model. An agent that tells of its tokens stands
+    beside them, without a cost: what it pays is not known here.
 
     Calls are counted when they are made, tokens when an answer tells of them. The cost is what the provider
     tells, else what the tokens come to, so that a failed call adds nothing to it. It is null where a model

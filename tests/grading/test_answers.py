@@ -241,11 +241,11 @@ def test_tolerances():
 def test_reasons():
     """Reply, answer, and what it matches or comes nearest to."""
     right = decide(check(["Paris", "Lutetia"]), "Well.", "FINAL ANSWER: lutetia")
-    assert right == Verdict.passed("reply 2 answers 'lutetia', which matches 'Lutetia' (gaia)", 2)
+    assert right == Verdict.passed("reply 2 matches 'Lutetia' (gaia): 'lutetia'", 2)
     wrong = decide(check(["Rome", "Paris"]), "Well.", "Pari")
-    assert wrong == Verdict.failed("reply 2 answers 'Pari', not 'Paris' (gaia; similarity 0.800)", 2)
+    assert wrong == Verdict.failed("reply 2 does not match 'Paris' (gaia; similarity 0.800): 'Pari'", 2)
     wrong = decide(check(["10", "1,930"], "numeric"), "In 1,927 or 1928?")
-    assert wrong == Verdict.failed("reply 1 answers '1928', not '1,930' (numeric)", 1)
+    assert wrong == Verdict.failed("reply 1 does not match '1,930' (numeric): '1928'", 1)
 
 
 def test_which_reply():
@@ -254,7 +254,9 @@ def test_which_reply():
     assert decide(check("Paris", turn=2), *said).outcome is Outcome.PASSED
     assert decide(check("Paris", turn="any"), *said).evidence == (2,)
     wrong = decide(check("Bon", turn="any"), *said)
-    assert wrong == Verdict.failed("reply 3 answers 'Bonn', not 'Bon' (gaia; similarity 0.750)", 1, 2, 3, 4)
+    assert wrong == Verdict.failed(
+        "reply 3 does not match 'Bon' (gaia; similarity 0.750): 'Bonn'", 1, 2, 3, 4
+    )
     assert decide(check("Paris"), *said) == Verdict.failed("no answer in reply 4", 4)
     assert decide(check("5", "numeric", turn="any"), *said).reason == "no number in any of 4 replies"
     missing = decide(check("Paris", turn=9), *said)
