@@ -176,8 +176,6 @@ def _answers(test: Test) -> Iterator[_Answer]:
         match evaluation:
             case Contains():
                 said = [evaluation.text]
-            case AnswerMatches(expected=str(expected)):
-                said = [expected]
             case AnswerMatches():
                 said = list(evaluation.expected)
         for text in said:
