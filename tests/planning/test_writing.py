@@ -4,7 +4,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.domain.text import whole
@@ -41,7 +41,6 @@ values = st.recursive(
 
 
 @pytest.mark.parametrize("file", FILES)
-@settings(deadline=None)
 @given(value=st.dictionaries(texts.filter(lambda key: key != "<<"), values, max_size=4))
 def test_what_is_written_is_read_back(file, value):
     """Also what YAML would take for something else, and what no line may hold."""
@@ -49,7 +48,6 @@ def test_what_is_written_is_read_back(file, value):
 
 
 @pytest.mark.parametrize("file", FILES)
-@settings(deadline=None)
 @given(text=st.text("${}:-aX", max_size=12))
 def test_literal_text_is_filled_with_nothing(file, text):
     """Foreign text must not read the environment."""
@@ -58,7 +56,6 @@ def test_literal_text_is_filled_with_nothing(file, text):
     assert (filled.value, filled.problems, filled.secrets) == ({"a": [text]}, [], set())
 
 
-@settings(deadline=None)
 @given(text=texts)
 def test_nothing_printed_is_a_command_to_the_runner(text):
     """A log line that begins with `::` is one."""
