@@ -2,8 +2,8 @@
 
 import difflib
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import JsonValue, ValidationError
@@ -13,6 +13,7 @@ from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.planning.document import Document, Path, read
 from ci_evals.planning.faults import faults
 from ci_evals.planning.interpolate import interpolate
+from ci_evals.redaction import Redactor
 
 
 def complaint(adapter: str, plugins: Collection[str]) -> str | None:
@@ -54,7 +55,7 @@ class OptionsFile:
             SuiteError: they do not, with every problem.
         """
         if problems := tuple(option_problems(adapter, self.value, self.document)):
-            raise SuiteError(problems)
+            raise SuiteError(_clean(problems, self.secrets))
         return self.value
 
 
@@ -70,5 +71,11 @@ def read_options(text: str, file: str, environ: Mapping[str, str]) -> OptionsFil
     if not problems and not isinstance(filled.value, dict):
         problems.append(document.problem((), "wants an object with the adapter's options"))
     if problems:
-        raise SuiteError(problems)
+        raise SuiteError(_clean(problems, filled.secrets))
     return OptionsFile(filled.value, document, frozenset(filled.secrets))
+
+
+def _clean(problems: Iterable[Problem], secrets: Iterable[str]) -> list[Problem]:
+    """The problems, whose messages may quote values, without what came from the environment."""
+    redactor = Redactor(values=secrets)
+    return [replace(problem, message=redactor.text(problem.message)) for problem in problems]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ci_evals.domain.agents import is_program
+from ci_evals.domain.agents import BUILT_IN, is_program
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapters import complaint, option_problems
@@ -82,12 +82,17 @@ def _of_the_adapter(document: Document, value: dict[str, Any], reading: Reading)
     adapter, options = value.get("adapter", "aui"), value.get("adapterOptions")
     if reading.distrusted:
         for key, message in _NOT_IF_DISTRUSTED.items():
-            if value.get(key) is not None and (key != "adapter" or is_program(str(adapter))):
+            if value.get(key) is not None and (key != "adapter" or _runs_code(str(adapter), reading)):
                 yield document.problem((key,), message.format(where=reading.distrusted))
     if isinstance(adapter, str) and (said := complaint(adapter, reading.plugins)):
         yield document.problem(("adapter",), f"{short(adapter)!r} {said}")
     elif isinstance(adapter, str) and isinstance(options, dict):
         yield from option_problems(adapter, options, document, ("adapterOptions",))
+
+
+def _runs_code(adapter: str, reading: Reading) -> bool:
+    """Whether the adapter is code that is not ours, be it a plug-in that is installed beside us."""
+    return is_program(adapter) or (adapter in reading.plugins and adapter not in BUILT_IN)
 
 
 _NOT_IF_DISTRUSTED = {

@@ -90,6 +90,8 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     for adapter in ("python:evil:run", "command: curl evil.example"):
         (told,) = problems({"adapter": adapter}, distrusted=where)
         assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
+    (told,) = problems({"adapter": "rasa"}, distrusted=where, plugins=frozenset({"rasa"}))
+    assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
     (told,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
     assert told == f"adapterOptions: a suite may not say what an agent is sent {where}; use --adapter-options"
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
@@ -151,6 +153,20 @@ def test_a_files_faults_have_its_places_and_its_secrets_are_secrets():
     )
     chosen = choose(loaded({"adapter": "http", "baseUrl": "http://h"}), AgentChoice(options=secret))
     assert "tok-12345678" in chosen.secrets
+
+
+def test_faults_of_a_file_never_show_a_secret():
+    """A message that quotes a value may quote one that came from the environment."""
+    environ = {"TOKEN": "tok-12345678", "PATH_OF": "no/path-12345678"}
+    text = "headers: {x: '{{${TOKEN}}}'}\nsend: {body: '{{message}}'}\nreply: {text: '${PATH_OF}'}\n"
+    with pytest.raises(SuiteError) as refused:
+        choose(
+            loaded({"adapter": "http", "baseUrl": "http://h"}),
+            AgentChoice(options=read_options(text, "agent.yaml", environ)),
+        )
+    assert "{{***}}" in str(refused.value)
+    assert "'***' is no JSONPath" in str(refused.value)
+    assert "12345678" not in str(refused.value)
 
 
 def test_a_user_names_an_adapter_that_is_none():
