@@ -45,6 +45,7 @@ def load_suites(
         environ=environ,
         plugins=installed,
         replaced=choice.replaces,
+        may_lack=frozenset({"apiKey"} if without_key else ()),
         distrusted=_distrusted(settings.trust_suites, environ),
     )
     loaded: dict[Path, LoadedSuite] = {}

@@ -26,13 +26,14 @@ from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, load_suites, read_policy
 from ci_evals.cli.settings import RunSettings
+from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
 from ci_evals.job import Job, evaluate, not_played
 from ci_evals.library import keys_of
-from ci_evals.planning.agents import has_key
+from ci_evals.planning.agents import has_filled_headers, has_key
 from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
@@ -74,7 +75,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
-    missing = _missing_keys(settings, planned, environ)
+    missing = _missing_keys(settings, planned, environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
     adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
     if LLM_KEY in missing and not skipped:
@@ -163,15 +164,25 @@ def _withdraw(error: UsageError, settings: RunSettings, platform: Platform) -> N
 LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agent-key)"
 
 
-def _missing_keys(settings: RunSettings, planned: Plan, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys that the plan needs and that are not there."""
+def _missing_keys(
+    settings: RunSettings, planned: Plan, environ: Mapping[str, str], *, may_skip: bool
+) -> tuple[str, ...]:
+    """The keys that the plan needs and that are not there. With `may_skip` blank headers count as such."""
     work = of_plan(planned)
     embedder = embedding_model(settings.provider, settings.embedding_model) if work.embedder_calls else None
     asked = work.needs_llm or (embedder is not None and not runs_here(embedder))
     needs_key = asked and settings.provider not in WITHOUT_KEY
     has_llm_key = not needs_key or any(_llm_key(settings, environ))
     keys = [] if has_llm_key else [LLM_KEY]
-    return (*keys, *([] if all(has_key(item.suite) for item in planned.suites) else [AGENT_KEY]))
+    suites = [item.suite for item in planned.suites]
+    blank = may_skip and not (_are_filled(settings.agent_headers) and all(map(has_filled_headers, suites)))
+    return (*keys, *([AGENT_KEY] if blank or not all(map(has_key, suites)) else []))
+
+
+def _are_filled(headers: str | None) -> bool:
+    """Whether no line of `--agent-headers` lacks the secret that it should carry."""
+    lines = [line.partition(":") for line in (headers or "").splitlines()]
+    return all(value.strip() and not lacks_secret(name, value) for name, colon, value in lines if colon)
 
 
 def _why_skipped(platform: Platform, missing: Sequence[str]) -> str:

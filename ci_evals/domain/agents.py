@@ -193,5 +193,13 @@ def secrets_of(options: Mapping[str, JsonValue] | None) -> Iterator[str]:
             yield from (part for part in value.split() if "{{" not in part and "}}" not in part)
 
 
+_SCHEMES = frozenset({"", "basic", "bearer", "token"})
+
+
+def lacks_secret(name: str, value: str) -> bool:
+    """Whether a header that by its name should hold a secret holds none, or only the word before it."""
+    return bool(_SECRET_HEADER.search(name)) and value.strip().lower() in _SCHEMES
+
+
 OPTIONS: Mapping[str, type[Model]] = {"openai": ChatOptions, "http": HttpOptions}
 """The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ci_evals.domain import placeholders
-from ci_evals.domain.agents import OPTIONS
+from ci_evals.domain.agents import OPTIONS, lacks_secret
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapters import OptionsFile, complaint
@@ -72,6 +72,13 @@ def has_key(suite: Suite) -> bool:
     if suite.adapter == "aui" or (suite.adapter == "openai" and suite.base_url is None):
         return False
     return "key" not in _names(suite)
+
+
+def has_filled_headers(suite: Suite) -> bool:
+    """Whether all headers that should carry a secret carry one: in a fork's pull request they may be blank."""
+    headers = (suite.adapter_options or {}).get("headers")
+    given = headers.items() if isinstance(headers, dict) else ()
+    return not any(isinstance(value, str) and lacks_secret(name, value) for name, value in given)
 
 
 def _missing(suite: Suite) -> list[tuple[str, str]]:

@@ -34,30 +34,32 @@ def interpolate(
     *,
     refused_because: str | None,
     replaced: Collection[str] = (),
+    may_lack: Collection[str] = (),
 ) -> Interpolated:
     """Replaces `${NAME}`, `${NAME:-default}` and `${env:NAME}` (not secret) in all string values.
 
     `$${` stands for a literal `${`. A default is used where the name is unset or empty. With
     `refused_because`, every reference is a problem with that reason. Texts under the keys `replaced` are
-    dropped unread: something else stands in for them.
+    dropped unread: something else stands in for them. Under `may_lack` a name that is unset is an empty one.
     """
-    return _Interpolation(document, environ, refused_because, replaced).result
+    interpolation = _Interpolation(document, environ, refused_because)
+    interpolation.replaced |= {(key,) for key in replaced}
+    interpolation.may_lack |= {(key,) for key in may_lack}
+    interpolation.fill()
+    return interpolation.result
 
 
 class _Interpolation:
-    def __init__(
-        self,
-        document: Document,
-        environ: Mapping[str, str],
-        refused_because: str | None,
-        replaced: Collection[str],
-    ) -> None:
+    def __init__(self, document: Document, environ: Mapping[str, str], refused_because: str | None) -> None:
         self.document = document
-        self.replaced = {(key,) for key in replaced}
+        self.replaced: set[Path] = set()
+        self.may_lack: set[Path] = set()
         self.environ = environ
         self.refused_because = refused_because
         self.result = Interpolated()
-        self.result.value = self._value(document.value, ())
+
+    def fill(self) -> None:
+        self.result.value = self._value(self.document.value, ())
 
     def _value(self, value: Any, path: Path) -> Any:
         match value:
@@ -83,6 +85,8 @@ class _Interpolation:
         value = self.environ.get(name)
         if default is not None and not value:
             return default
+        if value is None and path in self.may_lack:
+            return ""
         if value is None:
             return self._fault(match, path, f"the environment variable {name} is not set")
         if parts["plain"] is None and value:

@@ -26,6 +26,8 @@ class Reading:
     """Adapters that are installed beside the built-in ones."""
     replaced: frozenset[str] = frozenset()
     """Keys of a suite that its user names himself: their texts are not read."""
+    may_lack: frozenset[str] = frozenset()
+    """Keys of a suite whose variables may be unset, as where a pull request is given no secrets."""
     distrusted: str | None = None
     """Where suites may neither name endpoints nor read the environment (`in the event …`); None: they may."""
 
@@ -52,7 +54,13 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     """
     document = read(text, file)
     refused = f"a suite may not read the environment {reading.distrusted}" if reading.distrusted else None
-    filled = interpolate(document, reading.environ, refused_because=refused, replaced=reading.replaced)
+    filled = interpolate(
+        document,
+        reading.environ,
+        refused_because=refused,
+        replaced=reading.replaced,
+        may_lack=reading.may_lack,
+    )
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None
     value = _without_comments(filled.value)

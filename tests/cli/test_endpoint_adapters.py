@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import endpoints
@@ -29,6 +30,7 @@ HTTP = {
         "error": "$.error",
     },
 }
+SENDS = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.text"}}
 
 
 def chat(asked: Asked) -> Any:
@@ -172,3 +174,40 @@ def test_a_wrong_key_ends_the_run(tmp_path, openai_endpoint):
     assert ran.returncode == 3
     assert len(openai_endpoint.asked) == 1
     assert "refused the key (401)" in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "env"),
+    [
+        pytest.param({"apiKey": "${AGENT_KEY}"}, ["--agent-key="], {}, id="an input that is empty"),
+        pytest.param({"apiKey": "${AGENT_KEY}"}, [], {"AGENT_KEY": ""}, id="a variable that is empty"),
+        pytest.param(
+            {"adapterOptions": SENDS | {"headers": {"X-Api-Key": "${AGENT_KEY}"}}},
+            [],
+            {"AGENT_KEY": ""},
+            id="header",
+        ),
+        pytest.param({}, ["--agent-headers=Authorization: Bearer "], {}, id="a header of the user's"),
+    ],
+)
+def test_a_forks_pull_request_is_skipped_wherever_the_agents_key_should_stand(tmp_path, fields, options, env):
+    """Elsewhere the same is a mistake, or the agent's to refuse."""
+    event = json.loads((Path(__file__).parents[1] / "events/pull_request_fork.json").read_text())
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    write_suite(
+        tmp_path,
+        **{"adapter": "http", "baseUrl": "http://127.0.0.1:9", "adapterOptions": HTTP, "apiKey": None}
+        | fields,
+    )
+    fork = {
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": event["repository"]["full_name"],
+    }
+    ran = ci_evals("run", "suite.json", OFFLINE, *options, cwd=tmp_path, env=env | fork)
+    assert ran.returncode == 0, ran.stderr
+    assert results_in(tmp_path)["run"]["status"] == "skipped"
+    assert "the key of the agent (agent-key) is missing" in ran.stderr + ran.stdout
+    assert (
+        ci_evals("run", "suite.json", OFFLINE, "--retries=0", *options, cwd=tmp_path, env=env).returncode != 0
+    )
