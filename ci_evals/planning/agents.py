@@ -75,7 +75,7 @@ def has_key(suite: Suite) -> bool:
 
 
 def has_filled_headers(suite: Suite) -> bool:
-    """Whether all headers that should carry a secret carry one: in a fork's pull request they may be blank."""
+    """Whether all headers that should carry a secret do: in a fork's pull request they may be blank."""
     headers = (suite.adapter_options or {}).get("headers")
     given = headers.items() if isinstance(headers, dict) else ()
     return not any(isinstance(value, str) and lacks_secret(name, value) for name, value in given)

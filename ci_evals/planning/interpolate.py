@@ -82,11 +82,9 @@ class _Interpolation:
         if self.refused_because:
             return self._fault(match, path, self.refused_because)
         name, default = parts["name"], parts["default"]
-        value = self.environ.get(name)
+        value = self.environ.get(name, "" if path in self.may_lack else None)
         if default is not None and not value:
             return default
-        if value is None and path in self.may_lack:
-            return ""
         if value is None:
             return self._fault(match, path, f"the environment variable {name} is not set")
         if parts["plain"] is None and value:
