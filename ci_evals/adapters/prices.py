@@ -48,7 +48,9 @@ def _parse(text: str, name: str) -> PriceTable:
     document = read_document(text, name)
     problems = list(document.problems)
     try:
-        table = PriceTable.model_validate_json(json.dumps(document.value), strict=True)
+        table = PriceTable.model_validate_json(
+            json.dumps(document.value), strict=True, by_alias=True, by_name=False
+        )
     except ValidationError as error:
         problems += _faults(document, error)
     if problems:

@@ -34,7 +34,9 @@ def option_problems(adapter: str, options: Any, document: Document, under: Path 
         yield document.problem(under, f"the adapter {adapter!r} takes no options", at_key=bool(under))
     elif adapter in OPTIONS:
         try:
-            OPTIONS[adapter].model_validate_json(json.dumps(options), strict=True)
+            OPTIONS[adapter].model_validate_json(
+                json.dumps(options), strict=True, by_alias=True, by_name=False
+            )
         except ValidationError as error:
             yield from faults(document, options, error, root=OPTIONS[adapter], under=under)
 

@@ -65,7 +65,8 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     suite: Suite | None = None
     value = _without_comments(filled.value)
     try:
-        suite = Suite.model_validate_json(json.dumps(value), strict=True)
+        # Keys as they are written, not as fields are called: a `base_url` would get past the check below.
+        suite = Suite.model_validate_json(json.dumps(value), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
         problems += faults(document, value, error)
     problems += _across(document, value)

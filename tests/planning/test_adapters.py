@@ -70,6 +70,14 @@ def test_options_that_do_not_fit_are_told_at_their_place():
     assert found["adapterOptions.send.method"].line > 1
 
 
+def test_an_option_has_one_spelling():
+    """As in the rest of a suite: `escalation_tools` is not passed over, nor taken."""
+    suite = {"adapter": "openai", "model": "m", "adapterOptions": {"escalation_tools": ["x"]}}
+    assert problems(suite) == [
+        "adapterOptions.escalation_tools: unknown key; did you mean 'escalationTools'?"
+    ]
+
+
 @pytest.mark.parametrize("adapter", ["aui", "demo"])
 def test_options_for_an_adapter_that_takes_none(adapter):
     """They would be passed over in silence."""

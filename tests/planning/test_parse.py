@@ -253,6 +253,17 @@ def test_untrusted_suites_name_no_endpoint_and_read_no_environment():
     assert read(a_suite(), distrusted="in the event workflow_run").suite.name == "S"
 
 
+def test_a_key_has_one_spelling():
+    """What is refused as `baseUrl` cannot come in as `base_url`, and no key stands there twice."""
+    suite = a_suite(a_test(user_info={}), base_url="https://evil.example", adapter_options={"send": {}})
+    for where in (None, "in the event pull_request_target"):
+        assert problems(suite, distrusted=where) == [
+            "tests[0].user_info: unknown key; did you mean 'userInfo'?",
+            "base_url: unknown key; did you mean 'baseUrl'?",
+            "adapter_options: unknown key; did you mean 'adapterOptions'?",
+        ]
+
+
 def test_problems_never_show_a_secret():
     """A value from the environment in the wrong place is quoted without it."""
     (problem,) = problems(a_suite(adapter="${ADAPTER}"), environ={"ADAPTER": "sk-very-secret"})
