@@ -167,6 +167,10 @@ async def test_calls_of_tools_are_evidence(stub: Endpoint) -> None:
         ({}, {"request": {"tools": [{"type": "function"}]}}, ()),
         ({}, {"request": {"functions": [{"name": "refund"}]}}, ()),
         ({}, {"request": {"tools": []}}, None),
+        ({"tool_calls": [{"function": {}}]}, {"request": {"tools": [{"type": "function"}]}}, None),
+        ({"tool_calls": "refund"}, {"request": {"tools": [{"type": "function"}]}}, None),
+        ({"tool_calls": [*calls(("refund", {})), 1]}, {"request": {"tools": [{"type": "function"}]}}, None),
+        ({"function_call": "refund"}, {"request": {"functions": [{"name": "refund"}]}}, None),
     ],
 )
 async def test_no_evidence_is_not_nothing_happened(

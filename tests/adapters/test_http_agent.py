@@ -253,6 +253,8 @@ def test_no_text_says_what_was_there(body: Any) -> None:
         ({}, "$.tools", None),
         ({}, "$.tools[*].name", None),
         ({"tools": [{"id": 1}]}, "$.tools", None),
+        ({"tools": ["a", {"id": 1}]}, "$.tools", None),
+        ({"tools": ["a", None]}, "$.tools", ("a",)),
         ({"tools": [{"id": 1}]}, "$.tools[*].name", None),
         ({"tools": 7}, "$.tools", None),
     ],

@@ -49,6 +49,8 @@ class Said:
     text: str
     calls: tuple[ToolCall, ...] | None
     """None where the message does not speak of tools."""
+    garbled: bool
+    """Whether it speaks of tools in a way that cannot be read, be it of one among several."""
     message: Message
     """As it came."""
     finish: str | None
@@ -103,6 +105,7 @@ def read(body: JsonValue, redactor: Redactor) -> Said:
     return Said(
         text=_text(message.get("content")) or _text(message.get("refusal")) or "",
         calls=_calls(message),
+        garbled=_is_garbled(message),
         message=message,
         finish=payload.name(payload.member(choice, "finish_reason")),
         input_tokens=_count(payload.member(usage, "prompt_tokens")),
@@ -175,6 +178,8 @@ def offers_tools(options: ChatOptions) -> bool:
 
 
 def _all_calls(rounds: Sequence[Said], *, offered: bool) -> tuple[ToolCall, ...] | None:
+    if any(said.garbled for said in rounds):
+        return None  # the call that cannot be read may be the one that is looked for
     if not offered and all(said.calls is None for said in rounds):
         return None
     return tuple(call for said in rounds for call in said.calls or ())
@@ -188,6 +193,13 @@ def _calls(message: Message) -> tuple[ToolCall, ...] | None:
     if _is_call(message, "function_call"):
         return (_call({"function": message["function_call"]}, 1),)
     return () if told == [] else None
+
+
+def _is_garbled(message: Message) -> bool:
+    told = message.get("tool_calls")
+    if told:
+        return not isinstance(told, list) or len(_items(told)) < len(told)
+    return bool(message.get("function_call")) and not _is_call(message, "function_call")
 
 
 def _items(told: JsonValue) -> list[dict[str, JsonValue]]:

@@ -169,7 +169,8 @@ def _names(found: Found) -> tuple[str, ...] | None:
     if items is None:
         return None
     names = tuple(name for item in items if (name := payload.name(item, _NAMES)))
-    return names if names or not items else None
+    # One that cannot be read may be the one that must not be there.
+    return names if len(names) == len(items) else None
 
 
 def _integrations(found: Found) -> tuple[Integration, ...] | None:
