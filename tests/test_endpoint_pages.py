@@ -227,7 +227,7 @@ def refused(folder, name, suites):
     files = [f"wrong{number}.json" for number in range(len(suites))]
     for file, wrong in zip(files, suites, strict=True):
         (folder / write_suite(folder, **(plain_suite | wrong))).rename(folder / file)
-    ran = ci_evals("validate", *files, cwd=folder)
+    ran = ci_evals("plan", *files, cwd=folder)
     assert ran.returncode == 2, ran.stdout
     lines = ran.stderr.splitlines()
     return ["\n".join(line for line in lines if file in line) for file in files]

@@ -552,7 +552,7 @@ def test_an_sdk_is_imported_only_for_an_object() -> None:
     """Naming a provider's module costs nothing, and one provider does not load the other."""
     run = run_python(
         "import sys\n"
-        "from ci_evals.adapters import openai_llm, anthropic_llm\n"
+        "from ci_evals.adapters.models import openai_llm, anthropic_llm\n"
         "assert not {'openai', 'anthropic'} & sys.modules.keys()\n"
         "openai_llm.OpenAILLM('m', 'k')\n"
         "assert 'anthropic' not in sys.modules\n"
@@ -564,7 +564,7 @@ def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(mode
     """Without a base URL the SDK's own variable counts, and an ageing model prints no warning of the SDK."""
     code = (
         "import asyncio\n"
-        "from ci_evals.adapters.{0}_llm import {1} as LLM\n"
+        "from ci_evals.adapters.models.{0}_llm import {1} as LLM\n"
         "from ci_evals.ports import Prompt\n"
         "async def main():\n"
         "    llm = LLM('{2}', '{3}')\n"

@@ -71,7 +71,7 @@ def test_other_booleans_are_refused(value):
         ("retries", "-1", "a whole number, 0 or more"),
         ("pr-number", "seven", "a whole number, 1 or more"),
         ("regression", "Any", "one of off, any, significant"),
-        ("adapter", "http", "one of aui, demo"),
+        ("provider", "aui", "one of openai, anthropic, claude-code, offline"),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_is_allowed(name, value, allowed):
@@ -83,7 +83,7 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(name, value, allowed):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("min-score", "79.5"), ("max-cost", "1e-3"), ("loops", "1000"), ("pr-number", "7"), ("adapter", "demo")],
+    [("min-score", "79.5"), ("max-cost", "1e-3"), ("loops", "1000"), ("pr-number", "7"), ("provider", "offline")],
 )
 def test_a_right_value_passes(name, value):
     """As it is."""
