@@ -32,7 +32,8 @@ def _names_an_adapter(name: str) -> str:
         module, colon, attribute = name.removeprefix(PYTHON).partition(":")
         parts = [*module.split("."), *attribute.split(".")]
         if not colon or not all(part.isidentifier() for part in parts):
-            raise ValueError("is not of the form python:module:attribute")
+            hint = "; the module of a file agents/shop.py is agents.shop" if "/" in module else ""
+            raise ValueError(f"is not of the form python:module:attribute{hint}")
     elif name.startswith(COMMAND) and not name.removeprefix(COMMAND).strip():
         raise ValueError("names no program: command: node agent.js")
     elif not is_program(name) and not name.strip():

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import ValidationError
+from pydantic.alias_generators import to_snake
+
 from ci_evals.domain import placeholders
 from ci_evals.domain.agents import OPTIONS, lacks_secret
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
@@ -57,12 +60,27 @@ def choose(loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = Fals
     changes |= {"agent_id": choice.agent_id} if choice.agent_id else {}
     changes |= {"api_key": choice.agent_key} if choice.agent_key else {}
     changes |= {"base_url": choice.base_url} if choice.base_url else {}
-    chosen = Suite.model_validate(suite.model_dump() | changes)
+    chosen = _changed(suite, changes)
     problems = [Problem(loaded.file, 1, 1, path, message) for path, message in _missing(chosen)]
     if problems and not (without_key and not has_key(chosen)):
         raise SuiteError(problems)
     secrets = choice.options.secrets if choice.options else frozenset()
     return replace(loaded, suite=chosen, secrets=loaded.secrets | secrets)
+
+
+def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
+    """The suite with what its user names himself.
+
+    Raises:
+        UsageError: that cannot be right, whichever suite it is.
+    """
+    try:
+        return Suite.model_validate(suite.model_dump() | changes)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        option = "--" + to_snake(str(fault["loc"][0])).replace("_", "-")
+        why = fault["ctx"]["error"] if fault["type"] == "value_error" else "must not be empty"
+        raise UsageError(f"{option}: {fault['input']!r} {why}") from None
 
 
 def has_key(suite: Suite) -> bool:

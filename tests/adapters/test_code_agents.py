@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from pydantic import BaseModel
 
+from ci_evals import load_suite
 from ci_evals.adapters.code.any_agent import agent_of
 from ci_evals.adapters.code.four_methods import MethodLLM
 from ci_evals.adapters.code.object_agent import About
@@ -130,6 +131,16 @@ LOOP["text"] = LOOP
 async def test_what_is_no_answer_is_told_in_words(answer, said):
     """It ends the trial, not the program."""
     assert said in await refusal(lambda message: answer)
+
+
+async def test_a_place_is_the_authors_own_though_ours_raised():
+    """An agent may call ci_evals too; the line to look at is then that of the call."""
+
+    def reply(message):
+        return load_suite({"name": message})
+
+    line = reply.__code__.co_firstlineno + 1
+    assert f"test_code_agents.py:{line}, in reply)" in await refusal(reply)
 
 
 async def test_what_code_raises_is_the_agents_failure():
@@ -312,13 +323,24 @@ async def test_a_raw_reply_is_kept_for_debugging():
     assert (await converse(lambda message: answer, "Hello"))[0].raw is None
 
 
+class Camel:
+    """An adapter as it was named in JavaScript."""
+
+    def spawnSession(self):  # noqa: N802
+        """Would begin a conversation."""
+
+    def sendMessage(self):  # noqa: N802
+        """Would say something."""
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [
         (7, "mine is no agent but of the type int; an agent is a function reply"),
         (Recorder, "mine is no agent but the class Recorder"),
-        (lambda: "Hi", r"reply\(message\) or reply\(message, session\) cannot be called so"),
-        (lambda a, b, c: "Hi", "cannot be called so"),
+        (lambda: "Hi", r"takes \(\), but is called as reply\(message\) or reply\(message, session\)"),
+        (lambda a, b, c: "Hi", r"mine: <lambda> takes \(a, b, c\), but is called as"),
+        (Camel(), "found spawnSession, sendMessage: in Python names are spelt as in send_message"),
         (SimpleNamespace(open_session=lambda a, b: 1, send_message=lambda s, t: 1), "open_session"),
         (SimpleNamespace(open_session=lambda: 1, send_message=lambda s: 1), "send_message"),
         (SimpleNamespace(spawn_session=lambda: 1, send_message=lambda s: 1), "send_message"),
@@ -428,7 +450,7 @@ async def test_what_a_model_of_four_methods_may_do_wrong():
     for given in (None, {"text": "pass"}, " "):
         with pytest.raises(LLMAnswerError):
             await asked(lambda prompt, given=given: given)
-    with pytest.raises(UsageError, match=r"call_judge\(prompt, model\) cannot be called so"):
+    with pytest.raises(UsageError, match=r"takes \(\), but is called as call_judge\(prompt, model\)"):
         await asked(lambda: "")
 
 

@@ -65,10 +65,12 @@ def test_errors(error, is_error, detail):
         (None, "is neither a text nor an object: null"),
         ([1, 2], r"is neither a text nor an object: \[1, 2\]"),
         ({}, "has no 'text'"),
-        ({"text": None}, "has a 'text' that cannot be read"),
+        ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
         ({"text": "x", "workflow": ["A"]}, "has a key 'workflow', which is none of text, workflows, params"),
         ({"text": "x", "integrations": [{"status": 200}]}, r"has no 'integrations\.0\.code'"),
-        ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read"),
+        ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read: it must be a list"),
+        ({"text": "x", "params": []}, "has a 'params' that cannot be read: it must be an object"),
+        ({"text": "x", "escalated": "later"}, "has a 'escalated' that cannot be read: it must be true or"),
     ],
 )
 def test_what_is_no_reply(value, told):

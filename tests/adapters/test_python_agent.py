@@ -95,7 +95,7 @@ DEMANDING = f"{a_class('def __init__(self, a, b): pass')}\nreply = Agent"
         ("def reply(:", rf"cannot be imported: SyntaxError: .*{HERE}:1\)"),
         ("import sys; sys.exit('no')", "cannot be imported: SystemExit: no"),
         ("reply = 'Hello'", "python:mine:reply is no agent but of the type str"),
-        ("def reply(): pass", "cannot be called so"),
+        ("def reply(): pass", r"python:mine:reply: reply takes \(\), but is called as reply\(message\) or"),
         (BROKEN, rf"Agent could not be made: OSError: 3 {HERE}:2, in __init__\)"),
         (DEMANDING, "Agent could not be made: TypeError"),
         ("class reply: pass", "is no agent but of the type reply"),
@@ -105,6 +105,13 @@ def test_what_cannot_be_used_is_told_before_anything_runs(tmp_path, text, messag
     """With the place in the user's own code."""
     with pytest.raises(UsageError, match=message):
         load(tmp_path, text)
+
+
+def test_the_name_of_a_file_is_not_that_of_its_module(tmp_path):
+    """The slip that is made most often."""
+    (tmp_path / "mine.py").write_text("def reply(message): return 'Hi'")
+    with pytest.raises(UsageError, match=r"a module is named without '.py': 'python:mine:…'"):
+        python_agent.load("python:mine.py:reply", About(), tmp_path)
 
 
 @pytest.mark.parametrize("module", ["mine_not_there", "mine_not_there.bot", "json.mine"])

@@ -183,6 +183,23 @@ def test_a_user_names_an_adapter_that_is_none():
         choose(loaded({"adapter": "demo"}), AgentChoice(adapter="htp"))
 
 
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({"adapter": "python:shop"}, "--adapter: 'python:shop' is not of the form python:module:attribute"),
+        ({"adapter": "python:a/b.py:c"}, "the module of a file agents/shop.py is agents.shop"),
+        ({"adapter": "command: "}, "--adapter: 'command: ' names no program: command: node agent.js"),
+        ({"agent_id": " "}, "--agent-id: ' ' must not be empty"),
+        ({"base_url": " "}, "--base-url: ' ' must not be empty"),
+    ],
+)
+def test_what_a_user_says_of_the_agent_may_be_wrong(choice, said):
+    """His mistake, told as such."""
+    with pytest.raises(UsageError) as refused:
+        choose(loaded({"adapter": "aui"}), AgentChoice(**choice))
+    assert said in str(refused.value)
+
+
 def test_what_the_user_names_himself_is_not_read_from_the_suite():
     """A variable that is not set is no fault where an option stands in its place."""
     suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}

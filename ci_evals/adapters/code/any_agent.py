@@ -29,7 +29,13 @@ def agent_of(target: Any, name: str, about: About, redactor: Redactor | None = N
     what = (
         f"the class {target.__name__}" if isinstance(target, type) else f"of the type {type(target).__name__}"
     )
-    raise UsageError(f"{name} is no agent but {what}; an agent is {FORMS}")
+    raise UsageError(f"{name} is no agent but {what}; an agent is {FORMS}{_respelt(target)}")
+
+
+def _respelt(target: Any) -> str:
+    """A hint at methods that are there in the spelling of JavaScript."""
+    camel = [name for name in ("openSession", "spawnSession", "sendMessage") if hasattr(target, name)]
+    return f" (found {', '.join(camel)}: in Python names are spelt as in send_message)" if camel else ""
 
 
 def _has(target: Any, *methods: str) -> bool:

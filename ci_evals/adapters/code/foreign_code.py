@@ -16,7 +16,7 @@ from typing import Any
 from ci_evals.adapters.transport import payload
 from ci_evals.redaction import Redactor
 
-_OURS = Path(__file__).parents[1]
+_OURS = Path(__file__).parents[2]
 _INSTALLED = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 

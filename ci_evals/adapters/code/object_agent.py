@@ -5,6 +5,7 @@ code does not tell how long it took, so is the clock.
 """
 
 import asyncio
+import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -185,7 +186,14 @@ def callable_as(function: Any, form: str, name: str, *args: Any) -> None:
         UsageError: it cannot; `form` is how it should look.
     """
     if not callable(function) or not takes(function, *args):
-        raise UsageError(f"{name}: {form} cannot be called so; see docs/writing-an-adapter.md")
+        taken = _parameters(function)
+        raise UsageError(f"{name}{taken}, but is called as {form}; see docs/writing-an-adapter.md")
+
+
+def _parameters(function: Any) -> str:
+    """What the function takes, to go after the name of its agent."""
+    called = getattr(function, "__name__", type(function).__name__)
+    return f": {called} takes {inspect.signature(function)}" if callable(function) else " has no such method"
 
 
 def plain_json(answer: Any) -> JsonValue:

@@ -88,5 +88,17 @@ def _fault(value: JsonValue, error: ValidationError) -> str:
             return f"has no {place!r}"
         case "extra_forbidden":
             return f"has a key {place!r}, which is none of {', '.join(KEYS)}"
-        case _:
-            return f"has a {place!r} that cannot be read: {first['msg'].lower()}"
+        case kind:
+            wanted = _WANTED.get(kind)
+            why = f"it must be {wanted}" if wanted else first["msg"].lower()
+            return f"has a {place!r} that cannot be read: {why}"
+
+
+_WANTED = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "model_type": "a name, or an object with a 'code'",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}

@@ -44,9 +44,11 @@ def _module(name: str, adapter: str, folder: Path, redactor: Redactor) -> Module
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            stem = name.removesuffix(".py")
+            hint = f"a module is named without '.py': 'python:{stem}:…'; " if stem != name else ""
             raise UsageError(
                 f"adapter {adapter!r}: there is no module {error.name!r}, neither in {str(folder)!r} nor "
-                f"installed beside ci-evals; {_PAGE}"
+                f"installed beside ci-evals; {hint}{_PAGE}"
             ) from None
         missing = f"; install {error.name!r} beside ci-evals, or bring it along: {_PAGE}"
         said = told(error, redactor)
