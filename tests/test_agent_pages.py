@@ -147,11 +147,8 @@ def pattern(row):
 
 
 def test_a_program_from_nothing_to_a_green_run(tmp_path):
-    """The page's program and its command."""
+    """The page's program, its suite and its command."""
     write_files(ADAPTER, tmp_path)
-    evaluations = [{"criterion": "Echoes", "strict": "contains", "text": "Ida said: Hello"}]
-    test = {"userInfo": {"name": "Ida"}, "evaluations": evaluations}
-    write_suite(tmp_path, test, name="greeting.json", apiKey=None)
     (command,) = [words for words in commands(ADAPTER) if words[0] == "ci-evals"]
     ran = ci_evals(*command[1:], cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
@@ -181,6 +178,13 @@ def acme(tmp_path):
     lines = [f"{name} = {target}" for name, target in points.items()]
     (info / "entry_points.txt").write_text("\n".join(["[ci_evals.adapters]", *lines]))
     return tmp_path
+
+
+def test_the_pages_plug_in_can_be_installed(acme):
+    """With its test beside it, which is no part of it."""
+    setuptools = tomllib.loads((acme / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert [f"{name}.py" for name in setuptools["py-modules"]] == ["acme_evals.py"]
+    assert (acme / "acme_evals.py").is_file()
 
 
 def test_the_pages_plug_in_keeps_the_contract(acme):

@@ -205,6 +205,12 @@ for _tag, _pattern, _first in (
 Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^$"), [""])
 
 
+_HINTS = {
+    "mapping values are not allowed": "put a text that holds ': ' in quotes",
+    "cannot start any token": "indent by spaces, and put a text that begins with such a sign in quotes",
+}
+
+
 def _read_yaml(text: str, document: Document) -> None:
     try:
         node = yaml.compose(text, Loader)
@@ -212,7 +218,8 @@ def _read_yaml(text: str, document: Document) -> None:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         said = ", ".join(part for part in (error.context, error.problem) if part)
-        raise _refuse(document, line, column, f"not YAML: {said}") from error
+        hint = next((f"; {told}" for fault, told in _HINTS.items() if fault in said), "")
+        raise _refuse(document, line, column, f"not YAML: {said}{hint}") from error
     except yaml.YAMLError as error:
         raise _refuse(document, 1, 1, f"not YAML: {str(error).splitlines()[0]}") from error
     except RecursionError as error:
@@ -266,7 +273,8 @@ class _YamlWalker:
     def _key(self, node: yaml.Node) -> tuple[str, Position]:
         position = (node.start_mark.line + 1, node.start_mark.column + 1)
         if not isinstance(node, yaml.ScalarNode):
-            raise _refuse(self.document, *position, "a key must be a string")
+            hint = "; put '{{…}}' in quotes" if isinstance(node, yaml.MappingNode) else ""
+            raise _refuse(self.document, *position, f"a key must be a string{hint}")
         return str(node.value), position
 
     def _merged(self, node: yaml.Node) -> list[tuple[yaml.Node, yaml.Node]]:

@@ -367,7 +367,10 @@ async def test_tokens_that_nobody_told(stub: Endpoint, usage: Any) -> None:
         (world.EMPTY, "cannot be read .not JSON.: an empty body"),
         (Fault(200, "[" * 200_000), "nested too deep"),
         (Fault(200, b"data: {}\n\n", content_type="text/event-stream"), "cannot be read"),
-        (Fault(404, '{"detail": "Not Found"}'), "answered with status 404: Not Found"),
+        (
+            Fault(404, '{"detail": "Not Found"}'),
+            "answered with status 404 to POST /chat/completions: Not Found",
+        ),
         (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad"),
         (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
     ],

@@ -364,7 +364,7 @@ def test_tokens_and_what_is_kept_for_a_person() -> None:
         (world.EMPTY, "cannot be read .not JSON.: an empty body"),
         (Fault(200, "Hello"), "cannot be read .not JSON.: Hello"),
         (Fault(200, "[" * 200_000), "nested too deep"),
-        (Fault(404, '{"detail": "Not Found"}'), "answered with status 404: Not Found"),
+        (Fault(404, '{"detail": "Not Found"}'), "answered with status 404 to POST /chat: Not Found"),
         (Fault(500, "oops"), "answered with status 500: oops"),
         (
             Fault(302, headers={"Location": "https://login.example/"}),
@@ -378,6 +378,14 @@ async def test_an_answer_that_is_none(stub: Endpoint, answer: Any, message: str)
     stub.answer = lambda asked: answer
     with pytest.raises(AgentError, match=message):
         await say(agent_at(stub.url), "Hello")
+
+
+async def test_a_path_that_is_not_there_is_told_as_it_was_written(stub: Endpoint) -> None:
+    """Else each conversation would meet an error of its own."""
+    stub.answer = lambda asked: Fault(404, "no such chat")
+    send = {"path": "/chats/{{session}}", "body": "{{message}}"}
+    with pytest.raises(AgentError, match=r"to POST /v2/chats/\{\{session\}\}: no such chat"):
+        await say(agent_at(f"{stub.url}/v2", options={"send": send}), "Hello")
 
 
 async def test_an_answer_too_large_to_look_through(stub: Endpoint) -> None:

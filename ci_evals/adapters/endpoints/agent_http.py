@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import JsonValue
@@ -36,6 +37,8 @@ class Call:
     """Beside those of every request."""
     of_seconds: float | None = None
     """What the whole turn may take, where `timeout` is only the rest of it."""
+    template: str | None = None
+    """The path before its `{{names}}` were replaced: an error that many trials meet is told once."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class AgentServer:
         self.host = connections.host_of(url)
         self.redactor = redactor
         self._url = url
+        self._path = urlsplit(url).path
         self._proxy = connections.proxy_for(url)
         self._headers = dict(headers)
         self._sleep = sleep
@@ -150,7 +154,7 @@ class AgentServer:
                     response.status_code, idempotent=call.idempotent, told_to_wait=told is not None
                 )
                 if last or not again:
-                    raise self._refused(response)
+                    raise self._refused(response, call)
             luck = random.random()  # noqa: S311  # spreads load, keeps no secret
             await self._sleep(retry.wait_seconds(resend, told, luck))
         raise AssertionError("the last resend returns or raises")
@@ -161,7 +165,7 @@ class AgentServer:
             return AgentError(f"the agent at {self.host} could not be reached: {reason}")
         return AgentError(f"the connection to the agent at {self.host} broke: {reason}")
 
-    def _refused(self, response: httpx2.Response) -> AgentError:
+    def _refused(self, response: httpx2.Response, call: Call) -> AgentError:
         status = response.status_code
         if target := connections.redirect_of(response):
             return AgentError(
@@ -174,8 +178,13 @@ class AgentServer:
                 f"the agent at {self.host} refused the key ({status}): {detail}; "
                 "set --agent-key (or the suite's apiKey) to a key of this agent"
             )
-        message = f"the agent at {self.host} answered with status {status}: {detail}"
-        return NoSuchPathError(message) if status in (404, 405) else AgentError(message)
+        if status in (404, 405):
+            path = call.url.path if call.template is None else f"{self._path}{call.template}"
+            asked = payload.shorten(self.redactor.text(f"{call.method} {path}"))
+            return NoSuchPathError(
+                f"the agent at {self.host} answered with status {status} to {asked}: {detail}"
+            )
+        return AgentError(f"the agent at {self.host} answered with status {status}: {detail}")
 
 
 def knowing(redactor: Redactor | None, secrets: Iterable[str]) -> Redactor:

@@ -165,7 +165,7 @@ class HttpAgent:
         except UsageError as error:  # too long, say: it depends on what was said
             raise AgentError(str(error)) from None
         headers = session.headers or self._own_headers(session)
-        return Call(request.method, url, timeout, idempotent, body, headers)
+        return Call(request.method, url, timeout, idempotent, body, headers, template=request.path)
 
     def _own_headers(self, session: _Session) -> dict[str, str]:
         """The headers that hang on the conversation; without those of its id until it has one."""
