@@ -1,6 +1,7 @@
 """Other tools' files made suites: what is taken along, what is named, and what is refused."""
 
 import json
+import time
 
 import pytest
 import yaml
@@ -515,3 +516,13 @@ def test_no_text_breaks_a_reader(kind, file, text):
         except UsageError as error:
             said.append(str(error))
     assert all(said)
+
+
+def test_a_table_of_very_many_columns_is_refused_in_a_moment():
+    """No file makes its reader slow: columns are looked at once each."""
+    started = time.monotonic()
+    header = ",".join(f"user_info.c{number}" for number in range(60_000))
+    assert "the column 'user_info.c7' is there twice" in refusal(
+        "csv", f"{header},user_info.c7\nx\n", "t.csv"
+    )
+    assert time.monotonic() - started < 5

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -163,7 +164,7 @@ def rows(text: str, file: str) -> list[Record]:
 
 
 def _check_header(header: list[str], document: Document) -> None:
-    twice = sorted({name for name in header if name and header.count(name) > 1})
+    twice = sorted(name for name, times in Counter(header).items() if name and times > 1)
     if twice:
         raise SuiteError([document.problem((), f"the column {twice[0]!r} is there twice")])
     if not any(header):
