@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from ci_evals.adapters import files, repository
 from ci_evals.adapters.repository import Repository
@@ -132,7 +133,8 @@ def _next(starter: Starter) -> str:
     """The three steps that are left to the user."""
     over_http = starter.kind in {"aui", "openai", "http"}
     run = f"ci-evals run {starter.suite}"
-    first = f"Name your agent in {starter.suite} and export AGENT_KEY, then:  {run}"
+    keys = "AGENT_KEY, and OPENAI_API_KEY for judge and user"
+    first = f"Name your agent in {starter.suite} and export {keys}, then:  {run}"
     if not over_http:
         first = f"Play it:  {run}{' --provider=offline' if starter.plays_at_once else ''}"
     second = f"Make the tests yours:  ci-evals validate --strict {starter.suite}"
@@ -145,4 +147,6 @@ def _next(starter: Starter) -> str:
     if kept:
         third = f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository. {third}"
     steps = enumerate((first, second, third), start=1)
-    return "\nNext:\n" + "\n".join(f"  {number}. {step}" for number, step in steps)
+    root = starter.repository.root
+    where = "" if root.resolve() == Path.cwd() else f", in {root}"
+    return f"\nNext{where}:\n" + "\n".join(f"  {number}. {step}" for number, step in steps)

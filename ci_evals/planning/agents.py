@@ -115,8 +115,12 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
                 missing.append(("adapterOptions", f"is missing: how the agent is asked; {hint}"))
             missing += _named_but_missing(suite)
     if not has_key(suite):
-        hint = 'write "${AGENT_KEY}" there, or give --agent-key or CI_EVALS_AGENT_KEY'
-        missing.append(("apiKey", f"is missing; {hint}"))
+        option = "give --agent-key or CI_EVALS_AGENT_KEY"
+        if suite.api_key is None:
+            missing.append(("apiKey", f'is missing; write "${{AGENT_KEY}}" there, or {option}'))
+        else:
+            hint = "" if suite.adapter == "aui" else "; an agent that wants no key has no 'apiKey'"
+            missing.append(("apiKey", f"is empty; set the variable that it names, or {option}{hint}"))
     return missing
 
 

@@ -132,6 +132,15 @@ def test_the_steps_are_told(repository):
     done = ci_evals("init", "--adapter=python", cwd=repository)
     assert done.stdout.splitlines()[1:4] == [f"  {SUITE}", f"  {WORKFLOW}", "  agent_under_test.py"]
     assert re.findall(r"^  (\d)\. ", done.stdout, flags=re.MULTILINE) == ["1", "2", "3"]
+    assert "\nNext:\n" in done.stdout
+
+
+def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
+    """Paths are those from the root, wherever one stands; a model needs a key of its own."""
+    (repository / "desk").mkdir()
+    done = ci_evals("init", "--adapter=http", cwd=repository / "desk")
+    assert f"\nNext, in {repository}:\n" in done.stdout
+    assert "export AGENT_KEY, and OPENAI_API_KEY for judge and user" in done.stdout
 
 
 @pytest.mark.parametrize("there", [SUITE, WORKFLOW, "agent_under_test.py"])

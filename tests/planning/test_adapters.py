@@ -134,6 +134,9 @@ def test_a_blank_key_is_a_missing_one():
     assert not has_key(loaded({"adapter": "http", "apiKey": ""}).suite)
     assert has_key(loaded({"adapter": "http"}).suite)
     assert has_key(loaded({"adapter": "demo", "apiKey": ""}).suite)
+    suite = {"adapter": "openai", "model": "m", "baseUrl": "http://h", "apiKey": ""}
+    with pytest.raises(SuiteError, match=r"apiKey: is empty; set the variable .* no key has no 'apiKey'"):
+        choose(loaded(suite), AgentChoice())
 
 
 def test_options_from_a_file_go_before_the_suites():
