@@ -226,7 +226,25 @@ def test_a_simulated_user_plays_on():
     assert [item.turn for item in test.evaluations] == ["any", "any"]
     assert test.user_info == {"how": "card"}
     assert "cannot be put into its mouth" in notes[0]
-    assert "tests[1]: left out: its simulated user has no instructions in this file" in notes[1]
+    assert "tests[1]: its variable 'instructions' is another file, which is not read" in notes[1]
+    assert "tests[1]: left out: its simulated user has no instructions in this file" in notes[2]
+
+
+def test_a_variable_that_is_a_file_is_told_and_never_said():
+    """Else the user would say the path of a file to the agent."""
+    config = {
+        "prompts": ["You are a helpful assistant. Answer: {{question}}"],
+        "tests": [
+            {"vars": {"question": "file://questions/*.txt"}},
+            {"vars": {"question": "Hello", "context": "file://context.md"}},
+        ],
+    }
+    suite, _, notes = imported("promptfoo", json.dumps(config), "c.json")
+    (test,) = suite.tests
+    assert (test.turns[0].user, test.user_info) == ("Hello", {})
+    assert "tests[0]: its variable 'question' is another file, which is not read" in notes[0]
+    assert "tests[0]: left out" in notes[1]
+    assert "tests[1]: its variable 'context' is another file" in notes[2]
 
 
 def test_steps_of_one_conversation_are_one_test():
@@ -342,6 +360,23 @@ RECORDED = {
 }
 
 
+def test_what_a_recorded_turn_holds_besides_its_words_is_kept_and_told():
+    """Calls of tools, say, and what the agent said before the user did."""
+    called = [{"name": "look_up"}]
+    turns = [
+        {"role": "assistant", "content": "Welcome!"},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi!", "tools_called": called, "user_id": None},
+    ]
+    _, data, notes = imported("deepeval", json.dumps([{"turns": turns}]), "cases.json")
+    (test,) = data["tests"]
+    assert test["turns"] == [
+        {"user": "Hello", "x-recorded-reply": "Hi!", "x-unmapped": {"tools_called": called}}
+    ]
+    assert test["x-unmapped"] == {"opening": "Welcome!"}
+    assert notes == ["cases.json:1: nothing here is like opening, turns.tools_called"]
+
+
 def test_a_recorded_conversation_is_played_again():
     """Its user's lines, that is; what the agent said then is kept beside them."""
     suite, data, notes = imported("deepeval", json.dumps({"testCases": [RECORDED]}), "cases.json")
@@ -435,7 +470,7 @@ REFUSED = [
     ("deepeval", '[{"name": "a"}]', "g.json", "'scenario' or 'turns'"),
     ("deepeval", '[{"turns": [{"role": "tool", "content": "a"}]}]', "g.json", "turns[0] wants a role"),
     ("deepeval", "scenario,turns\na,{", "g.csv", "g.csv:2:1: turns: the cell 'turns' holds no JSON"),
-    ("csv", "user,expektation\na,b", "t.csv", "t.csv:2:1: the column 'expektation' is none of ours"),
+    ("csv", "user,expektation\na,b", "t.csv", "t.csv:1:1: the column 'expektation' is none of ours"),
     ("csv", "usr\na", "t.csv", "did you mean 'user'?"),
     ("csv", "zzzz\na", "t.csv", "there are: id, name, user, turns, guidelines, expected"),
     ("csv", "user,user\na,b", "t.csv", "t.csv:1:1: the column 'user' is there twice"),

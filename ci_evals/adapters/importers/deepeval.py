@@ -107,9 +107,11 @@ def _test(record: Record, imported: Imported) -> Data:
     test |= {"x-id": given} if (given := record.text("id")) else {}
     test |= {kept: record.values[key] for key, kept in _KEPT.items() if record.values.get(key)}
     unmapped = {key: value for key, value in record.values.items() if key not in _READ and value}
+    unmapped |= {"opening": opening} if (opening := _opening(record)) else {}
     if unmapped:
         test["x-unmapped"] = unmapped
-    if left := [*unmapped, *(["context"] if "x-context" in test else [])]:
+    of_turns = {f"turns.{key}": None for turn in turns for key in turn.get("x-unmapped", ())}
+    if left := [*unmapped, *of_turns, *(["context"] if "x-context" in test else [])]:
         imported.notes.append(f"{record.place()}: nothing here is like {', '.join(left)}")
     return test
 
@@ -130,14 +132,24 @@ def _turns(record: Record) -> list[Data]:
     turns: list[Data] = []
     for i, turn in enumerate(given):
         match turn:
-            case {"role": "user", "content": str(line)} if line.strip():
+            case {"role": "user", "content": str(line), **more} if line.strip():
                 turns.append(fixed(line.strip()))
-            case {"role": "assistant", "content": str(line)}:
+            case {"role": "assistant", "content": str(line), **more}:
                 if turns:
                     turns[-1]["x-recorded-reply"] = line
             case _:
                 raise record.fault("turns", f"turns[{i}] wants a role, user or assistant, and its content")
+        if turns and (left := {key: value for key, value in more.items() if value}):
+            turns[-1].setdefault("x-unmapped", {}).update(left)
     return turns
+
+
+def _opening(record: Record) -> str:
+    """What the agent said before the user did; here the user begins."""
+    match record.values.get("turns"):
+        case [{"role": "assistant", "content": str(line)}, *_]:
+            return line
+    return ""
 
 
 def _criteria(record: Record) -> list[Data]:

@@ -99,6 +99,9 @@ class _Reader:
     def _add(self, group: list[Case]) -> None:
         self.unmapped = []
         first = group[0]
+        for case in group:
+            for name in case.elsewhere:
+                self._note(case.path, f"its variable {name!r} is another file, which is not read")
         made = self._simulated(first) if first.provider == SIMULATED else self._planned(group)
         if made is None:
             return

@@ -26,7 +26,16 @@ class Case:
 
     @property
     def variables(self) -> Data:
-        """Its variables, one value each."""
+        """Its variables, one value each, but for those that stand in another file."""
+        return {name: value for name, value in self._all.items() if not _is_file(value)}
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """Its variables whose values stand in other files."""
+        return tuple(name for name, value in self._all.items() if _is_file(value))
+
+    @property
+    def _all(self) -> Data:
         return _object(self.fields.get("vars"))
 
     @property
@@ -141,6 +150,10 @@ def _resolved(asserts: list[tuple[Path, Any]], config: Data, depth: int = 0) -> 
             yield from _resolved(inside, config, depth + 1)
         else:
             yield path, item
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("file://")
 
 
 def _object(value: Any) -> Data:

@@ -145,20 +145,12 @@ def _filled(text: str, variables: Data) -> str:
 
 def _spoken(texts: list[str], variables: Data) -> str | None:
     """The variable that is the user's line: a prompt of its own, one of a usual name, or the only one."""
-    spoken = [
-        name
-        for name, value in variables.items()
-        if isinstance(value, str | int | float) and not _is_file(value)
-    ]
+    spoken = [name for name, value in variables.items() if isinstance(value, str | int | float)]
     alone = [found[1] for text in texts if (found := _PLACE.fullmatch(text.strip()))]
     named = {name for text in texts for name in _PLACE.findall(text)} & set(spoken)
     usual = [name for name in _SAID_BY_USER if name in (named or spoken)]
     likely = [*(name for name in alone if name in spoken), *usual, *(spoken if not texts else [])]
     return likely[0] if likely and (alone or usual or len(spoken) == 1) else None
-
-
-def _is_file(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("file://")
 
 
 def _texts(prompts: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@
 """
 
 import difflib
+from dataclasses import replace
 
 from ci_evals.adapters.importers.imported import (
     NO_ERROR,
@@ -68,7 +69,8 @@ def _column(name: str, row: Record) -> str:
         return folded
     close = difflib.get_close_matches(folded, COLUMNS, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(COLUMNS)}, {USER_INFO}NAME"
-    raise SuiteError([row.document.problem((), f"the column {name!r} is none of ours; {hint}")])
+    problem = row.document.problem((), f"the column {name!r} is none of ours; {hint}")
+    raise SuiteError([replace(problem, line=1)])
 
 
 def _test(record: Record) -> Data:
