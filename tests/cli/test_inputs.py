@@ -83,7 +83,13 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(name, value, allowed):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("min-score", "79.5"), ("max-cost", "1e-3"), ("loops", "1000"), ("pr-number", "7"), ("provider", "offline")],
+    [
+        ("min-score", "79.5"),
+        ("max-cost", "1e-3"),
+        ("loops", "1000"),
+        ("pr-number", "7"),
+        ("provider", "offline"),
+    ],
 )
 def test_a_right_value_passes(name, value):
     """As it is."""
