@@ -187,8 +187,38 @@ async def test_the_reports_of_a_run(tmp_path):
     assert ci_evals.load_results(tmp_path).run.id == results.run.id
     name = results.suites[0].tests[0].name
     assert name in ci_evals.format_test_result(results, name)
+    assert ci_evals.format_test_result(results, results.suites[0].tests[0]).startswith("#")
     with pytest.raises(UsageError, match="no test of the run is named 'x'"):
         ci_evals.format_test_result(results, "x")
+
+
+TYPED = """
+from ci_evals import Integration, Policy, Reply, Test, Turn
+
+
+class Mine:
+    async def open_session(self, test: Test) -> str:
+        return test.name
+
+    async def send_message(self, session: str, text: str, *, timeout: float) -> Reply:
+        called = (Integration(code="crm"),)
+        return Reply(agent=f"{session}: {text}", latency_seconds=0.1, integrations=called)
+
+    async def close(self, session: str) -> None:
+        pass
+
+
+print(Mine(), Policy(min_score=90), Turn(user="Hello"))
+"""
+
+
+def test_a_users_program_is_checked_strictly_without_a_plug_in(tmp_path):
+    """What may be left out may be left out, also for a type checker that knows nothing of pydantic."""
+    (tmp_path / "mine.py").write_text(TYPED)
+    cache = f"--cache-dir={tmp_path}"
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", cache, "mine.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 EXAMPLES = [

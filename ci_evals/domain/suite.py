@@ -49,10 +49,11 @@ class Turn(Model):
 
     user: NonBlank = Field(description="The message to send, or `auto`: the simulated user writes it.")
     timeout: float = Field(
-        DEFAULT_TIMEOUT_SECONDS, gt=0, description="Seconds that the agent may take to answer."
+        default=DEFAULT_TIMEOUT_SECONDS, gt=0, description="Seconds that the agent may take to answer."
     )
     expectation: str | None = Field(
-        None, description="What should happen here: told to the judge only, never to agent or simulated user."
+        default=None,
+        description="What should happen here: told to the judge only, never to agent or simulated user.",
     )
 
     @property
@@ -73,21 +74,23 @@ class Test(Model):
     )
     guidelines: str = Field(description="How the simulated user acts: personality, goals, tone.")
     system_prompt: str | None = Field(
-        None, description="Passed to agents that can use it; AUI has no field for it."
+        default=None, description="Passed to agents that can use it; AUI has no field for it."
     )
     turns: tuple[Turn, ...] = Field(
         min_length=1, description="The user's lines. Fewer than `maxTurns` are filled up with `auto`."
     )
     evaluations: tuple[Evaluation, ...] = Field(min_length=1, description="What is checked afterwards.")
-    tags: tuple[NonBlank, ...] = Field((), description="Names to select and group tests by.")
-    difficulty: NonBlank | None = Field(None, description="A name such as `easy` or `level 2`.")
+    tags: tuple[NonBlank, ...] = Field(default=(), description="Names to select and group tests by.")
+    difficulty: NonBlank | None = Field(default=None, description="A name such as `easy` or `level 2`.")
     max_turns: int | None = Field(
-        None, ge=1, le=MOST_TURNS, description="In place of the suite's `maxTurns`."
+        default=None, ge=1, le=MOST_TURNS, description="In place of the suite's `maxTurns`."
     )
-    min_score: float | None = Field(None, ge=0, le=100, description="Least score of this test, 0 to 100.")
+    min_score: float | None = Field(
+        default=None, ge=0, le=100, description="Least score of this test, 0 to 100."
+    )
     critical: bool = Field(default=False, description="Whether every trial must pass for the gate to hold.")
     loops: int | None = Field(
-        None, ge=1, le=MOST_LOOPS, description="How many trials of this test, in place of `--loops`."
+        default=None, ge=1, le=MOST_LOOPS, description="How many trials of this test, in place of `--loops`."
     )
 
 
@@ -95,32 +98,34 @@ class Suite(Model):
     """One agent and the tests to put it through."""
 
     name: NonBlank = Field(description="The suite's name in every report.")
-    description: str | None = Field(None, description="What the suite is about.")
-    agent_id: NonBlank | None = Field(None, description="Id of the agent under test.")
+    description: str | None = Field(default=None, description="What the suite is about.")
+    agent_id: NonBlank | None = Field(default=None, description="Id of the agent under test.")
     api_key: SecretStr | None = Field(
-        None, description="Network API key of the agent. Better from the environment: `${NAME}`."
+        default=None, description="Network API key of the agent. Better from the environment: `${NAME}`."
     )
     adapter: AdapterName = Field(
-        "aui",
+        default="aui",
         description="How the agent is spoken to: `aui`; `demo`, the embedded demo agent; `openai`, any "
         "chat-completions endpoint; `http`, any JSON endpoint; `python:module:attribute`; "
         "`command: program`; or the name of a plug-in.",
     )
     adapter_options: dict[str, JsonValue] | None = Field(
-        None, description="What the adapter needs to know: see docs/adapters.md."
+        default=None, description="What the adapter needs to know: see docs/adapters.md."
     )
     base_url: NonBlank | None = Field(
-        None, description="Where the agent is, in place of the adapter's default."
+        default=None, description="Where the agent is, in place of the adapter's default."
     )
     model: NonBlank | None = Field(
-        None, description="Passed to agents that can use it; AUI has no field for it."
+        default=None, description="Passed to agents that can use it; AUI has no field for it."
     )
-    judge_model: NonBlank | None = Field(None, description="The judge's model.")
-    user_model: NonBlank | None = Field(None, description="The simulated user's model.")
+    judge_model: NonBlank | None = Field(default=None, description="The judge's model.")
+    user_model: NonBlank | None = Field(default=None, description="The simulated user's model.")
     max_turns: int = Field(
-        DEFAULT_MAX_TURNS, ge=1, description="Turns are filled up with `auto` to this many."
+        default=DEFAULT_MAX_TURNS, ge=1, description="Turns are filled up with `auto` to this many."
     )
-    min_score: float | None = Field(None, ge=0, le=100, description="Least score of this suite, 0 to 100.")
+    min_score: float | None = Field(
+        default=None, ge=0, le=100, description="Least score of this suite, 0 to 100."
+    )
     tests: tuple[Test, ...] = Field(min_length=1, description="The tests.")
 
     def turns_of(self, test: Test) -> tuple[Turn, ...]:

@@ -21,8 +21,10 @@ class Integration(Record):
     """One call of an outside system by the agent."""
 
     code: str
-    status: int | None = Field(None, description="HTTP status; null where the call has none (RAG, MCP).")
-    type: str | None = Field(None, description="REST, RAG, MCP, as the agent names it.")
+    status: int | None = Field(
+        default=None, description="HTTP status; null where the call has none (RAG, MCP)."
+    )
+    type: str | None = Field(default=None, description="REST, RAG, MCP, as the agent names it.")
     error: str | None = None
 
 
@@ -31,23 +33,32 @@ class Reply(Record):
 
     agent: str = Field(description="The agent's text.")
     latency_seconds: Seconds
-    workflows: tuple[str, ...] | None = Field(None, description="Workflows executed for this reply.")
+    workflows: tuple[str, ...] | None = Field(default=None, description="Workflows executed for this reply.")
     handed_over: bool | None = Field(
-        None, description="Whether the agent hands over to a person, where it says so apart from workflows."
+        default=None,
+        description="Whether the agent hands over to a person, where it says so apart from workflows.",
     )
     workflows_derived: bool = Field(
         default=False, description="Whether the workflows were read from the trace, the reply naming none."
     )
-    params: dict[str, JsonValue] | None = Field(None, description="Parameters extracted, by code.")
-    named_params: tuple[str, ...] = Field((), description="Parameters extracted whose value was not told.")
-    rules: tuple[str, ...] | None = Field(None, description="Codes of the rules that fired.")
-    integrations: tuple[Integration, ...] | None = Field(None, description="Integrations called.")
-    error_response: bool | None = Field(None, description="Whether the agent marked this reply as an error.")
+    params: dict[str, JsonValue] | None = Field(default=None, description="Parameters extracted, by code.")
+    named_params: tuple[str, ...] = Field(
+        default=(), description="Parameters extracted whose value was not told."
+    )
+    rules: tuple[str, ...] | None = Field(default=None, description="Codes of the rules that fired.")
+    integrations: tuple[Integration, ...] | None = Field(default=None, description="Integrations called.")
+    error_response: bool | None = Field(
+        default=None, description="Whether the agent marked this reply as an error."
+    )
     error_detail: str | None = None
-    input_tokens: Amount | None = Field(None, description="Tokens that the agent says it read for it.")
-    output_tokens: Amount | None = Field(None, description="Tokens that it says it wrote.")
-    trace: JsonValue = Field(None, description="The trace as the agent sent it.")
-    raw: JsonValue = Field(None, description="The whole reply as the agent sent it; only with --debug.")
+    input_tokens: Amount | None = Field(
+        default=None, description="Tokens that the agent says it read for it."
+    )
+    output_tokens: Amount | None = Field(default=None, description="Tokens that it says it wrote.")
+    trace: JsonValue = Field(default=None, description="The trace as the agent sent it.")
+    raw: JsonValue = Field(
+        default=None, description="The whole reply as the agent sent it; only with --debug."
+    )
 
     @property
     def escalated(self) -> bool:
@@ -88,5 +99,5 @@ class Transcript(Record):
     status: EndState
     error: str | None = None
     closing_remark: str | None = Field(
-        None, description="What the simulated user wrote beside the stop marker; never sent."
+        default=None, description="What the simulated user wrote beside the stop marker; never sent."
     )

@@ -16,7 +16,7 @@ from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.results import Results
+from ci_evals.domain.results import Results, TestResult
 from ci_evals.job import Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapters import read_options
@@ -236,17 +236,22 @@ def format_suite_result(results: Results) -> str:
     return markdown.summary(results)
 
 
-def format_test_result(results: Results, test: str) -> str:
+def format_test_result(results: Results, test: str | TestResult) -> str:
     """The whole story of one test, its conversations and verdicts, as the Markdown of its own report.
 
+    Args:
+        results: Of the run.
+        test: The test's name, or the test itself out of `results.suites`.
+
     Raises:
-        UsageError: no test of the run has this name.
+        UsageError: it is no test of the run.
     """
+    name = test if isinstance(test, str) else test.name
     for suite in results.suites:
         for found in suite.tests:
-            if found.name == test:
+            if found is test or found.name == test:
                 return markdown.test_report(suite, found)
-    raise UsageError(f"no test of the run is named {test!r}")
+    raise UsageError(f"no test of the run is named {name!r}")
 
 
 def write_reports(results: Results, output_dir: str | Path) -> tuple[Path, ...]:
