@@ -27,7 +27,7 @@ from ci_evals.grading import strict
 
 FOLDER = Path(__file__).parent.parent / "suites"
 NOTES_FOLDER = Path(__file__).parent / "suite_notes"
-SEED_TYPES = {
+ORIGINAL_TYPES = {
     "escalated", "not_escalated", "tool_used", "tool_not_used", "param_equals", "param_exists",
     "param_not_exists", "escalated_due_to_error", "not_escalated_due_to_error", "rule_triggered",
     "rule_not_triggered", "integration_called",
@@ -147,10 +147,10 @@ def test_the_bundled_names_are_there():
     }
 
 
-def test_between_them_they_show_every_seed_type():
+def test_between_them_they_show_every_type_of_the_original():
     """A reader finds an example of each of the twelve strict types."""
     used = {e.strict for suite in SUITES.values() for test in suite.tests for e in strict_evaluations(test)}
-    assert used >= SEED_TYPES
+    assert used >= ORIGINAL_TYPES
 
 
 def test_one_suite_shows_an_expected_agent_error():

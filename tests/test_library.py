@@ -267,7 +267,7 @@ class FourMethods:
         return "Thank you. ###STOP###"
 
 
-async def test_an_object_with_the_seeds_four_methods(tmp_path):
+async def test_an_object_with_four_methods(tmp_path):
     """It plays all three parts, and its replies are read as AUI's are."""
     evaluations = [
         {"criterion": "greets", "strict": "tool_used", "toolName": "GREETING"},

@@ -352,8 +352,8 @@ def test_what_is_no_agent_is_refused_before_anything_runs(target, said):
         agent_of(target, "mine", ABOUT)
 
 
-class Seed:
-    """An adapter as the seed has it, in Python."""
+class Original:
+    """An adapter as it was first written, in Python."""
 
     def __init__(self, answer="Hi"):
         self.answer = answer
@@ -376,9 +376,9 @@ class Seed:
         return "And my deposit?"
 
 
-async def test_the_four_methods_get_what_the_seed_gives_them():
+async def test_the_four_methods_get_what_they_always_got():
     """Id, key, a label for each session, and model; then session, text, the user's data and timeout."""
-    target = Seed()
+    target = Original()
     agent = agent_of(target, "mine", ABOUT)
     for _ in range(2):
         session = await agent.open_session(TEST)
@@ -395,12 +395,12 @@ async def test_a_reply_in_the_words_of_aui():
     """Text, workflows and trace as its API has them; our own words serve as well."""
     trace = {"understanding": {"extracted_params": {"reason": "late"}}, "response": {"type": "answer"}}
     answer = {"text": "Hi", "executed_workflows": ["REFUND"], "trace_info": trace}
-    (reply,) = await converse(Seed(answer), "Hello")
+    (reply,) = await converse(Original(answer), "Hello")
     assert (reply.workflows, reply.params, reply.error_response) == (("REFUND",), {"reason": "late"}, False)
-    (reply,) = await converse(Seed({"text": "Hi", "rules": ["r1"]}), "Hello")
+    (reply,) = await converse(Original({"text": "Hi", "rules": ["r1"]}), "Hello")
     assert (reply.rules, reply.workflows) == (("r1",), None)
     assert "answered with an error: no such agent" in await refusal(
-        Seed({"error": "no such agent", "trace_info": None})
+        Original({"error": "no such agent", "trace_info": None})
     )
 
 
@@ -411,9 +411,9 @@ SUITE = Suite.model_validate(
 
 async def test_the_models_of_four_methods():
     """Judge and user, each with the model that the suite names, or named for the method."""
-    target = Seed()
+    target = Original()
     cast = cast_of(target, SUITE)
-    assert (cast.judge_llm.model, cast.user_llm.model) == ("j-1", "Seed.generate_user_message")
+    assert (cast.judge_llm.model, cast.user_llm.model) == ("j-1", "Original.generate_user_message")
     answer = await cast.judge_llm.complete(Prompt("You judge.", "Rule.", schema={"type": "object"}))
     assert answer.text == "{}"
     prompt, model = target.calls[-1]

@@ -232,7 +232,7 @@ class EchoLater:
         return Reply(agent=said, latency_seconds=0.1, handed_over=text == "person")
 
 
-class Seed(AgentContract):
+class OfFourMethods(AgentContract):
     """The four methods of `@aui.io/evals`."""
 
     __test__ = True
@@ -258,7 +258,7 @@ class FourMethods:
         self.said[label] = 0
         return label
 
-    async def send_message(self, session_key: str, message: str, user_info: Any, timeout: float) -> Any:  # noqa: ASYNC109  # as the seed has it
+    async def send_message(self, session_key: str, message: str, user_info: Any, timeout: float) -> Any:  # noqa: ASYNC109  # as the original has it
         self.said[session_key] += 1
         if message == "fail":
             raise RuntimeError("the server fell over")

@@ -130,7 +130,7 @@ def test_no_key_is_told_before_anything_runs(tmp_path, agent):
 
 @pytest.mark.parametrize("name", ["LLM_API_KEY", "OPENAI_API_KEY", "CI_EVALS_LLM_KEY"])
 def test_where_the_llm_key_may_come_from(tmp_path, agent, name):
-    """The option's own variable, the seed's, the provider's."""
+    """The option's own variable, that of the original, the provider's."""
     with world.llm(lambda asked: PASS) as models:
         env = {"OPENAI_BASE_URL": models.openai_url, name: models.key}
         ran = ci_evals("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env_of(agent) | env)

@@ -30,7 +30,7 @@ def problems(suite: dict, **reading) -> list[str]:
     return [f"{problem.path}: {problem.message}" for problem in refused.value.problems]
 
 
-def test_a_suite_of_the_seed_is_read_unchanged():
+def test_a_suite_of_the_original_is_read_unchanged():
     """Every field of the format, and its defaults."""
     suite = read(
         a_suite(
