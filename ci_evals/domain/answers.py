@@ -15,6 +15,8 @@ Mode = Literal["bidirectional", "gaia", "exact", "contains", "fuzzy", "numeric",
 
 MOST_DIGITS = 100
 """A longer row of digits is no number that anybody answers with."""
+MOST_SEARCHED = 50_000
+"""Characters from a text's end in which its last number is looked for: more would hold up the program."""
 
 _SPACES = "'\u2019\u00a0\u2009\u202f"
 """Between thousands, as in 1'234 or 1 234: apostrophes, and spaces that do not break a line."""
@@ -74,15 +76,16 @@ def listed(text: str) -> list[str]:
 
 def whole_number(text: str) -> Number | None:
     """The number that the whole of `text` is, a currency or percent sign beside it, or None."""
-    found = _NUMBER.fullmatch(_AROUND.sub("", text))
+    text = text.strip()
+    found = _NUMBER.fullmatch(_AROUND.sub("", text)) if len(text) <= 4 * MOST_DIGITS else None
     value = _value(found) if found else None
     return None if found is None or value is None else Number(found[0], value)
 
 
 def last_number(text: str) -> Number | None:
-    """The last number in `text`, or None."""
+    """The last number in `text`, or None; see `MOST_SEARCHED`."""
     last = None
-    for found in _NUMBER.finditer(text):
+    for found in _NUMBER.finditer(text, max(0, len(text) - MOST_SEARCHED)):
         value = _value(found)
         if value is not None:
             last = Number(found[0], value)

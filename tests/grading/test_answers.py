@@ -1,4 +1,5 @@
 import json
+import time
 
 import builders as build
 import pytest
@@ -222,6 +223,16 @@ def test_the_last_number(text, number):
 def test_what_is_no_number(text):
     """An expected number stands alone."""
     assert whole_number(text) is None
+
+
+@pytest.mark.parametrize("piece", ["1e9 ", "-$1 ", "1x10^99 ", "1.1 ", "-"])
+def test_no_answer_holds_up_the_search(piece):
+    """Only the end of a very long one is looked at; an expected number is never long."""
+    started = time.monotonic()
+    assert last_number(piece * 500_000 + " 7") == last_number("7")
+    assert whole_number("1" + " " * 500_000 + "x") is None
+    assert whole_number("1," * 500_000) is None
+    assert time.monotonic() - started < 5
 
 
 def test_tolerances():
