@@ -36,8 +36,15 @@ TEST = Test(
 ABOUT = About(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
 
 
-async def converse(target, *texts, about=ABOUT, redactor=None, timeout=5.0) -> list[Reply]:  # noqa: ASYNC109
-    agent = agent_of(target, "mine", about, redactor)
+async def converse(
+    target,
+    *texts,
+    about=ABOUT,
+    redactor=None,
+    timeout=5.0,  # noqa: ASYNC109
+    apart=False,
+) -> list[Reply]:
+    agent = agent_of(target, "mine", about, redactor, apart=apart)
     session = await agent.open_session(TEST)
     try:
         return [await agent.send_message(session, text, timeout=timeout) for text in texts]
@@ -166,6 +173,7 @@ class UnprintableError(Exception):
         (SystemExit("enough"), "raised SystemExit: enough"),
         (KeyboardInterrupt(), "raised KeyboardInterrupt"),
         (StopIteration(), "raised StopIteration"),
+        (GeneratorExit(), "raised GeneratorExit"),
         (asyncio.CancelledError(), "raised CancelledError"),
         (TimeoutError("of its own"), "raised TimeoutError: of its own"),
         (UsageError("not ours to exit with"), "raised UsageError: not ours"),
@@ -184,8 +192,9 @@ async def test_nothing_that_code_raises_ends_the_program(raised, said):
         raise raised
 
     assert said in await refusal(reply)
-    if not isinstance(raised, StopIteration | KeyboardInterrupt):  # Python's loop has its own way with these
+    if not isinstance(raised, StopIteration):  # Python makes another exception of it
         assert said in await refusal(later)
+        assert said in await refusal(later, apart=True)
 
 
 async def test_a_function_keeps_its_thread():
@@ -269,6 +278,46 @@ async def test_a_coroutine_that_swallows_its_end_is_ended():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_coroutines_may_run_in_a_loop_apart():
+    """All conversations in the same one, so that they can share what belongs to it; ours stays free."""
+    loops, freed = [], threading.Event()
+
+    class Agent:
+        async def open_session(self, test):
+            loops.append(asyncio.get_running_loop())
+
+        async def send_message(self, session, text):
+            loops.append(asyncio.get_running_loop())
+            if text == "block":
+                freed.wait(20)
+            return text
+
+    first, second = await asyncio.gather(*(converse(Agent(), name, apart=True) for name in ("a", "b")))
+    assert [first[0].agent, second[0].agent] == ["a", "b"]
+    assert len(set(loops)) == 1
+    assert loops[0] is not asyncio.get_running_loop()
+    started = time.monotonic()
+    assert "did not answer within 0.05 s" in await refusal(Agent(), "block", timeout=0.05, apart=True)
+    freed.set()
+    assert time.monotonic() - started < 10
+    assert (await converse(Agent(), "again", apart=True))[0].agent == "again"
+
+
+async def test_a_coroutine_apart_is_cancelled():
+    """At its timeout, so that what it waits for is freed."""
+    cancelled = threading.Event()
+
+    async def reply(message):
+        try:
+            await asyncio.sleep(20)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    assert "did not answer" in await refusal(reply, timeout=0.05, apart=True)
+    assert await asyncio.to_thread(cancelled.wait, 5)
 
 
 async def test_a_function_may_give_something_to_await():

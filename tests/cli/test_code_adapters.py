@@ -156,18 +156,20 @@ def reply(message):
     time.sleep(60)
 """
 
+BLOCKING = HANGING.replace("def reply", "async def reply")
+
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("kind", ["python", "command"])
+@pytest.mark.parametrize("kind", ["python", "coroutine", "command"])
 def test_an_interruption_leaves_nothing_behind(folder, kind, number):
     """Exit 130 in under seven seconds with all reports, though nothing of the agent's wants to end."""
-    (folder / "shop.py").write_text(HANGING)
+    (folder / "shop.py").write_text(BLOCKING if kind == "coroutine" else HANGING)
     (folder / "program.py").write_text(STUBBORN)
     # The shell says which process the run is, and becomes it.
     (folder / "agent.sh").write_text(f"#!/bin/sh\nRUN=$PPID exec {sys.executable} -I program.py\n")
     (folder / "agent.sh").chmod(0o755)
-    adapter = {"python": ADAPTERS["python"], "command": "command: ./agent.sh"}[kind]
+    adapter = "command: ./agent.sh" if kind == "command" else ADAPTERS["python"]
     suite = write_suite(
         folder, {"name": "first"}, {"name": "second"}, adapter=adapter, agentId=None, apiKey=None
     )
@@ -178,6 +180,26 @@ def test_an_interruption_leaves_nothing_behind(folder, kind, number):
     assert [t["outcome"] for t in results_in(folder)["suites"][0]["tests"]] == ["error", "not_run"]
     for pid in json.loads((folder / "pids").read_text()) if kind == "command" else ():
         assert ended(pid), pid
+
+
+def test_a_coroutine_that_blocks_holds_up_no_timeout(folder):
+    """`requests` in an `async` function is a common slip: the turn ends in time, and so does the run."""
+    (folder / "shop.py").write_text(
+        "import time\nasync def reply(message):\n    time.sleep(20)\n    return 'Hi'"
+    )
+    suite = write_suite(
+        folder,
+        {"name": "blocks", "turns": [{"user": "wait", "timeout": 0.2}]},
+        adapter=ADAPTERS["python"],
+        agentId=None,
+        apiKey=None,
+    )
+    began = time.monotonic()
+    ran = ci_evals("run", suite, "--retries=0", cwd=folder)
+    assert time.monotonic() - began < 10
+    assert ran.returncode == 3, ran.stderr
+    assert "did not answer within 0.2 s" in ran.stdout
+    assert results_in(folder)["suites"][0]["tests"][0]["trials"][0]["status"] == "failed"
 
 
 def ended(pid: int) -> bool:

@@ -14,18 +14,20 @@ FORMS = (
 )
 
 
-def agent_of(target: Any, name: str, about: About, redactor: Redactor | None = None) -> CodeAgent:
-    """The agent that `target` is; `name` is what errors call it. Calls nothing of it.
+def agent_of(
+    target: Any, name: str, about: About, redactor: Redactor | None = None, *, apart: bool = False
+) -> CodeAgent:
+    """The agent that `target` is; `name` is what errors call it, `apart` is `Lane`'s. Calls nothing of it.
 
     Raises:
         UsageError: it is none, or cannot be called as it will be.
     """
     if _has(target, "open_session", "send_message"):
-        return ObjectAgent(target, name, about, redactor=redactor)
+        return ObjectAgent(target, name, about, redactor=redactor, apart=apart)
     if _has(target, "spawn_session", "send_message"):
-        return FourMethodAgent(target, name, about, redactor=redactor)
+        return FourMethodAgent(target, name, about, redactor=redactor, apart=apart)
     if callable(target) and not isinstance(target, type):
-        return FunctionAgent(target, name, about, redactor=redactor)
+        return FunctionAgent(target, name, about, redactor=redactor, apart=apart)
     what = (
         f"the class {target.__name__}" if isinstance(target, type) else f"of the type {type(target).__name__}"
     )

@@ -6,10 +6,11 @@ import queue
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,20 @@ class ForeignError(Exception):
 
 
 class Lane:
-    """Calls foreign code, one call at a time: coroutines here, all else in a thread that stays the same.
+    """Calls foreign code, one call at a time: functions in a thread that stays, coroutines in a loop.
 
     What belongs to one conversation has a lane of its own, so that a slow function holds nobody else up and
     finds what it kept for its thread. A thread cannot be stopped: one that is given up goes on until its
     function returns, but holds up neither this program nor its end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, apart: bool = False) -> None:
+        """With `apart` all lanes' coroutines share an event loop in a thread of its own.
+
+        There one that blocks holds up no timeout and no end of ours. Without, they are awaited here, as what
+        the caller's code has opened in its own loop wants it.
+        """
+        self._apart = apart
         self._jobs: queue.SimpleQueue[_Job | None] | None = None
 
     async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -45,16 +52,16 @@ class Lane:
         before = task.cancelling() if task else 0
         try:
             if _is_async(function):
-                return await function(*args, **options)
+                return await self._awaited(function(*args, **options))
             value = await self._in_thread(partial(function, *args, **options))
-            return await value if inspect.isawaitable(value) else value
+            return await self._awaited(value) if inspect.isawaitable(value) else value
         except asyncio.CancelledError as error:
             if task and task.cancelling() > before:
                 raise
             raise ForeignError from error  # nobody cancelled us: the code did so to itself
         except ForeignError:
             raise
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             raise ForeignError from error
         finally:
             # A bare `except:` in foreign code swallows what was meant for us.
@@ -66,6 +73,15 @@ class Lane:
         if self._jobs:
             self._jobs.put(None)
             self._jobs = None
+
+    async def _awaited(self, value: Awaitable[Any]) -> Any:
+        if not self._apart:
+            return await value
+        running = asyncio.run_coroutine_threadsafe(_caught(value), _loop_apart())
+        outcome = await asyncio.wrap_future(running)
+        if outcome.error:
+            raise ForeignError from outcome.error
+        return outcome.value
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         if self._jobs is None:
@@ -81,6 +97,30 @@ class Lane:
         if job.error:
             raise ForeignError from job.error
         return job.value
+
+
+@cache
+def _loop_apart() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True, name="ci-evals agents").start()
+    return loop
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    value: Any = None
+    error: BaseException | None = None
+
+
+async def _caught(value: Awaitable[Any]) -> _Outcome:
+    """What comes of it, in whose loop nothing that it raises may be raised: some would end the loop."""
+    try:
+        return _Outcome(await value)
+    except BaseException as error:  # raised again where it is waited for
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        return _Outcome(error=error)
 
 
 class _Job:

@@ -62,6 +62,7 @@ class CodeAgent(ABC):
         redactor: Redactor | None = None,
         clock: Callable[[], float] = time.perf_counter,
         open_timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        apart: bool = False,
     ) -> None:
         """Calls nothing yet.
 
@@ -71,16 +72,18 @@ class CodeAgent(ABC):
             redactor: Knows the run's secrets, for what is told of errors.
             clock: Seconds, for latencies.
             open_timeout: Seconds that opening a session may take; a message has its turn's timeout.
+            apart: Whether its coroutines run in another event loop than ours: see `Lane`.
         """
         self.name = name
         self.about = about
         self._redactor = redactor or Redactor()
         self._clock = clock
         self._open_timeout = open_timeout
+        self._apart = apart
 
     async def open_session(self, test: Test) -> Any:
         """Begins a conversation. The code gets a copy of the test: what it changes there changes no other."""
-        lane = Lane()
+        lane = Lane(apart=self._apart)
         try:
             inner = await self._within(
                 self._open_timeout, self._opened(lane, test.model_copy(deep=True)), "open a session"

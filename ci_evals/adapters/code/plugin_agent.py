@@ -46,4 +46,4 @@ def load(name: str, about: About, redactor: Redactor | None = None) -> CodeAgent
         raise UsageError(f"{who}: {error}") from error
     except (Exception, SystemExit) as error:
         raise UsageError(f"{who}: its factory {entry.value!r} raised {told(error, redactor)}") from error
-    return agent_of(agent, who, about, redactor)
+    return agent_of(agent, who, about, redactor, apart=True)

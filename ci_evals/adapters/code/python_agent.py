@@ -35,7 +35,7 @@ def load(adapter: str, about: About, folder: Path, redactor: Redactor | None = N
     target = _attribute(module, attribute, adapter)
     if isinstance(target, type):
         target = _made(target, about, adapter, redactor)
-    return agent_of(target, adapter, about, redactor)
+    return agent_of(target, adapter, about, redactor, apart=True)
 
 
 def _module(name: str, adapter: str, folder: Path, redactor: Redactor) -> ModuleType:
