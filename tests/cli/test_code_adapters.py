@@ -202,6 +202,17 @@ def test_a_coroutine_that_blocks_holds_up_no_timeout(folder):
     assert results_in(folder)["suites"][0]["tests"][0]["trials"][0]["status"] == "failed"
 
 
+def test_the_keys_of_the_job_stay_hidden_where_code_shows_its_environment(folder):
+    """Also those that no suite names: code reads the environment by itself."""
+    (folder / "shop.py").write_text("import os\ndef reply(message):\n    return str(dict(os.environ))\n")
+    env = {"AGENT_KEY": "agent-key-3f9c77aa", "GH_TOKEN": "ghs-51d0c7e2aa", "OPENAI_API_KEY": "sk-88bb21cc77"}
+    suite = write_suite(folder, {}, adapter=ADAPTERS["python"], agentId=None, apiKey=None)
+    ran = ci_evals("run", suite, "--debug", "--verbose", cwd=folder, env=env)
+    said = ran.stdout + ran.stderr + (folder / "results/_results.json").read_text()
+    assert "AGENT_KEY" in said
+    assert not [key for key in env.values() if key in said]
+
+
 def ended(pid: int) -> bool:
     """Whether a process is gone, or will be once the system looks after it."""
     deadline = time.monotonic() + 5

@@ -5,6 +5,7 @@ import json
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport.connections import MAX_ANSWER_MB
 from ci_evals.domain.base import Amount, Model
 from ci_evals.domain.transcript import Integration, Reply
 
@@ -57,6 +58,8 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
         plain = PlainReply.model_validate({"text": value} if isinstance(value, str) else value)
     except ValidationError as error:
         raise ValueError(_fault(value, error)) from None
+    if len(plain.text) > MAX_ANSWER_MB * 1_000_000:
+        raise ValueError(f"is longer than {MAX_ANSWER_MB} MB")
     error_told = "error" in plain.model_fields_set
     return Reply(
         agent=plain.text,
