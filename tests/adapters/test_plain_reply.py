@@ -79,18 +79,18 @@ def test_what_is_no_reply(value, told):
         plain_reply.read(value, 0)
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(plain_reply.KEYS) | st.text(), inner),
-    )
-)
 def test_a_reply_has_an_end():
     """As for agents over HTTP: reports could hold no more."""
     with pytest.raises(ValueError, match="is longer than 16 MB"):
         plain_reply.read("x" * 16_000_001, 0.1)
 
 
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(plain_reply.KEYS) | st.text(), inner),
+    )
+)
 def test_any_json_is_a_reply_or_refused(value):
     """And nothing else happens."""
     with suppress(ValueError):
