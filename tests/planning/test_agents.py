@@ -18,11 +18,16 @@ def chosen(suite=None, **choice) -> Suite:
 @pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "--agent-key")])
 def test_an_aui_agent_needs_id_and_key(missing, option):
     """From the suite or from its user; the message names the option."""
-    for nothing in (None, "") if missing == "apiKey" else (None,):
-        with pytest.raises(SuiteError, match=rf"s\.json:1:1: {missing}: is missing.*{option}"):
-            chosen({missing: nothing})
+    with pytest.raises(SuiteError, match=rf"s\.json:1:1: {missing}: is missing.*{option}"):
+        chosen({missing: None})
     named = chosen({missing: None}, agent_id="b", agent_key="other-key")
     assert (named.agent_id, named.api_key.get_secret_value()) == ("b", "other-key")
+
+
+def test_an_empty_key_is_told_from_a_missing_one():
+    """The variable that it names is there, but holds nothing."""
+    with pytest.raises(SuiteError, match=r"s\.json:1:1: apiKey: is empty.*--agent-key"):
+        chosen({"apiKey": ""})
 
 
 def test_the_demo_agent_needs_neither():
