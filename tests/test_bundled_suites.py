@@ -224,8 +224,9 @@ def test_every_strict_check_can_fail(suite, test):
     The latency check is left out: it would take a slow agent.
     """
     for evaluation in strict_evaluations(test):
-        outcomes = {strict.decide(evaluation, transcript).outcome for transcript in transcripts().values()}
-        assert evaluation.strict == "max_latency" or Outcome.FAILED in outcomes, evaluation.criterion
+        verdicts = (strict.decide(evaluation, transcript) for transcript in transcripts().values())
+        fails = any(verdict.outcome is Outcome.FAILED for verdict in verdicts)
+        assert evaluation.strict == "max_latency" or fails, evaluation.criterion
 
 
 @pytest.mark.parametrize("user", ["scripted", "polite"])
