@@ -95,7 +95,7 @@ def test_no_body_takes_long_to_look_at(body: str) -> None:
     """A megabyte from anybody is told in one line, in a time that grows no faster than it does."""
     started = time.process_time()
     assert len(payload.error_detail(body.encode(), NOTHING)) <= payload.MAX_EXCERPT + 30
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5  # seconds where it was quadratic: minutes
 
 
 @pytest.mark.parametrize(
