@@ -200,7 +200,7 @@ def test_missing_secrets_may_fail_the_build(with_baseline):
     for step in (forked, own):
         assert step.done.returncode == 2
         assert step.outputs["result"] == "invalid"
-        assert "apiKey: is missing" in step.done.stderr
+        assert "apiKey: is empty" in step.done.stderr
 
 
 def test_dependabot_is_given_no_secrets_either(with_baseline):
