@@ -116,13 +116,17 @@ def read_policy(settings: GateSettings) -> Policy:
     )
 
 
+_NOT_TOLD = frozenset({"resume"})
+"""A run that was taken up again is the same as one that was never broken off."""
+
+
 def in_force(settings: RunSettings | MergeSettings) -> dict[str, str | int | float | bool | None]:
     """Every option in force but the secret ones, which are those that a settings value does not show."""
     return {
         to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
         for item in dataclasses.fields(settings)
         for value in [getattr(settings, item.name)]
-        if item.repr and not isinstance(value, list)
+        if item.repr and not isinstance(value, list) and item.name not in _NOT_TOLD
     }
 
 

@@ -205,7 +205,12 @@ class GateSettings(ChangeSettings):
         ),
     ] = 0
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Most US dollars that the run may cost.", show_default=False)
+        float | None,
+        typer.Option(
+            min=0,
+            help="Most US dollars that the run may cost. A run that comes close to it begins no more trials.",
+            show_default=False,
+        ),
     ] = None
     max_p95_latency: Annotated[
         float | None,
@@ -298,6 +303,56 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
             help="Where the first look is close, play so many more trials of each test and decide on all.",
         ),
     ] = 0
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on with the run that was broken off in this output folder: what had finished is taken "
+            "from its journal, the rest is played. Give the same suites and options as then.",
+        ),
+    ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Play only the I-th of N parts of the tests, the same whenever the suites are the same. "
+            "`ci-evals merge` makes one run of all parts.",
+        ),
+    ] = None
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Begin no more trials once one has failed.")
+    ] = False
+    max_duration: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="End the run after so many seconds: what has finished is reported, the rest is not run.",
+            show_default=False,
+        ),
+    ] = None
+    max_failures_in_row: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="End the run when so many trials in a row, and at least as many as play at a time, broke "
+            "off or could not be judged. 0: never.",
+        ),
+    ] = 10
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep what the agent and the models answer in this folder, without secrets, for --replay.",
+        ),
+    ] = None
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Take all answers from a recording in place of the agent and the models: no network, no key.",
+        ),
+    ] = None
     agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
         "x-network-api-key"
     )

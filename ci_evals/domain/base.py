@@ -49,6 +49,9 @@ Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Amount = Annotated[int, Field(ge=0, le=10**15)]
 """A number of things."""
 
+Positive = Annotated[int, Field(ge=1, le=10**6)]
+"""The place of a thing in a row, or how many there are."""
+
 Dollars = Annotated[float, Field(ge=0, le=1e12)]
 """US dollars."""
 

@@ -17,6 +17,7 @@ from ci_evals.domain.base import (
     Instant,
     Interval,
     Percent,
+    Positive,
     Record,
     Seconds,
     Share,
@@ -346,6 +347,27 @@ class Odds(Record):
     loops: int = Field(description="Trials of each test in such a run, at most.")
 
 
+class Shard(Record):
+    """Which part of a plan a run has played."""
+
+    index: Positive = Field(description="Counted from 1.")
+    of: Positive = Field(description="How many parts there are.")
+    plan: CleanText = Field(description="SHA-256 of the whole plan: its suites, tests and loops.")
+    split: CleanText = Field(description="SHA-256 of the plan and of which part plays which test.")
+    suites: tuple[str, ...] = Field(description="The files of all suites of the plan, in its order.")
+
+
+class Origin(Record):
+    """The earlier run whose conversations stand in these results, where none was held anew."""
+
+    how: Literal["replay", "rejudge"] = Field(
+        description="`replay`: agent and models were played from a recording. `rejudge`: saved transcripts "
+        "were judged again."
+    )
+    run: CleanText = Field(description="The id of that run.")
+    started_at: Instant = Field(description="When that run began.")
+
+
 Status = Literal["completed", "stopped", "interrupted", "skipped"]
 """How a run ended; `skipped` where it was given no secrets and nothing was played."""
 
@@ -364,6 +386,8 @@ class RunInfo(Record):
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
     confirmation: Confirmation | None = None
+    shard: Shard | None = Field(None, description="Null where the whole plan was played.")
+    origin: Origin | None = Field(None, description="Null where the conversations were held in this run.")
     baseline_note: str | None = Field(
         None, description="Which baseline was found, or why there is none; null where none was looked for."
     )
