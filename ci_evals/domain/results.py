@@ -6,12 +6,13 @@ from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, computed_field
 
 from ci_evals.domain.base import (
     Amount,
+    Clean,
     CleanText,
     Dollars,
     Instant,
@@ -354,7 +355,12 @@ class Shard(Record):
     of: Positive = Field(description="How many parts there are.")
     plan: CleanText = Field(description="SHA-256 of the whole plan: its suites, tests and loops.")
     split: CleanText = Field(description="SHA-256 of the plan and of which part plays which test.")
-    suites: tuple[str, ...] = Field(description="The files of all suites of the plan, in its order.")
+    suites: Annotated[tuple[str, ...], Clean()] = Field(
+        description="The files of all suites of the plan, in its order."
+    )
+    tests: tuple[Positive, ...] = Field(
+        description="Where in the plan each test of these results stands, in their order, counted from 1."
+    )
 
 
 class Origin(Record):
