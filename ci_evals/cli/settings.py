@@ -350,7 +350,8 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Take all answers from a recording in place of the agent and the models: no network, no key.",
+            help="Take all answers from a recording, in place of the agent and the models: without network "
+            "and keys.",
         ),
     ] = None
     agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
@@ -438,6 +439,46 @@ class MergeSettings(BaselineSettings, GateSettings):
     junit: Annotated[
         Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejudgeSettings(BaselineSettings, GateSettings):
+    """What `rejudge` depends on."""
+
+    results: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULTS",
+            help="The run: its _results.json, or the folder of it; also one of its suites' own.",
+            show_default=False,
+        ),
+    ]
+    provider: Annotated[Provider, typer.Option(help="The LLM that judges.")] = Provider.OPENAI
+    llm_key: Annotated[
+        str | None,
+        typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
+    ] = field(default=None, repr=False)
+    judge_model: Annotated[
+        str | None,
+        typer.Option(
+            help="The judge's model. Else the one that judged the run, where its provider is the same, else "
+            "the provider's default."
+        ),
+    ] = None
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="A YAML or JSON file of prices, in place of the bundled table."),
+    ] = None
+    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged at a time.")] = 10
+    output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
+    junit: Annotated[
+        Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
+    ] = None
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the results.")] = False
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Name every verdict that changed, and every failed criterion."),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
