@@ -13,7 +13,7 @@ from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.progress import Exchanged, Listener, TrialFinished, TrialStarted
+from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
 from ci_evals.domain.results import Attempt, Role, RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
@@ -38,15 +38,20 @@ class Cast:
 
 
 class Stop:
-    """A request to end the run, from outside (a signal) or by the run itself (a refused key)."""
+    """A request to end the run, from outside (a signal) or by the run itself (a refused key, a limit)."""
 
     def __init__(self) -> None:
         self.interrupted = False
         """Whether it came from outside."""
         self.reason: str | None = None
         """Why the run ended itself."""
+        self.outage = False
+        """Whether that was an agent or a model that cannot be used: the next trials would have failed too."""
+        self.failed_fast = False
+        """Whether that was a trial that failed, after which no more were wanted."""
         self.bug: Exception | None = None
         """The bug of ours that ended it: what had finished is still worth reporting."""
+        self._cutting = False
         self._under_way: set[asyncio.Task[Any]] = set()
 
     @property
@@ -57,12 +62,21 @@ class Stop:
     def interrupt(self) -> None:
         """Ends the run now: conversations and judgements under way are cut off."""
         self.interrupted = True
+        self._cut()
+
+    def because(
+        self, reason: str, *, outage: bool = False, failed_fast: bool = False, cut_off: bool = False
+    ) -> None:
+        """Begins no more trials, for a reason; those under way end by themselves, or are cut off."""
+        if self.reason is None:
+            self.reason, self.outage, self.failed_fast = reason, outage, failed_fast
+        if cut_off:
+            self._cut()
+
+    def _cut(self) -> None:
+        self._cutting = True
         for task in self._under_way:
             task.cancel()
-
-    def because(self, reason: str) -> None:
-        """Ends the run for a reason that no other trial could escape; those under way end by themselves."""
-        self.reason = self.reason or reason
 
     async def on_bug(self, work: Coroutine[Any, Any, None]) -> None:
         """Does `work`; an exception that no error of ours explains ends the run in order."""
@@ -73,8 +87,8 @@ class Stop:
             self.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
 
     async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What `work` gives, or None where an interruption cuts it off."""
-        if self.interrupted:
+        """What `work` gives, or None where it is cut off."""
+        if self._cutting:
             work.close()
             return None
         task = asyncio.create_task(work)
@@ -82,7 +96,7 @@ class Stop:
         try:
             return await task
         except asyncio.CancelledError:
-            if not self.interrupted:
+            if not self._cutting:
                 raise
             return None
         finally:
@@ -98,24 +112,31 @@ class Options:
     clock: Callable[[], float] = time.perf_counter
 
 
+CastOf = Callable[[Trial], Cast]
+Keep = Callable[[Trial, TrialResult], Awaitable[None]]
+"""Puts the result of a finished trial where it will not be lost. Raises nothing."""
+
+
 async def run(
     plan: Plan,
-    casts: Sequence[Cast],
+    cast_of: CastOf,
     options: Options,
     redactor: Redactor,
     *,
     done: Mapping[Trial, TrialResult] = MappingProxyType({}),
+    keep: Sequence[Keep] = (),
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
-    """Plays every trial of the plan that is not `done`, `casts` holding one cast for each of its suites.
+    """Plays every trial of the plan that is not `done`, each with the cast that `cast_of` gives it.
 
     Gives back a result, secrets taken out, for each trial of `plan.trials`, None for those that were not
-    started before a stop. A trial under way at a stop is `interrupted`, with what was said until then. A bug
-    of ours stops the run too, and stands in `stop.bug`.
+    started before a stop. A trial that a stop cuts off is `interrupted`, with what was said until then; any
+    other is kept before the listener hears of its end. A bug of ours stops the run too, and stands in
+    `stop.bug`.
     """
     stop = stop or Stop()
-    play = _Player(plan, casts, options, redactor, listen, stop)
+    play = _Player(plan, cast_of, options, redactor, keep, listen, stop)
     trials = plan.trials
     results = [done.get(trial) for trial in trials]
     waiting = iter([(place, trial) for place, trial in enumerate(trials) if trial not in done])
@@ -143,7 +164,7 @@ async def run(
     return tuple(results)
 
 
-_INTERRUPTED = Verdict.undecided(Cause.JUDGE_ERROR, "the run was interrupted before the model had answered")
+_CUT_OFF = Verdict.undecided(Cause.JUDGE_ERROR, "the run was ended before the model had answered")
 
 
 @dataclass
@@ -161,9 +182,10 @@ class _Played:
 @dataclass(frozen=True)
 class _Player:
     plan: Plan
-    casts: Sequence[Cast]
+    cast_of: CastOf
     options: Options
     redactor: Redactor
+    keep: Sequence[Keep]
     listen: Listener
     stop: Stop
 
@@ -171,10 +193,14 @@ class _Player:
         """Plays the trial, again from a fresh session if it fails."""
         self.listen(TrialStarted(trial))
         started = self.options.clock()
-        cast = self.casts[trial.suite]
-        user_meter = _MeteredLLM(cast.user_llm, "user") if cast.user_llm else None
-        judge_meter = _MeteredLLM(cast.judge_llm, "judge") if cast.judge_llm else None
-        embedder_meter = _MeteredEmbedder(cast.embedder, "embedder") if cast.embedder else None
+        cast = self.cast_of(trial)
+
+        def spent(usage: RoleUsage) -> None:
+            self.listen(Spent(trial, usage))
+
+        user_meter = _MeteredLLM(cast.user_llm, "user", spent) if cast.user_llm else None
+        judge_meter = _MeteredLLM(cast.judge_llm, "judge", spent) if cast.judge_llm else None
+        embedder_meter = _MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
@@ -189,7 +215,7 @@ class _Player:
             transcript = conversation.transcript(ended)
             attempts.append(Attempt(status=transcript.status, error=transcript.error))
             if isinstance(ended.failure, AgentAccessError | LLMAccessError):
-                self.stop.because(str(ended.failure))
+                self.stop.because(str(ended.failure), outage=True)
             again = ended.status is EndState.FAILED and len(attempts) <= self.options.retries
             if not again or self.stop.requested:
                 break
@@ -217,13 +243,14 @@ class _Player:
             grading = grade(test, turns, transcript, played.judge, played.meanings)
             findings = await self.stop.cuts_off(grading)
             if findings is None:  # what needs no model is decided all the same
-                findings = await grade(test, turns, transcript, _INTERRUPTED, _INTERRUPTED)
+                findings = await grade(test, turns, transcript, _CUT_OFF, _CUT_OFF)
                 transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
         if transcript.status is EndState.INTERRUPTED:
-            transcript = transcript.model_copy(update={"error": "the run was interrupted"})
+            why = "the run was interrupted" if self.stop.interrupted else "the run was ended meanwhile"
+            transcript = transcript.model_copy(update={"error": why})
         for meter in played.meters:
             if meter.refusal:
-                self.stop.because(meter.refusal)
+                self.stop.because(meter.refusal, outage=True)
         result = TrialResult(
             index=trial.index,
             status=transcript.status,
@@ -237,6 +264,9 @@ class _Player:
         )
         # A listener may write what it hears.
         result = self.redactor.model(result)
+        if result.status is not EndState.INTERRUPTED:
+            for keep in self.keep:
+                await keep(trial, result)
         self.listen(TrialFinished(trial, result))
         return result
 
@@ -244,9 +274,10 @@ class _Player:
 class _Meter:
     """Counts what a model is asked, and remembers that its provider refused the key."""
 
-    def __init__(self, model: str, role: Role) -> None:
+    def __init__(self, model: str, role: Role, spent: Callable[[RoleUsage], None]) -> None:
         self.model = model
         self._role = role
+        self._spent = spent
         self._input_tokens = self._output_tokens = 0
         self._costs: list[float | None] = []
         self.calls = 0
@@ -259,6 +290,22 @@ class _Meter:
         except LLMAccessError as error:
             self.refusal = str(error)
             raise
+
+    def _count(self, input_tokens: int, output_tokens: int = 0, cost_usd: float | None = None) -> None:
+        """Counts what an answer took, and tells of it."""
+        self._input_tokens += input_tokens
+        self._output_tokens += output_tokens
+        self._costs.append(cost_usd)
+        self._spent(
+            RoleUsage(
+                role=self._role,
+                model=self.model,
+                calls=1,
+                input_tokens=input_tokens,
+                output_tokens=output_tokens,
+                cost_usd=cost_usd,
+            )
+        )
 
     @property
     def usage(self) -> RoleUsage:
@@ -277,28 +324,26 @@ class _Meter:
 class _MeteredLLM(_Meter):
     """An LLM under a meter."""
 
-    def __init__(self, llm: LLM, role: Role) -> None:
-        super().__init__(llm.model, role)
+    def __init__(self, llm: LLM, role: Role, spent: Callable[[RoleUsage], None]) -> None:
+        super().__init__(llm.model, role, spent)
         self._llm = llm
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Asks the model."""
         completion = await self._asked(self._llm.complete(prompt))
-        self._input_tokens += completion.input_tokens
-        self._output_tokens += completion.output_tokens
-        self._costs.append(completion.cost_usd)
+        self._count(completion.input_tokens, completion.output_tokens, completion.cost_usd)
         return completion
 
 
 class _MeteredEmbedder(_Meter):
     """An embedding model under a meter."""
 
-    def __init__(self, embedder: Embedder, role: Role) -> None:
-        super().__init__(embedder.model, role)
+    def __init__(self, embedder: Embedder, role: Role, spent: Callable[[RoleUsage], None]) -> None:
+        super().__init__(embedder.model, role, spent)
         self._embedder = embedder
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Asks the model."""
         embeddings = await self._asked(self._embedder.embed(texts))
-        self._input_tokens += embeddings.input_tokens
+        self._count(embeddings.input_tokens)
         return embeddings

@@ -23,9 +23,7 @@ async def play(
     plan: Plan, agent, llm=None, stop=None, listen=lambda _: None, **options
 ) -> list[TrialResult | None]:
     cast = Cast(agent, user_llm=llm, judge_llm=llm)
-    results = await run(
-        plan, [cast] * len(plan.suites), Options(**options), Redactor(), listen=listen, stop=stop
-    )
+    results = await run(plan, lambda _: cast, Options(**options), Redactor(), listen=listen, stop=stop)
     return list(results)
 
 
@@ -200,7 +198,9 @@ async def test_keys_are_not_sent_to_the_agent():
         {"name": "t0", "maxTurns": 1, "turns": lines, "userInfo": {"note": "the key is agent-key-99"}}
     )
     told = []
-    (result,) = await run(plan, [Cast(agent)], Options(), Redactor(keys=["agent-key-99"]), listen=told.append)
+    (result,) = await run(
+        plan, lambda _: Cast(agent), Options(), Redactor(keys=["agent-key-99"]), listen=told.append
+    )
     assert agent.sessions[0].test.user_info == {"note": "the key is ***"}
     assert agent.sessions[0].heard == ["is it ***?"]
     assert result.status == "completed"
@@ -211,7 +211,7 @@ async def test_the_listener_is_told_no_secret():
     told = []
     agent = fakes.ScriptedAgent(["your password is hunter-two"])
     redactor = Redactor(values=["hunter-two"])
-    await run(some(1), [Cast(agent)], Options(), redactor, listen=told.append)
+    await run(some(1), lambda _: Cast(agent), Options(), redactor, listen=told.append)
     assert told[-1].result.exchanges[0].agent == "your password is ***"
 
 
@@ -255,7 +255,7 @@ async def test_an_embedding_model_is_metered():
     plan = some(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
     embedder = fakes.ScriptedEmbedder(lambda _: (1.0, 0.0))
     cast = Cast(fakes.ScriptedAgent(["Lutetia"]), embedder=embedder)
-    for result in await run(plan, [cast], Options(), Redactor()):
+    for result in await run(plan, lambda _: cast, Options(), Redactor()):
         assert [finding.outcome for finding in result.findings] == ["passed", "failed"]
         (used,) = result.usage
         told = (used.role, used.model, used.calls, used.input_tokens, used.output_tokens)
@@ -266,7 +266,7 @@ async def test_a_key_refused_to_the_embedding_model_ends_the_run():
     """As one refused to the judge does."""
     stop = Stop()
     cast = Cast(fakes.ScriptedAgent(), embedder=fakes.ScriptedEmbedder(LLMAccessError("wrong key")))
-    results = await run(some(4, evaluations=[MEANING]), [cast], Options(), Redactor(), stop=stop)
+    results = await run(some(4, evaluations=[MEANING]), lambda _: cast, Options(), Redactor(), stop=stop)
     assert results[0].findings[0].cause == "judge_error"
     assert results[-1] is None
     assert stop.reason == "wrong key"
@@ -283,5 +283,5 @@ async def test_an_interruption_while_meanings_are_compared():
 
     plan = some(1, evaluations=[MEANING, MEANING | {"match": "exact", "expected": "Hello."}])
     cast = Cast(fakes.ScriptedAgent(), embedder=Stuck({}))
-    (result,) = await run(plan, [cast], Options(), Redactor(), stop=stop)
+    (result,) = await run(plan, lambda _: cast, Options(), Redactor(), stop=stop)
     assert (result.status, [f.outcome for f in result.findings]) == ("interrupted", ["undecided", "passed"])

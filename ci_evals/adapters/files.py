@@ -114,6 +114,19 @@ def write(path: Path, text: str, *, owner: os.stat_result | None = None) -> None
             aside.unlink(missing_ok=True)
 
 
+def open_to_append(path: Path) -> int:
+    """The descriptor of a file that grows, made with its folder where it is not there yet.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    owner = _owner(path.parent)
+    _make_folder(path.parent, owner)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    _hand_over(path, owner)
+    return descriptor
+
+
 def _inside(root: Path, name: str) -> Path:
     """The path of `name`, unless it or a symbolic link on its way leads out of `root`."""
     relative = PurePosixPath(name)

@@ -11,7 +11,15 @@ from rich.text import Text
 
 from ci_evals.cli.console import Console
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.progress import Event, Exchanged, Extended, Listener, TrialFinished, TrialStarted
+from ci_evals.domain.progress import (
+    Event,
+    Exchanged,
+    Extended,
+    Listener,
+    TakenUp,
+    TrialFinished,
+    TrialStarted,
+)
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, sanitize
@@ -34,6 +42,9 @@ def lines(plan: Plan, console: Console) -> Listener:
             case TrialFinished():
                 done += 1
                 console.say(f"[{done}/{total}] {_line(plan, event, console)}")
+            case TakenUp():
+                done = event.trials
+                console.say(_taken_up(event, total))
             case Extended():
                 plan, total = event.plan, len(event.plan.trials)
                 console.say(_told(event))
@@ -60,6 +71,9 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
     def listen(event: Event) -> None:
         nonlocal plan
         match event:
+            case TakenUp():
+                progress.advance(whole, event.trials)
+                progress.console.print(Text(_taken_up(event, len(plan.trials))), soft_wrap=True)
             case Extended():
                 plan = event.plan
                 progress.update(whole, total=len(plan.trials))
@@ -93,6 +107,12 @@ def _line(plan: Plan, event: TrialFinished, console: Console) -> str:
         f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}",
     ]
     return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
+
+
+def _taken_up(event: TakenUp, total: int) -> str:
+    """What had finished before."""
+    began = event.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"going on with the run of {began}: {event.trials} of {numbers.count(total, 'trial')} had finished"
 
 
 def _told(event: Extended) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
 from ci_evals.adapters import prices as price_files
+from ci_evals.adapters.journal import Journal
 from ci_evals.cli import actions, progress
 from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import PLEASE_REPORT, Console, environment_keys, error_console, remember
@@ -28,10 +29,11 @@ from ci_evals.cli.reading import in_force, load_suites, read_policy
 from ci_evals.cli.settings import RunSettings
 from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
-from ci_evals.job import Job, evaluate, not_played
+from ci_evals.job import Job, Limits, evaluate, not_played
 from ci_evals.library import keys_of
 from ci_evals.planning.agents import has_filled_headers, has_key
 from ci_evals.planning.estimate import of_plan
@@ -68,6 +70,7 @@ def run_suites(settings: RunSettings) -> None:
 
 def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     environ = os.environ
+    _check(settings)
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
@@ -88,8 +91,9 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     warnings += (*_short_keys(adapter, loaded), *(() if skipped else adapter.warnings(planned)))
     for warning in warnings:
         console.say(f"warning: {warning}")
-    places = Places(settings.output_dir, settings.junit)
+    places = Places(settings.resume or settings.output_dir, settings.junit)
     places.check()
+    journal = Journal(places.folder, resume=settings.resume is not None, say=console.say)
     interruption = Interruption()
     baseline = Held() if skipped else baseline_of(settings, platform, interruption.aside)
     if baseline.note:
@@ -101,6 +105,12 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         redactor=redactor,
         baseline=baseline.results,
         baseline_note=baseline.note,
+        limits=Limits(
+            max_duration=settings.max_duration,
+            failures_in_row=settings.max_failures_in_row,
+            fail_fast=settings.fail_fast,
+        ),
+        journal=journal,
         confirm=settings.confirm,
         prices=prices,
         config=in_force(settings),
@@ -119,11 +129,22 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     with _listening(settings, planned, console) as listen:
         results = interruption.play(evaluate(job, adapter, listen=listen, stop=interruption.stop))
     code = publish(results, places, console, verbose=settings.verbose)
+    if results.run.status == "completed":
+        journal.mark(Mark(mark="ended"))
     if wants_comment(settings, platform):
         _comment(results, settings, platform, interruption)
     if interruption.stop.bug:
         raise interruption.stop.bug
     sys.exit(code)
+
+
+def _check(settings: RunSettings) -> None:
+    """Refuses options that contradict each other."""
+    if settings.resume and settings.output_dir not in {settings.resume, RunSettings.output_dir}:
+        raise UsageError(
+            f"--resume={settings.resume} goes on in that folder, and --output-dir={settings.output_dir} is "
+            "another one: leave one of them out"
+        )
 
 
 def _comment(

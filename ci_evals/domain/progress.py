@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results import RoleUsage, TrialResult
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,27 @@ class Exchanged:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """A model has answered, for this trial; `usage` is of that call alone."""
+
+    trial: Trial
+    usage: RoleUsage
+
+
+@dataclass(frozen=True)
 class TrialFinished:
     """A trial was played and graded. Secrets are taken out of the result."""
 
     trial: Trial
     result: TrialResult
+
+
+@dataclass(frozen=True)
+class TakenUp:
+    """A run that was broken off goes on: so many trials of the plan had finished."""
+
+    trials: int
+    started_at: datetime
 
 
 @dataclass(frozen=True)
@@ -38,5 +55,5 @@ class Extended:
     because: tuple[str, ...]
 
 
-Event = TrialStarted | Exchanged | TrialFinished | Extended
+Event = TrialStarted | Exchanged | Spent | TrialFinished | TakenUp | Extended
 Listener = Callable[[Event], None]

@@ -26,7 +26,7 @@ from ci_evals.domain.base import (
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.suite import MOST_LOOPS, Turn
 from ci_evals.domain.transcript import EndState, Exchange
-from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 """Trials that ended otherwise are left out of every score, and counted."""
@@ -124,6 +124,14 @@ class TrialResult(Record):
     def scored(self) -> bool:
         """Whether the trial counts in its test's score."""
         return self.status in SCORED_STATES and self.exact_score() is not None
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether what stands around the agent failed: the trial broke off, or nothing could be judged."""
+        judged = [finding for finding in self.findings if finding.kind == "judged"]
+        return self.status is EndState.FAILED or (
+            bool(judged) and all(finding.cause is Cause.JUDGE_ERROR for finding in judged)
+        )
 
 
 class TestOutcome(StrEnum):

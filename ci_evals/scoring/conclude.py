@@ -25,7 +25,7 @@ def conclude(
         gate = decide(Case(card, policy, offline=head.offline, pairing=pairing), ending)
     more = info.confirmation.trials if info.confirmation else 0
     noise = None
-    if not (skipped or gate.reasons or ending.interrupted):
+    if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
         checks = applied(gate.checks)
         noise = odds_of(card.suites, checks, offline=head.offline, seed=info.id, beyond=more)
     return Results(

@@ -69,6 +69,8 @@ class Ending:
 
     interrupted: bool = False
     stopped_because: str | None = None
+    failed_fast: bool = False
+    """Whether it was stopped since a trial had failed: then no more were wanted."""
     bug: bool = False
     """Whether it was stopped by a bug of ours."""
     incomplete: tuple[str, ...] = ()
@@ -91,7 +93,11 @@ class Case:
 def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
     checks = checks_of(case)
-    reasons = tuple(_distrust(case.card, case.policy, ending)) or tuple(_lost_decides(case, checks_of))
+    reasons = tuple(_distrust(case.card, case.policy, ending))
+    if ending.failed_fast:
+        checks += (_fail_fast(ending),)
+    else:
+        reasons = reasons or tuple(_lost_decides(case, checks_of))
     holds = all(check.holds for check in checks) and not reasons and not ending.interrupted
     if ending.bug:
         code = Exit.BUG
@@ -102,6 +108,16 @@ def decide(case: Case, ending: Ending) -> Decision:
     else:
         code = Exit.HOLDS if holds or not case.policy.enforced else Exit.FAILED
     return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
+
+
+def _fail_fast(ending: Ending) -> GateCheck:
+    return GateCheck(
+        name="fail-fast",
+        required=None,
+        seen=None,
+        holds=False,
+        note=ending.stopped_because or "a trial failed",
+    )
 
 
 def checks_of(case: Case) -> tuple[GateCheck, ...]:
@@ -127,9 +143,9 @@ def decide_change(case: Case) -> Decision:
 def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
     """Why the run cannot be trusted, whatever its score."""
     yield from ending.incomplete
-    if ending.stopped_because:
+    if ending.stopped_because and not ending.failed_fast:
         yield f"the run was stopped: {ending.stopped_because}"
-    if card.counts.not_run:
+    if card.counts.not_run and not ending.failed_fast:
         yield f"{card.counts.not_run} of {card.counts.trials + card.counts.not_run} trials were not run"
     if card.counts.errors > policy.max_errors:
         trials = "1 unsound trial" if card.counts.errors == 1 else f"{card.counts.errors} unsound trials"

@@ -1,150 +1,46 @@
-"""A run from its plan to its results: play, score, compare, decide, and look twice where it is close."""
+"""Looking at what was played: scores, comparison and decision, and what the run as a whole was."""
 
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import uuid4
 
-from pydantic import JsonValue
-
-from ci_evals import templates
+from ci_evals import __version__, templates
 from ci_evals.conversation import simulated_user
 from ci_evals.domain.digest import digest, of_models, of_tests
-from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import compares_meanings
+from ci_evals.domain.journal import Header
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
-from ci_evals.domain.progress import Extended, Listener
 from ci_evals.domain.results import (
     Confirmation,
     Digests,
-    Git,
     Results,
     RunInfo,
     Status,
     SuiteResult,
+    Tool,
     TrialResult,
 )
 from ci_evals.domain.suite import Suite
 from ci_evals.grading import judge
-from ci_evals.planning.estimate import of_suite
+from ci_evals.job.job import Job
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout
-from ci_evals.runner import Cast, Options, Stop, run
+from ci_evals.runner import Cast, Stop
 from ci_evals.scoring.conclude import conclude
-from ci_evals.scoring.gate import Ending, Policy, close_calls
+from ci_evals.scoring.gate import Ending, Policy
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.selectors import Threshold
 from ci_evals.scoring.share import Counting
-from ci_evals.wiring import Adapter, casts
+from ci_evals.wiring import Adapter
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the conversation."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """Everything a run needs besides the parts that play it."""
-
-    plan: Plan
-    policy: Policy
-    options: Options
-    redactor: Redactor
-    baseline: Results | None = None
-    baseline_note: str | None = None
-    """Which baseline was found, or why there is none."""
-    confirm: int = 0
-    """Further trials of each test where the first look is close."""
-    prices: PriceTable = NO_PRICES
-    config: Mapping[str, JsonValue] = field(default_factory=dict)
-    git: Git = field(default_factory=Git)
-    ci: str | None = None
-    warnings: tuple[str, ...] = ()
-
-
-async def evaluate(
-    job: Job,
-    adapter: Adapter | Cast,
-    *,
-    listen: Listener = lambda _: None,
-    stop: Stop | None = None,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Results:
-    """Plays a plan, scores it, and lets the gate decide. Secrets are taken out of what it gives back.
-
-    Raises:
-        UsageError: before anything is played: a budget is set and a model has no price.
-    """
-    stop = stop or Stop()
-    if job.policy.max_cost is not None:
-        _check_prices(job, adapter)
-    async with _cast(job, adapter) as cast:
-        look = _Look(job, adapter, stop, now)
-        play = partial(run, casts=cast, options=job.options, redactor=job.redactor, listen=listen, stop=stop)
-        played = await play(job.plan)
-        results = look.at(job.plan, played)
-        close = close_calls(results.gate) if job.confirm and not stop.requested else ()
-        if not close:
-            return results
-        plan = replace(job.plan, more=job.confirm)
-        if _too_dear(job, results, len(plan.trials)):
-            said = "the first look was close, but more trials would not stay within --max-cost"
-            info = results.run.model_copy(update={"warnings": (*results.run.warnings, said)})
-            return results.model_copy(update={"run": info})
-        done = {trial: result for trial, result in zip(job.plan.trials, played, strict=True) if result}
-        listen(Extended(plan, close))
-        played = await play(plan, done=done)
-        return look.at(plan, played, Confirmation(trials=job.confirm, because=close))
-
-
-def not_played(
-    job: Job,
-    adapter: Adapter | Cast,
-    why: str,
-    *,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Results:
-    """The results of a run that was skipped: what was planned, none of it played, and no verdict."""
-    look = _Look(job, adapter, Stop(), now, skipped_because=why)
-    return look.at(job.plan, [None] * len(job.plan.trials))
-
-
-def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
-    """A budget that cannot be counted would guard nothing."""
-    if isinstance(adapter, Adapter) and adapter.tells_cost:
-        return
-    models: set[str] = set()
-    for suite in job.plan.suites:
-        named, work = _models(adapter, suite.suite), of_suite(job.plan, suite)
-        models |= {named.user} if named.user and work.user_calls else set()
-        models |= {named.judge} if named.judge and work.judge_calls else set()
-        models |= {named.embedder} if named.embedder and work.embedder_calls else set()
-    if missing := unpriced(models, job.prices):
-        raise UsageError(
-            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
-        )
-
-
-def _too_dear(job: Job, results: Results, trials: int) -> bool:
-    """Whether so many trials in all, each like those played, would cost more than is allowed."""
-    allowed, cost = job.policy.max_cost, results.usage.cost_usd
-    return allowed is not None and cost is not None and cost * trials / results.counts.trials > allowed
-
-
-@asynccontextmanager
-async def _cast(job: Job, adapter: Adapter | Cast) -> AsyncIterator[Sequence[Cast]]:
-    if isinstance(adapter, Cast):
-        yield [adapter] * len(job.plan.suites)
-        return
-    async with casts(job.plan, adapter, job.redactor) as built:
-        yield built
-
-
-class _Look:
+class Look:
     """Makes results of what was played until now."""
 
     def __init__(
@@ -158,10 +54,23 @@ class _Look:
     ) -> None:
         self._job, self._stop, self._now, self._skipped_because = job, stop, now, skipped_because
         self._provider = adapter.provider if isinstance(adapter, Adapter) else None
-        self._offline = isinstance(adapter, Adapter) and adapter.offline
-        self._id, self._started, self._begun = uuid4().hex, now(), time.perf_counter()
+        self.counting = Counting(offline=isinstance(adapter, Adapter) and adapter.offline)
+        past = job.journal.past if job.journal else None
+        self._id, self._started = (past.header.run, past.header.started_at) if past else (uuid4().hex, now())
+        self._begun = time.perf_counter() - (past.elapsed if past else 0)
         self._facts = tuple(_facts(job, adapter, self._started))
         self._digests = _digests(job, adapter, self._facts)
+
+    @property
+    def header(self) -> Header:
+        """What the journal says of the run."""
+        tool = Tool(version=__version__)
+        return Header(tool=tool, run=self._id, started_at=self._started, digests=self._digests)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that the run has gone on, without the time in which it was broken off."""
+        return time.perf_counter() - self._begun
 
     def at(
         self, plan: Plan, played: Sequence[TrialResult | None], confirmation: Confirmation | None = None
@@ -182,10 +91,15 @@ class _Look:
         baseline: Results | None,
     ) -> Results:
         job, stop, info = self._job, self._stop, self._info(confirmation)
-        card = score(plan, played, self._facts, Counting(offline=self._offline), prices=job.prices)
+        card = score(plan, played, self._facts, self.counting, prices=job.prices)
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
-        ending = Ending(interrupted=stop.interrupted, stopped_because=stop.reason, bug=stop.bug is not None)
+        ending = Ending(
+            interrupted=stop.interrupted,
+            stopped_because=stop.reason,
+            failed_fast=stop.failed_fast,
+            bug=stop.bug is not None,
+        )
         results = conclude(card, info, _named_as_shown(job.policy, job.redactor), ending, baseline)
         return job.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
             update={"suites": card.suites}
@@ -198,7 +112,7 @@ class _Look:
             id=self._id,
             started_at=self._started,
             finished_at=self._now(),
-            duration_seconds=time.perf_counter() - self._begun,
+            duration_seconds=self.elapsed,
             status="skipped" if skipped else ended,
             stopped_because=skipped or stop.reason,
             config=dict(job.config) | {"provider": self._provider},
@@ -206,6 +120,8 @@ class _Look:
             environment={"python": platform.python_version(), "system": platform.system(), "ci": job.ci},
             digests=self._digests,
             confirmation=confirmation,
+            shard=job.shard,
+            origin=job.origin,
             baseline_note=job.baseline_note,
             warnings=job.warnings,
         )
@@ -233,7 +149,7 @@ def _clean(suite: SuiteResult, redactor: Redactor) -> SuiteResult:
 
 
 @dataclass(frozen=True)
-class _Named:
+class Named:
     """The models of a suite; None where the user is scripted, nothing is judged, no meaning is compared."""
 
     judge: str | None = None
@@ -241,21 +157,22 @@ class _Named:
     embedder: str | None = None
 
 
-def _models(adapter: Adapter | Cast, suite: Suite) -> _Named:
+def models_of(adapter: Adapter | Cast, suite: Suite) -> Named:
+    """The models that a suite is played with."""
     wanted = any(compares_meanings(evaluation) for test in suite.tests for evaluation in test.evaluations)
     if isinstance(adapter, Cast):
         llms = (adapter.judge_llm, adapter.user_llm, adapter.embedder if wanted else None)
-        return _Named(*(llm.model if llm else None for llm in llms))
+        return Named(*(llm.model if llm else None for llm in llms))
     embedder = adapter.embedder if wanted else None
     models = adapter.models(suite)
-    return _Named(models.judge, models.user, embedder) if models else _Named(embedder=embedder)
+    return Named(models.judge, models.user, embedder) if models else Named(embedder=embedder)
 
 
 def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
     taken: set[str] = set()
     facts = []
     for planned in job.plan.suites:
-        models = _models(adapter, planned.suite)
+        models = models_of(adapter, planned.suite)
         folder = layout.folder_for(job.redactor.text(planned.suite.name), started, taken)
         taken.add(folder)
         facts.append(SuiteFacts(folder, models.judge, models.user, models.embedder))

@@ -1,0 +1,309 @@
+"""The journal of a run: every finished trial in a file, before anybody is told that it has finished.
+
+One line of JSON each, appended and synced. What a kill or a full disk leaves of a line is no line: it has no
+end. So the file holds whole trials only, and `--resume` goes on from them.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from ci_evals import __version__
+from ci_evals.adapters import files
+from ci_evals.adapters.transport import payload
+from ci_evals.domain.base import Record
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.journal import Entry, Header, Mark, Past
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.results import TrialResult
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+NAME = "journal.jsonl"
+
+_AFRESH = "or start afresh without --resume"
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What stands in a journal."""
+
+    past: Past | None
+    """None where not even the header was written."""
+    size: int
+    """Bytes of all whole lines."""
+    torn: bool
+    """Whether the beginning of one more is there."""
+    ended: bool
+
+
+class Journal:
+    """The journal in an output folder. `open` comes first, `close` last."""
+
+    def __init__(
+        self, folder: Path, *, resume: bool = False, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Reads the journal of the run to go on with; otherwise opens nothing yet.
+
+        Args:
+            folder: The output folder of the run.
+            resume: Whether to go on with the run whose journal is in there.
+            say: Takes a line for the user.
+
+        Raises:
+            UsageError: there is no journal to go on with, or it cannot be read.
+        """
+        self._path = folder / NAME
+        self._say = say
+        self._fd: int | None = None
+        self._waiting: list[bytes] = []
+        self._written = self._synced = 0
+        self._failing = False
+        self._syncing = asyncio.Lock()
+        self._read = _read(self._path) if resume else None
+
+    @property
+    def past(self) -> Past | None:
+        """What had finished in the run that is gone on with; None where a run begins."""
+        return self._read.past if self._read else None
+
+    def open(self, header: Header) -> None:
+        """Begins the journal, or goes on with it.
+
+        Raises:
+            UsageError: it is of another run or version, another run is writing it, or it cannot be written.
+        """
+        read, past = self._read, self.past
+        if past and (unlike := past.header.unlike(header)):
+            raise UsageError(
+                f"{self._path}: the journal is of another run: it differs in {'; '.join(unlike)}. Give the "
+                f"suites and options of that run, {_AFRESH}"
+            )
+        try:
+            if read is None:
+                self._set_aside()
+            fd = self._fd = files.open_to_append(self._path)
+            _lock(fd, self._path)
+            if read:
+                os.ftruncate(fd, read.size)
+            if past is None:
+                self._append(header)
+                os.fsync(fd)
+        except OSError as error:
+            raise UsageError(f"cannot write {str(self._path)!r}: {error.strerror or error}") from error
+        if read and read.torn:
+            self._say(
+                f"the last line of {self._path} is torn, since the program was killed while it wrote: that "
+                "trial is played again"
+            )
+
+    async def keep(self, trial: Trial, result: TrialResult, elapsed: float) -> None:
+        """Appends a finished trial, and comes back when it is safe on the disk.
+
+        A journal that cannot be written does not end a run: the user is told, what could not be written is
+        tried again with the next trial, and the reports will have it.
+        """
+        entry = Entry(suite=trial.suite, test=trial.test, index=trial.index, elapsed=elapsed, result=result)
+        try:
+            self._append(entry)
+            await self._sync()
+        except OSError as error:
+            if not self._failing:
+                self._say(
+                    f"warning: {self._path} cannot be written ({error.strerror or error}): the run goes on, "
+                    "but what finishes now would be lost if it was killed"
+                )
+            self._failing = True
+        else:
+            if self._failing:
+                self._say(f"{self._path} can be written again: nothing is missing in it")
+            self._failing = False
+
+    def mark(self, mark: Mark) -> None:
+        """Appends a mark. One that cannot be written is left out."""
+        with suppress(OSError):
+            self._append(mark)
+            if self._fd is not None:
+                os.fsync(self._fd)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _append(self, record: Record) -> None:
+        """Writes what waits and this: whole lines or nothing."""
+        if self._fd is None:
+            raise OSError("it is not open")
+        self._waiting.append(_line(record))
+        while self._waiting:
+            size = os.fstat(self._fd).st_size
+            try:
+                _write_all(self._fd, self._waiting[0])
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(self._fd, size)
+                raise
+            del self._waiting[0]
+            self._written += 1
+
+    async def _sync(self) -> None:
+        """Waits until all that is written is on the disk: one wait for all trials that end meanwhile."""
+        mine = self._written
+        async with self._syncing:
+            if self._synced >= mine or self._fd is None:
+                return
+            now = self._written
+            await asyncio.to_thread(os.fsync, self._fd)
+            self._synced = now
+
+    def _set_aside(self) -> None:
+        """Keeps the journal of a run that was broken off: what it holds has been paid for."""
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            _lock(file.fileno(), self._path)
+        try:
+            found = _read(self._path)
+        except UsageError:
+            past, worthless = None, False
+        else:
+            past, worthless = found.past, found.ended or not found.past or not found.past.done
+        if worthless:
+            self._path.unlink()
+            return
+        stamp = past.header.started_at.strftime("%Y-%m-%dT%H-%M-%SZ") if past else "old"
+        names = (f"journal-{stamp}{f'-{number}' if number > 1 else ''}.jsonl" for number in count(1))
+        aside = next(path for name in names if not (path := self._path.with_name(name)).exists())
+        self._path.rename(aside)
+        trials = f" after {len(past.done)} finished trials" if past else ""
+        self._say(
+            f"warning: a run in {self._path.parent} was broken off{trials}, and this one begins afresh; the "
+            f"journal of that run is kept as {aside.name}. To go on with it, name it {NAME} again and give "
+            f"--resume={self._path.parent}"
+        )
+
+
+def _lock(fd: int, path: Path) -> None:
+    """Makes sure that no other run writes the file."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"{path}: another run is writing here; wait for its end, or name another --output-dir"
+        ) from None
+    except OSError:
+        return  # a file system without locks
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+def _line(record: Record) -> bytes:
+    try:
+        text = record.model_dump_json(by_alias=True)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
+        text = json.dumps(payload.clean(record.model_dump(by_alias=True, exclude_computed_fields=True)))
+    return text.encode() + b"\n"
+
+
+def _read(path: Path) -> _Read:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(
+            f"--resume: there is no {NAME} in {str(path.parent)!r}; name the output folder of the run that "
+            f"was broken off, {_AFRESH}"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"--resume: {path} cannot be read: {error.strerror or error}") from error
+    *lines, rest = data.split(b"\n")
+    if lines and not rest and _is_torn(lines[-1]):
+        rest = lines.pop()  # after a crash of the machine, a line may hold what was on the disk before
+    size = sum(len(line) + 1 for line in lines)
+    if not lines:
+        return _Read(None, 0, torn=bool(rest), ended=False)
+    header = _header(path, lines[0])
+    done: dict[Trial, TrialResult] = {}
+    elapsed, ended = 0.0, False
+    for record in _records(path, lines[1:]):
+        if isinstance(record, Entry):
+            done[record.trial] = record.result
+            elapsed = max(elapsed, record.elapsed)
+        elif record.mark == "outage":
+            done = {trial: result for trial, result in done.items() if not result.spoiled}
+        ended = isinstance(record, Mark) and record.mark == "ended"
+    return _Read(Past(header, done, elapsed), size, torn=bool(rest), ended=ended)
+
+
+def _is_torn(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _header(path: Path, line: bytes) -> Header:
+    data = _object(path, 1, line)
+    version, tool = data.get("journalVersion"), data.get("tool")
+    written_by = tool.get("version") if isinstance(tool, dict) else None
+    if version is not None and isinstance(written_by, str) and (version, written_by) != (1, __version__):
+        raise UsageError(
+            f"{path}: the journal was written by ci-evals {written_by[:40]!r}, and this is {__version__}; go "
+            f"on with that version, {_AFRESH}"
+        )
+    try:
+        return Header.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"{path}: this is no journal of ci-evals: {_why(error)}") from None
+
+
+def _records(path: Path, lines: list[bytes]) -> Iterator[Entry | Mark]:
+    for number, line in enumerate(lines, start=2):
+        data = _object(path, number, line)
+        try:
+            yield (Mark if "mark" in data else Entry).model_validate(data)
+        except ValidationError as error:
+            raise _unreadable(path, number, _why(error)) from None
+
+
+def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, number, f"no JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise _unreadable(path, number, "no JSON object")
+    return data
+
+
+def _unreadable(path: Path, number: int, why: str) -> UsageError:
+    return UsageError(
+        f"{path}: line {number} of the journal cannot be read: {payload.shorten(why)}. Take that line out, "
+        f"and what it told is played again, {_AFRESH}"
+    )
+
+
+def _why(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

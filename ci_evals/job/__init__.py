@@ -1,0 +1,7 @@
+"""A run from its plan to its results: play, score, compare, decide, and look twice where it is close."""
+
+from ci_evals.job.job import Job
+from ci_evals.job.limits import Limits
+from ci_evals.job.playing import evaluate, not_played
+
+__all__ = ["Job", "Limits", "evaluate", "not_played"]

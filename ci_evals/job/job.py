@@ -1,0 +1,54 @@
+"""Everything a run needs besides the parts that play it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from ci_evals.adapters.journal import Journal
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.prices import NO_PRICES, PriceTable
+from ci_evals.domain.results import Git, Origin, Results, Shard
+from ci_evals.job.limits import Limits
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast, CastOf, Keep, Options
+from ci_evals.scoring.gate import Policy
+
+Through = Callable[[Trial, Cast], Cast]
+"""What stands between a trial and its cast, as a recorder does."""
+
+
+def _as_it_is(_: Trial, cast: Cast) -> Cast:
+    return cast
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything a run needs besides the parts that play it."""
+
+    plan: Plan
+    policy: Policy
+    options: Options
+    redactor: Redactor
+    baseline: Results | None = None
+    baseline_note: str | None = None
+    """Which baseline was found, or why there is none."""
+    limits: Limits = field(default_factory=Limits)
+    journal: Journal | None = None
+    """Where finished trials are kept, and the past of a run that is taken up again."""
+    cast_of: CastOf | None = None
+    """Who plays in place of the agents and models that the suites name, as a recording does."""
+    through: Through = _as_it_is
+    kept: tuple[Keep, ...] = ()
+    """Who else is given each finished trial, before its progress is told."""
+    shard: Shard | None = None
+    """Which part of the whole plan this one is."""
+    origin: Origin | None = None
+    """The run whose conversations these are, where none is held anew."""
+    confirm: int = 0
+    """Further trials of each test where the first look is close."""
+    prices: PriceTable = NO_PRICES
+    config: Mapping[str, JsonValue] = field(default_factory=dict)
+    git: Git = field(default_factory=Git)
+    ci: str | None = None
+    warnings: tuple[str, ...] = ()

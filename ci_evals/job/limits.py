@@ -1,0 +1,122 @@
+"""What ends a run before its plan is played: a budget, too many failures in a row, or the first failure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import fsum
+from statistics import fmean
+
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.progress import Event, Spent, TrialFinished, TrialStarted
+from ci_evals.domain.results import RoleUsage, TrialResult
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Outcome
+from ci_evals.runner import Stop
+from ci_evals.scoring.share import Counting
+from ci_evals.scoring.soundness import ended_well, unsound
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a run is to end early. None and 0 stand for never."""
+
+    max_duration: float | None = None
+    """Seconds."""
+    failures_in_row: int = 0
+    """Trials that broke off or could not be judged, without one in between that was. At least as many as play
+    at a time are waited for: one fault hits them all."""
+    fail_fast: bool = False
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the models may cost, over the whole run, and what they take for it."""
+
+    most: float | None
+    """US dollars; None for no limit."""
+    prices: PriceTable
+
+
+class Watch:
+    """Hears what a run tells, and stops it where a limit is met."""
+
+    def __init__(self, limits: Limits, budget: Budget, stop: Stop, counting: Counting, parallel: int) -> None:
+        """`parallel`: how many conversations play at a time."""
+        self._limits, self._budget, self._stop, self._counting = limits, budget, stop, counting
+        self._most_in_row = max(limits.failures_in_row, parallel) if limits.failures_in_row else 0
+        self._in_row = 0
+        self._spent = 0.0
+        self._under_way: dict[Trial, float] = {}
+        self._costs: list[float] = []
+
+    def take(self, done: Iterable[TrialResult]) -> None:
+        """Looks at the trials that had finished before the run was taken up."""
+        for result in done:
+            cost = fsum(map(self._cost, result.usage))
+            self._costs.append(cost)
+            self._spent += cost
+            self._look_for_failure(result)
+        self._look_at_cost()
+
+    def __call__(self, event: Event) -> None:
+        """Looks at the limits."""
+        match event:
+            case TrialStarted(trial):
+                self._under_way[trial] = 0.0
+                self._look_at_cost()
+            case Spent(trial, usage):
+                cost = self._cost(usage)
+                self._spent += cost
+                self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
+                self._look_at_cost()
+            case TrialFinished(trial, result):
+                self._costs.append(self._under_way.pop(trial, 0.0))
+                self._look_at_cost()
+                if result.status is not EndState.INTERRUPTED:
+                    self._look_for_outage(result)
+                    self._look_for_failure(result)
+            case _:
+                pass
+
+    def out_of_time(self) -> None:
+        """Ends the run: its time is up."""
+        seconds = self._limits.max_duration
+        self._stop.because(f"the time that it may take is up (--max-duration={seconds:g})", cut_off=True)
+
+    def _cost(self, usage: RoleUsage) -> float:
+        if usage.cost_usd is not None:
+            return usage.cost_usd
+        price = self._budget.prices.price_of(usage.model) if usage.model else None
+        return price.cost(usage.input_tokens, usage.output_tokens) if price else 0.0
+
+    def _look_at_cost(self) -> None:
+        """Begins no trial that the budget may not hold; cuts off what is under way once all is spent."""
+        most = self._budget.most
+        if most is None:
+            return
+        each = fmean(self._costs) if self._costs else 0.0
+        to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
+        said = f"{self._spent:.4f} US dollars are spent, and it may cost {most:g} (--max-cost)"
+        if self._spent > most:
+            self._stop.because(said, cut_off=True)
+        elif self._costs and self._spent + to_come + each > most:
+            self._stop.because(f"{said}: one more trial would pass that")
+
+    def _look_for_outage(self, result: TrialResult) -> None:
+        self._in_row = self._in_row + 1 if result.spoiled else 0
+        if self._most_in_row and self._in_row >= self._most_in_row:
+            last = result.error or next(finding.reason for finding in result.findings if finding.cause)
+            self._stop.because(
+                f"{self._in_row} trials in a row broke off or could not be judged (--max-failures-in-row); "
+                f"the last one: {last}",
+                outage=True,
+            )
+
+    def _look_for_failure(self, result: TrialResult) -> None:
+        if not self._limits.fail_fast:
+            return
+        failed = next((found for found in result.findings if found.outcome is Outcome.FAILED), None)
+        if failed and ended_well(result):
+            self._stop.because(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
+        elif unsound(result, self._counting):
+            self._stop.because(f"a trial is unsound: {result.error or 'a verdict is missing'} (--fail-fast)")

@@ -1,0 +1,173 @@
+"""A run from its plan to its results: play, score, compare, decide, and look twice where it is close."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.journal import Mark
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.prices import unpriced
+from ci_evals.domain.progress import Event, Extended, Listener, TakenUp
+from ci_evals.domain.results import Confirmation, Results, TrialResult
+from ci_evals.job.job import Job
+from ci_evals.job.limits import Budget, Watch
+from ci_evals.job.look import Look, models_of
+from ci_evals.planning.estimate import of_suite
+from ci_evals.runner import Cast, CastOf, Keep, Stop, run
+from ci_evals.scoring.gate import close_calls
+from ci_evals.wiring import Adapter, casts
+
+
+async def evaluate(
+    job: Job,
+    adapter: Adapter | Cast,
+    *,
+    listen: Listener = lambda _: None,
+    stop: Stop | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Results:
+    """Plays a plan, scores it, and lets the gate decide. Secrets are taken out of what it gives back.
+
+    Trials that the job's journal holds are not played again.
+
+    Raises:
+        UsageError: before anything is played: a budget is set and a model has no price, an agent or a model
+            cannot be built, or the journal is of another run.
+    """
+    stop = stop or Stop()
+    if job.policy.max_cost is not None:
+        _check_prices(job, adapter)
+    async with _cast_of(job, adapter) as cast_of:
+        look = Look(job, adapter, stop, now)
+        done: Mapping[Trial, TrialResult] = {}
+        if job.journal:
+            job.journal.open(look.header)
+        if job.journal and (past := job.journal.past):
+            done = past.done
+            listen(TakenUp(len(done.keys() & set(job.plan.trials)), past.header.started_at))
+        budget = Budget(job.policy.max_cost, job.prices)
+        watch = Watch(job.limits, budget, stop, look.counting, job.options.parallel)
+        watch.take(done.values())
+
+        def hear(event: Event) -> None:
+            watch(event)
+            listen(event)
+
+        play = partial(
+            run,
+            cast_of=cast_of,
+            options=job.options,
+            redactor=job.redactor,
+            keep=(*_journal(job, look), *job.kept),
+            listen=hear,
+            stop=stop,
+        )
+        with _timed(job, watch):
+            return await _looked_twice(job, look, play, done, listen=listen, stop=stop)
+
+
+async def _looked_twice(
+    job: Job,
+    look: Look,
+    play: Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]],
+    done: Mapping[Trial, TrialResult],
+    *,
+    listen: Listener,
+    stop: Stop,
+) -> Results:
+    """What came of the plan, and where that is close, of the plan with more trials of each test."""
+    played = await play(job.plan, done=done)
+    _mark_outage(job, stop)
+    results = look.at(job.plan, played)
+    close = close_calls(results.gate) if job.confirm and not stop.requested else ()
+    if not close:
+        return results
+    plan = replace(job.plan, more=job.confirm)
+    if _too_dear(job, results, len(plan.trials)):
+        said = "the first look was close, but more trials would not stay within --max-cost"
+        info = results.run.model_copy(update={"warnings": (*results.run.warnings, said)})
+        return results.model_copy(update={"run": info})
+    first = {trial: result for trial, result in zip(job.plan.trials, played, strict=True) if result}
+    listen(Extended(plan, close))
+    played = await play(plan, done={**done, **first})
+    _mark_outage(job, stop)
+    return look.at(plan, played, Confirmation(trials=job.confirm, because=close))
+
+
+def _journal(job: Job, look: Look) -> Iterator[Keep]:
+    """What puts a finished trial into the journal, if there is one."""
+    if journal := job.journal:
+
+        async def keep(trial: Trial, result: TrialResult) -> None:
+            await journal.keep(trial, result, look.elapsed)
+
+        yield keep
+
+
+def _mark_outage(job: Job, stop: Stop) -> None:
+    if job.journal and stop.outage:
+        job.journal.mark(Mark(mark="outage"))
+
+
+@contextmanager
+def _timed(job: Job, watch: Watch) -> Iterator[None]:
+    """Ends the run when its time is up."""
+    if job.limits.max_duration is None:
+        yield
+        return
+    timer = asyncio.get_running_loop().call_later(job.limits.max_duration, watch.out_of_time)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def not_played(
+    job: Job,
+    adapter: Adapter | Cast,
+    why: str,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Results:
+    """The results of a run that was skipped: what was planned, none of it played, and no verdict."""
+    look = Look(job, adapter, Stop(), now, skipped_because=why)
+    return look.at(job.plan, [None] * len(job.plan.trials))
+
+
+def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
+    """A budget that cannot be counted would guard nothing."""
+    if isinstance(adapter, Adapter) and adapter.tells_cost:
+        return
+    models: set[str] = set()
+    for suite in job.plan.suites:
+        named, work = models_of(adapter, suite.suite), of_suite(job.plan, suite)
+        models |= {named.user} if named.user and work.user_calls else set()
+        models |= {named.judge} if named.judge and work.judge_calls else set()
+        models |= {named.embedder} if named.embedder and work.embedder_calls else set()
+    if missing := unpriced(models, job.prices):
+        raise UsageError(
+            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
+        )
+
+
+def _too_dear(job: Job, results: Results, trials: int) -> bool:
+    """Whether so many trials in all, each like those played, would cost more than is allowed."""
+    allowed, cost = job.policy.max_cost, results.usage.cost_usd
+    return allowed is not None and cost is not None and cost * trials / results.counts.trials > allowed
+
+
+@asynccontextmanager
+async def _cast_of(job: Job, adapter: Adapter | Cast) -> AsyncIterator[CastOf]:
+    if job.cast_of:
+        yield job.cast_of
+    elif isinstance(adapter, Cast):
+        cast = adapter
+        yield lambda trial: job.through(trial, cast)
+    else:
+        async with casts(job.plan, adapter, job.redactor) as built:
+            yield lambda trial: job.through(trial, built[trial.suite])
