@@ -1,0 +1,233 @@
+"""Parts of a plan: every test in one of them, the same each time, and about as long as each other."""
+
+from dataclasses import replace
+
+import builders as build
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.suite import Suite
+from ci_evals.planning import shard
+from ci_evals.planning.shard import Part
+from ci_evals.redaction import Redactor
+
+
+def suite_of(*tests: str | dict, file: str = "s.json", name: str = "S") -> PlannedSuite:
+    """A suite of tests by name, a turn for each of them unless they say more."""
+    plain = {"guidelines": "g", "turns": [{"user": "x"}], "maxTurns": 1, "evaluations": [{"criterion": "c"}]}
+    named = [test if isinstance(test, dict) else {"name": test} for test in tests]
+    suite = Suite.model_validate({"name": name, "tests": [plain | test for test in named]})
+    digests = tuple(f"digest of {test.name}" for test in suite.tests)
+    lines = tuple(range(1, len(digests) + 1))
+    return PlannedSuite(suite, file, "d", suite.tests, digests, lines)
+
+
+def plan_of(*tests: str | dict, loops: int = 1, **fields) -> Plan:
+    return Plan(suites=(suite_of(*tests, **fields),), loops=loops)
+
+
+def names(plan: Plan) -> list[str]:
+    return [test.name for suite in plan.suites for test in suite.tests]
+
+
+def parts(plan: Plan, of: int, baseline=None, redactor=None) -> list[list[str]]:
+    """The names of the tests of each part."""
+    took = [shard.take(plan, Part(i, of), redactor or Redactor(), baseline) for i in range(1, of + 1)]
+    return [names(one.plan) for one in took]
+
+
+def recorded(name: str, *seconds: float, **fields):
+    """A test of a baseline whose trials took so long."""
+    trials = tuple(build.trial_result(i, duration_seconds=took) for i, took in enumerate(seconds, 1))
+    return build.test_result(name, **{"trials": trials, "digest": f"digest of {name}"} | fields)
+
+
+def baseline_of(*tests, name: str = "S"):
+    return build.results(build.suite_result(name, *tests))
+
+
+@pytest.mark.parametrize("text", ["1/1", "2/5", "1000/1000"])
+def test_a_part_is_read(text):
+    """As it is written."""
+    assert str(shard.read(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2",
+        "0/3",
+        "4/3",
+        "1/1001",
+        "02/3",
+        "2/03",
+        " 2/3",
+        "2/3 ",
+        "2 / 3",
+        "-1/3",
+        "1/3/5",
+        "²/3",
+        "1/" + "9" * 5000,
+    ],
+)
+def test_what_is_no_part_is_refused(text):
+    """Nothing is guessed: a part that is played twice or never would not show."""
+    with pytest.raises(UsageError, match=r"--shard: .* is no part; write I/N"):
+        shard.read(text)
+
+
+def test_more_parts_than_tests():
+    """A part without a test would be a job for nothing."""
+    plan = plan_of("a", "b")
+    shard.check(plan, Part(1, 2))
+    with pytest.raises(UsageError, match="has 2 tests; ask for at most 2 parts"):
+        shard.check(plan, Part(1, 3))
+    with pytest.raises(UsageError, match=r"has 1 test; ask for at most 1 part$"):
+        shard.check(plan_of("a"), Part(1, 3))
+
+
+def test_without_a_baseline_turns_decide():
+    """Each test weighs its trials times its turns; of two alike the first in the plan goes first."""
+    tests = [{"name": "long", "maxTurns": 7}, "a", "b", {"name": "loops", "loops": 4}, "c", "d"]
+    assert parts(plan_of(*tests), 2) == [["long", "d"], ["a", "b", "loops", "c"]]
+
+
+def test_what_a_test_took_decides_where_it_is_known():
+    """The mean of its trials, for each of its loops now; a test that is not known counts as the mean."""
+    before = baseline_of(recorded("slow", 60, 120), recorded("quick", 5), recorded("quicker", 4))
+    tests = ["quick", "quicker", "new", {"name": "slow", "maxTurns": 1}]
+    # 90 for slow, 33 for new, 5 and 4.
+    assert parts(plan_of(*tests), 2, before) == [["slow"], ["quick", "quicker", "new"]]
+    twice = ["quick", "quicker", {"name": "new", "loops": 9}, "slow"]
+    assert parts(plan_of(*twice), 2, before) == [["new"], ["quick", "quicker", "slow"]]
+
+
+@pytest.mark.parametrize("status", ["failed", "interrupted", "agent_error"])
+def test_trials_that_broke_off_do_not_count(status):
+    """They tell of a fault, not of the test."""
+    cut = build.trial_result(1, duration_seconds=500, status=status)
+    whole = build.trial_result(2, duration_seconds=1)
+    before = baseline_of(recorded("a", trials=(cut, whole)), recorded("b", 2), recorded("c", trials=(cut,)))
+    # 1 for a, 2 for b, and 1.5 for c.
+    assert parts(plan_of("a", "b", "c"), 2, before) == [["b"], ["a", "c"]]
+
+
+def test_tests_are_matched_as_the_comparison_matches_them():
+    """By suite, name and what they ask, without secrets; those of one name by their order."""
+    redactor = Redactor(values=["secret-one", "secret-two"])
+    tests = ["for secret-one", "for secret-two", "c"]
+    before = baseline_of(
+        recorded("for ***", 9, digest="digest of for secret-one"),
+        recorded("for ***", 1, digest="digest of for secret-two"),
+        recorded("c", 100, digest="asks something else now"),
+        name="S of ***",
+    )
+    plan = plan_of(*tests, name="S of secret-one")
+    # 9 and 1, and 5 for c; else, with 9 for both, c would be alone.
+    assert parts(plan, 2, before, redactor) == [["for secret-one"], ["for secret-two", "c"]]
+    assert parts(plan, 2, before) == parts(plan, 2)
+
+
+def test_a_part_knows_its_place():
+    """Its tests are in the plan's order; suites of which it has none are left out."""
+    plan = Plan(
+        suites=(
+            suite_of("a", {"name": "b", "maxTurns": 9}, file="x.json"),
+            suite_of("c", "d", file="y.json"),
+        ),
+        loops=2,
+    )
+    first, second = (shard.take(plan, Part(i, 2), Redactor()) for i in (1, 2))
+    assert [names(one.plan) for one in (first, second)] == [["b"], ["a", "c", "d"]]
+    assert [suite.file for suite in first.plan.suites] == ["x.json"]
+    assert first.plan.suites[0].test_digests == ("digest of b",)
+    assert first.plan.suites[0].test_lines == (2,)
+    assert (first.plan.loops, first.plan.suites[0].digest) == (2, "d")
+    assert (first.shard.index, first.shard.of, first.shard.tests) == (1, 2, (2,))
+    assert (second.shard.index, second.shard.of, second.shard.tests) == (2, 2, (1, 3, 4))
+    assert first.shard.suites == second.shard.suites == ("x.json", "y.json")
+    assert (first.shard.plan, first.shard.split) == (second.shard.plan, second.shard.split)
+
+
+def test_digests_tell_plans_and_splits_apart():
+    """The plan's hangs on what is played; the split's on the parts too, and so on the baseline."""
+    tests = ["a", "b", "c"]
+    one = shard.take(plan_of(*tests), Part(1, 2), Redactor()).shard
+    for plan in (
+        plan_of(*reversed(tests)),
+        plan_of(*tests, loops=2),
+        plan_of(*tests[:2], {"name": "c", "loops": 2}),
+        plan_of(*tests[:2]),
+        plan_of(*tests, file="other.json"),
+        plan_of(*tests, name="Other"),
+    ):
+        other = shard.take(plan, Part(1, 2), Redactor()).shard
+        assert other.plan != one.plan
+        assert other.split != one.split
+    balanced = shard.take(plan_of(*tests), Part(1, 2), Redactor(), baseline_of(recorded("c", 9))).shard
+    assert (balanced.plan, balanced.split) == (one.plan, one.split)
+    before = baseline_of(recorded("c", 9), recorded("b", 1))
+    balanced = shard.take(plan_of(*tests), Part(1, 2), Redactor(), before).shard
+    assert balanced.plan == one.plan
+    assert balanced.split != one.split
+    moved = plan_of(*tests, file="./s.json")
+    assert shard.take(moved, Part(1, 2), Redactor()).shard.plan == one.plan
+
+
+some_tests = st.lists(
+    st.fixed_dictionaries({"maxTurns": st.integers(1, 9)}, optional={"loops": st.integers(1, 3)}),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(st.data())
+def test_every_test_is_in_one_part(data):
+    """In the plan's order. No part is empty; none has more to do than another by more than one test."""
+    found = data.draw(st.lists(some_tests, min_size=1, max_size=3))
+    suites = tuple(
+        suite_of(
+            *(test | {"name": f"{s}.{t}"} for t, test in enumerate(tests)), file=f"{s}.json", name=f"{s}"
+        )
+        for s, tests in enumerate(found)
+    )
+    plan = Plan(suites=suites, loops=data.draw(st.integers(1, 3)))
+    seconds = st.sampled_from([0.0, 0.1, 1.0, 40.0])
+    known = [
+        build.suite_result(
+            suite.suite.name,
+            *(recorded(test.name, *data.draw(st.lists(seconds, max_size=2))) for test in suite.tests),
+        )
+        for suite in suites
+    ]
+    before = data.draw(st.sampled_from([None, build.results(*known)]))
+    of = data.draw(st.integers(1, len(names(plan))))
+    took = [shard.take(plan, Part(i, of), Redactor(), before) for i in range(1, of + 1)]
+    places = [place for one in took for place in one.shard.tests]
+    whole = names(plan)
+    assert sorted(places) == list(range(1, len(whole) + 1))
+    for one in took:
+        assert names(one.plan) == [whole[place - 1] for place in one.shard.tests] != []
+        assert list(one.shard.tests) == sorted(one.shard.tests)
+        assert all(suite.tests for suite in one.plan.suites)
+    if before is None:
+        weights = [
+            sum(
+                one.plan.loops_of(test) * len(suite.suite.turns_of(test))
+                for suite in one.plan.suites
+                for test in suite.tests
+            )
+            for one in took
+        ]
+        heaviest = max(plan.loops_of(t) * len(s.suite.turns_of(t)) for s in suites for t in s.tests)
+        assert max(weights) - min(weights) <= heaviest
+
+
+def test_one_part_of_one_is_the_plan():
+    """The same value, so that it plays the same."""
+    plan = plan_of("a", "b", loops=2)
+    assert shard.take(plan, Part(1, 1), Redactor()).plan == replace(plan)
