@@ -1,7 +1,7 @@
 """One part of a plan, for runs that share its tests: which it is hangs on plan and baseline alone.
 
-The unit is a test with all its trials. Each weighs the time that it took in a baseline; the longest goes first,
-each to the part that has the least to do, so that all parts end at about the same time.
+The unit is a test with all its trials. Each weighs the time that it took in a baseline; the longest goes
+first, each to the part that has the least to do, so that all parts end at about the same time.
 """
 
 import re
@@ -103,7 +103,7 @@ def take(plan: Plan, part: Part, redactor: Redactor, baseline: Results | None = 
 def _seconds(plan: Plan, redactor: Redactor, baseline: Results | None) -> list[float | None]:
     """How long a trial of each test took; None where it is not known.
 
-    Tests are the same where the comparison finds them to be: of one name in a suite of one name, asking the same.
+    Tests are the same where the comparison finds them to be: by suite and name, and what they ask.
     """
     known = dict(_recorded(baseline)) if baseline else {}
     suites: Counter[str] = Counter()
