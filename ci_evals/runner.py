@@ -198,8 +198,8 @@ class _Player:
         def spent(usage: RoleUsage) -> None:
             self.listen(Spent(trial, usage))
 
-        user_meter = _MeteredLLM(cast.user_llm, "user", spent) if cast.user_llm else None
-        judge_meter = _MeteredLLM(cast.judge_llm, "judge", spent) if cast.judge_llm else None
+        user_meter = MeteredLLM(cast.user_llm, "user", spent) if cast.user_llm else None
+        judge_meter = MeteredLLM(cast.judge_llm, "judge", spent) if cast.judge_llm else None
         embedder_meter = _MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
@@ -228,7 +228,7 @@ class _Player:
             meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
         )
 
-    def _judge(self, meter: "_MeteredLLM | None", ended: Ended) -> Judge | Verdict:
+    def _judge(self, meter: "MeteredLLM | None", ended: Ended) -> Judge | Verdict:
         if meter is None:
             return NO_JUDGE
         if isinstance(ended.failure, LLMAccessError):  # the same key opens the judge
@@ -321,7 +321,7 @@ class _Meter:
         )
 
 
-class _MeteredLLM(_Meter):
+class MeteredLLM(_Meter):
     """An LLM under a meter."""
 
     def __init__(self, llm: LLM, role: Role, spent: Callable[[RoleUsage], None]) -> None:
