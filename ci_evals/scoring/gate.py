@@ -86,6 +86,8 @@ class Case:
     offline: bool = False
     pairing: Pairing | None = None
     """With the baseline, where there is one."""
+    unpaired: str = "there is no baseline"
+    """Why nothing is paired, where it is not."""
     lost: int | None = None
     """What each trial that broke off is supposed to have scored; left out if None."""
 
@@ -172,6 +174,7 @@ class _Checks:
 
     def __init__(self, case: Case) -> None:
         self.card, self.policy, self.pairing, self.lost = case.card, case.policy, case.pairing, case.lost
+        self.unpaired = case.unpaired
         self.shown = Counting(offline=case.offline)
         self.strict = Counting(offline=case.offline, undecided_fails=True)
 
@@ -318,7 +321,7 @@ class _Checks:
         return f"on {change.tests} of {tests} tests" if change.tests < tests else None
 
     def _not_applied(self, name: str, required: float) -> GateCheck:
-        why, pairing = "there is no baseline", self.pairing
+        why, pairing = self.unpaired, self.pairing
         if pairing is not None:
             reasons = [*pairing.reasons, *(r for suite in pairing.suites for r in suite.reasons)]
             why = "; ".join(dict.fromkeys(reasons)) or pairing.nothing_in_common
