@@ -9,20 +9,26 @@ from ci_evals.scoring.odds import applied, odds_of
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
 
+LEFT_TO_MERGE = "with --shard the comparison is made by merge"
+
 
 def conclude(
     card: Scorecard, info: RunInfo, policy: Policy, ending: Ending, baseline: Results | None = None
 ) -> Results:
     """The results of a run, or of runs that were merged.
 
-    Of a run that was skipped nothing is asked: it does not pass, and fails nothing.
+    Of a run that was skipped nothing is asked: it does not pass, and fails nothing. A part of a run is held
+    against no baseline: the tests of the other parts would look as if they had been removed.
     """
+    baseline = None if info.shard else baseline
     head = Side(info, card.score, card.usage, card.latency, card.suites)
     skipped = info.status == "skipped"
     pairing = Pairing(head, Side.of(baseline)) if baseline and not skipped else None
     gate = Decision(passed=False, exit_code=Exit.HOLDS)
     if not skipped:
-        gate = decide(Case(card, policy, offline=head.offline, pairing=pairing), ending)
+        unpaired = LEFT_TO_MERGE if info.shard else Case.unpaired
+        case = Case(card, policy, offline=head.offline, pairing=pairing, unpaired=unpaired)
+        gate = decide(case, ending)
     more = info.confirmation.trials if info.confirmation else 0
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
