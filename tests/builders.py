@@ -15,6 +15,7 @@ from ci_evals.domain.results import (
     GateCheck,
     Results,
     RunInfo,
+    Shard,
     Statistics,
     SuiteResult,
     TestResult,
@@ -164,6 +165,12 @@ def run_info(**fields) -> RunInfo:
         "digests": Digests(**{name: name[0] * 64 for name in Digests.model_fields}),
     } | fields
     return RunInfo(**fields)
+
+
+def shard(index: int = 1, of: int = 2, tests: tuple[int, ...] = (1,), **fields) -> Shard:
+    """A part of a plan of one suite."""
+    fields = {"plan": "p" * 64, "split": "s" * 64, "suites": ("evals/refunds.json",)} | fields
+    return Shard(index=index, of=of, tests=tests, **fields)
 
 
 def decision(*checks: GateCheck, **fields) -> Decision:

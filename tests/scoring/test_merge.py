@@ -453,3 +453,16 @@ def test_a_leg_that_missed_its_own_gate_does_not_matter():
     high = run(suite_of("b", a_test("2")), id="2")
     assert concluded(low, high, policy=Policy(min_score=75)).gate.exit_code == 0
     assert concluded(low, high, policy=Policy(min_score=76)).gate.exit_code == 1
+
+
+def test_a_part_of_a_run_is_not_compared():
+    """The tests of the other parts would look as if they had been removed; the checks say who compares."""
+    part = run(suite_of("a", a_test("1")), shard=build.shard(1, 2))
+    whole = run(suite_of("a", a_test("1"), a_test("2")))
+    policy = Policy(max_drop=1, max_drops=DROPS, regression=Regression.ANY)
+    results = conclude(Scorecard.of(part), part.run, policy, Ending(), whole)
+    assert results.comparison is None
+    told = {check.name: check.note for check in results.gate.checks if check.note}
+    assert set(told) == {"max-drop", "max-drop suite:a", "regression"}
+    assert set(told.values()) == {"not applied: with --shard the comparison is made by merge"}
+    assert results.gate.passed
