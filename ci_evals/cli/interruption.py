@@ -3,9 +3,11 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -55,19 +57,21 @@ class Interruption:
 
     async def _played(self, run: Coroutine[Any, Any, T]) -> T:
         self._loop = asyncio.get_running_loop()
-        if self.came:
-            self.stop.interrupt()
-        try:
-            return await run
-        finally:
-            self.over = True
+        with _awake(self._loop):
+            if self.came:
+                self.stop.interrupt()
+            try:
+                return await run
+            finally:
+                self.over = True
 
     async def _cut_off(self, work: Coroutine[Any, Any, T]) -> T:
         self._loop, self._aside = asyncio.get_running_loop(), asyncio.current_task()
-        if self.came or self.late:
-            work.close()
-            raise asyncio.CancelledError
-        return await work
+        with _awake(self._loop):
+            if self.came or self.late:
+                work.close()
+                raise asyncio.CancelledError
+            return await work
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         if self.over:
@@ -81,3 +85,27 @@ class Interruption:
             self._loop.call_soon_threadsafe(self._aside.cancel)
         elif self._loop and not self.over:
             self._loop.call_soon_threadsafe(self.stop.interrupt)
+
+
+@contextmanager
+def _awake(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Lets a signal wake the loop.
+
+    Python runs a handler between two of its own instructions. A signal that comes just before the loop begins
+    to wait for its sockets would go unheard until one of them had something to tell.
+    """
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        reader.settimeout(0)
+        writer.settimeout(0)
+        try:
+            loop.add_reader(reader, reader.recv, 4096)
+        except NotImplementedError:  # Windows, whose loop sees to it by itself
+            yield
+            return
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(reader)

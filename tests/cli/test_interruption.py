@@ -1,0 +1,57 @@
+"""Signals during a run, in this process: what the command does on them is in `test_run.py`."""
+
+import asyncio
+import signal
+import threading
+import time
+
+import pytest
+
+from ci_evals.cli.interruption import Interruption
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """Those of the tests come back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def later(number: signal.Signals) -> None:
+    """Sends the signal to a thread that is not the main one, once that waits for nothing but its sockets."""
+
+    def send() -> None:
+        time.sleep(0.05)
+        signal.pthread_kill(threading.get_ident(), number)
+
+    threading.Thread(target=send).start()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_wakes_a_run_that_waits(number):
+    """Also one that the system gives to another thread: nothing else would wake the loop for minutes."""
+    interruption = Interruption()
+
+    async def run() -> bool:
+        later(number)
+        await interruption.stop.cuts_off(asyncio.sleep(60))
+        return interruption.stop.interrupted
+
+    async def bounded() -> bool:
+        return await asyncio.wait_for(run(), 10)
+
+    assert interruption.play(bounded())
+
+
+def test_a_signal_wakes_what_is_done_aside():
+    """Such as a comment that GitHub does not answer."""
+    interruption = Interruption()
+
+    async def work() -> None:
+        later(signal.SIGTERM)
+        await asyncio.sleep(10)
+
+    assert interruption.aside(work()) is None
+    assert interruption.came
