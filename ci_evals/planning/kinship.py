@@ -25,6 +25,7 @@ _FAMILIES: Mapping[str, re.Pattern[str]] = {
 """How the models of a family are called, by whichever server: `gpt-6-luna`, `openai/gpt-6-luna`, …"""
 
 _SHOWN = 3
+_AKIN = "judge and agent are of one family of models"
 
 
 def family(model: str) -> str | None:
@@ -52,7 +53,12 @@ def warnings(judged: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     said = [f"{judge} judges {agent} ({family(judge)})" for judge, agent in [*akin][:_SHOWN]]
     said += [f"and {len(akin) - _SHOWN} more"] if len(akin) > _SHOWN else []
     told = (
-        f"judge and agent are of one family of models: {', '.join(said)}; models tend to rate their own "
+        f"{_AKIN}: {', '.join(said)}; models tend to rate their own "
         "family's answers higher: name a judge of another one by --judge-model, with its --provider"
     )
     return (told,)
+
+
+def is_outdated(warning: str, judges: Iterable[str]) -> bool:
+    """Whether a warning of ours does not hold any more where these are the judges."""
+    return warning.startswith(_AKIN) and not any(f"({family(judge)})" in warning for judge in judges)

@@ -6,7 +6,7 @@ from math import fsum
 from statistics import median
 
 from ci_evals.domain.prices import PriceTable, unpriced
-from ci_evals.domain.results import Latency, RoleUsage, Tokens, TrialResult, Usage
+from ci_evals.domain.results import Latency, Role, RoleUsage, Tokens, TrialResult, Usage
 
 
 def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
@@ -106,6 +106,24 @@ def summed(parts: Sequence[Usage]) -> Usage:
         prices_as_of=min((part.prices_as_of for part in parts if part.prices_as_of), default=None),
         unpriced=tuple(sorted({model for part in parts for model in part.unpriced})),
     )
+
+
+def with_other(whole: Usage, role: Role, other: Usage) -> Usage:
+    """The usage with all that one role used replaced by `other`. Costs of the rest stay as they were told."""
+    kept = tuple(one for one in whole.by_role if one.role != role)
+    counted = [one for one in kept if one.role != "agent"]
+    unknown = {one.model or one.role for one in counted if one.cost_usd is None}
+    rest = Usage(
+        calls=sum(one.calls for one in counted),
+        tokens=Tokens(
+            input=sum(one.input_tokens for one in counted), output=sum(one.output_tokens for one in counted)
+        ),
+        cost_usd=_added(one.cost_usd for one in counted),
+        by_role=kept,
+        prices_as_of=whole.prices_as_of if counted else None,
+        unpriced=tuple(model for model in whole.unpriced if model in unknown),
+    )
+    return summed([rest, other])
 
 
 def _added(costs: Iterable[float | None]) -> float | None:

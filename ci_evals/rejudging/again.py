@@ -1,0 +1,109 @@
+"""Judging again, from the saved run to new results."""
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import PriceTable, unpriced
+from ci_evals.domain.progress import Listener
+from ci_evals.domain.results import Results
+from ci_evals.ports import LLM
+from ci_evals.redaction import Redactor
+from ci_evals.rejudging.bench import Bench
+from ci_evals.rejudging.making import Making
+from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, to_judge
+from ci_evals.runner import Stop
+from ci_evals.scoring.agreement import Twice
+from ci_evals.wiring import TELLS_COST, Adapter, models
+
+
+@dataclass(frozen=True)
+class Rejudged:
+    """What came of judging again."""
+
+    results: Results
+    verdicts: tuple[Twice, ...]
+    """The verdicts that were given anew, in the order of the results."""
+    not_judged: int
+    """Verdicts that the run ended too early for."""
+
+
+@asynccontextmanager
+async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Callable[[str], LLM]]:
+    """The models of a provider by their names, each built when it is first asked for, while in use.
+
+    Raises:
+        UsageError: there is no key, or the provider's program is not there.
+    """
+    async with AsyncExitStack() as stack:
+        built: dict[str, SdkLLM | ClaudeCodeLLM] = {}
+
+        def llm(model: str) -> LLM:
+            if model not in built:
+                built[model] = models.llm(
+                    adapter.provider, model, adapter.llm_key, redactor, token=adapter.llm_token
+                )
+                stack.push_async_callback(built[model].aclose)
+            return built[model]
+
+        yield llm
+
+
+async def rejudge(
+    work: Rejudging,
+    llm_of: Callable[[str], LLM],
+    *,
+    listen: Listener = lambda _: None,
+    stop: Stop | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Rejudged:
+    """Asks the judges for every judged criterion, and makes all numbers, comparison and decision anew.
+
+    A judge is asked what the judge of the run was asked. `llm_of` gives the model of a name.
+
+    Raises:
+        UsageError: before anybody is asked: there is nothing to judge, what is saved is no conversation, or a
+            budget is set and a judge has no price.
+    """
+    stop = stop or Stop()
+    cases = tuple(case_of(work.judged, trial) for trial in to_judge(work.judged))
+    if not cases:
+        raise UsageError("there is no judged verdict in it, so that there is nothing to judge again")
+    named = [work.judge_of(suite) for suite in work.judged.suites]
+    if work.policy.max_cost is not None and work.provider not in TELLS_COST:
+        _check_prices({named[case.trial.suite] for case in cases}, work.prices)
+    bench = Bench(work, {case.trial.suite: llm_of(named[case.trial.suite]) for case in cases}, stop, listen)
+    started, begun = now(), time.perf_counter()
+    await bench.judge(cases)
+    again = {case.trial: bench.result_of(case) for case in cases}
+    made = Making(work, named, again, stop, started)
+    return Rejudged(
+        results=made.results(now(), time.perf_counter() - begun),
+        verdicts=tuple(twice for case in cases for twice in _both(work.judged, case, again[case.trial])),
+        not_judged=sum(verdict is None for one in again.values() for verdict in one.verdicts),
+    )
+
+
+def _check_prices(judging: set[str], prices: PriceTable) -> None:
+    if missing := unpriced(judging, prices):
+        raise UsageError(
+            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
+        )
+
+
+def _both(judged: Results, case: Case, again: Again) -> Iterator[Twice]:
+    """The verdicts on a conversation that were given anew, beside those that were there."""
+    suite = judged.suites[case.trial.suite]
+    pairs = [
+        (before, after)
+        for before, after in zip(case.saved.findings, again.result.findings, strict=True)
+        if is_judged(before)
+    ]
+    for (before, after), verdict in zip(pairs, again.verdicts, strict=True):
+        if verdict:
+            yield Twice(suite.name, suite.tests[case.trial.test].name, case.saved.index, before, after)

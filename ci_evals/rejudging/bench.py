@@ -1,0 +1,127 @@
+"""Judges at work on saved conversations, some at a time. The only code here that does two things at once."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from math import fsum
+
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.progress import Listener, TrialFinished, TrialStarted
+from ci_evals.domain.results import RoleUsage, TrialResult, Usage
+from ci_evals.domain.suite import Test
+from ci_evals.domain.verdict import Cause, Finding, Verdict
+from ci_evals.grading.grade import grade
+from ci_evals.grading.judge import Judge
+from ci_evals.ports import LLM
+from ci_evals.rejudging.work import Again, Case, Rejudging, is_judged
+from ci_evals.runner import MeteredLLM, Stop
+from ci_evals.scoring.usage import with_other
+
+_MOST_IN_ROW = 10
+"""Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""
+
+
+class Bench:
+    """Asks judges about conversations, some at a time, until all are judged or the run ends."""
+
+    def __init__(self, work: Rejudging, llms: Mapping[int, LLM], stop: Stop, listen: Listener) -> None:
+        self._work, self._llms, self._stop, self._listen = work, llms, stop, listen
+        self._done: dict[Trial, Again] = {}
+        self._under_way = self._in_row = 0
+        self._costs: list[float] = []
+        self._others = with_other(work.judged.usage, "judge", Usage()).cost_usd or 0.0
+
+    async def judge(self, cases: Sequence[Case]) -> None:
+        """Judges the conversations. A bug of ours ends it in order, and stands in the stop."""
+        waiting = iter(cases)
+
+        async def sit() -> None:
+            for case in waiting:
+                self._look_at_cost()
+                if self._stop.requested:
+                    return
+                await self._judge(case)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self._work.parallel, len(cases))):
+                group.create_task(self._stop.on_bug(sit()))
+
+    def result_of(self, case: Case) -> Again:
+        """What came of a conversation; one that was not begun has no verdicts."""
+        return self._done.get(case.trial) or self._again(case, (None,) * len(case.tests), ())
+
+    async def _judge(self, case: Case) -> None:
+        self._listen(TrialStarted(case.trial))
+        self._under_way += 1
+        meter = MeteredLLM(self._llms[case.trial.suite], "judge", lambda _: None)
+        judge = Judge(meter, self._work.redactor)
+        found = await asyncio.gather(*(self._verdict(case, test, judge) for test in case.tests))
+        again = self._again(case, found, (meter.usage,) if meter.calls else ())
+        self._done[case.trial] = again
+        self._under_way -= 1
+        self._costs.append(self._cost(meter.usage))
+        if meter.refusal:
+            self._stop.because(meter.refusal)
+        self._look_for_judge(found)
+        self._listen(TrialFinished(case.trial, again.result))
+
+    async def _verdict(self, case: Case, test: Test, judge: Judge) -> Verdict | None:
+        """The verdict on the one criterion of `test`; None where the run ended before."""
+        found = await self._stop.cuts_off(grade(test, case.turns, case.transcript, judge))
+        if found is None:
+            return None
+        (finding,) = found
+        return Verdict(
+            outcome=finding.outcome, reason=finding.reason, cause=finding.cause, evidence=finding.evidence
+        )
+
+    def _again(self, case: Case, verdicts: Sequence[Verdict | None], usage: tuple[RoleUsage, ...]) -> Again:
+        ended = "interrupted" if self._stop.interrupted else "stopped"
+        missed = Verdict.undecided(Cause.JUDGE_ERROR, f"the run was {ended} before the judge had answered")
+        waiting = iter(verdicts)
+        findings = tuple(
+            _decided(finding, next(waiting) or missed) if is_judged(finding) else finding
+            for finding in case.saved.findings
+        )
+        result = case.saved.model_copy(
+            update={"findings": findings, "usage": (*not_judging(case.saved), *usage)}
+        )
+        return Again(self._work.redactor.model(result), tuple(verdicts))
+
+    def _cost(self, usage: RoleUsage) -> float:
+        if usage.cost_usd is not None:
+            return usage.cost_usd
+        price = self._work.prices.price_of(usage.model) if usage.model else None
+        return price.cost(usage.input_tokens, usage.output_tokens) if price else 0.0
+
+    def _look_at_cost(self) -> None:
+        """Begins no trial that the budget may not hold."""
+        most = self._work.policy.max_cost
+        if most is None:
+            return
+        spent = self._others + fsum(self._costs)
+        each = fsum(self._costs) / len(self._costs) if self._costs else 0.0
+        if spent + each * (self._under_way + 1) > most:
+            self._stop.because(
+                f"{spent:.4f} US dollars are spent, with those of the saved run, and it may cost {most:g} "
+                "(--max-cost): one more trial could pass that"
+            )
+
+    def _look_for_judge(self, found: Sequence[Verdict | None]) -> None:
+        """Ends the run where the judge cannot be asked any more."""
+        unasked = [verdict for verdict in found if verdict and verdict.cause is Cause.JUDGE_ERROR]
+        self._in_row = self._in_row + 1 if len(unasked) == len(found) else 0
+        if self._in_row >= max(_MOST_IN_ROW, self._work.parallel):
+            self._stop.because(
+                f"in {self._in_row} trials in a row nothing could be judged, in the last one since "
+                f"{unasked[-1].reason}"
+            )
+
+
+def _decided(finding: Finding, verdict: Verdict) -> Finding:
+    """The finding with another verdict."""
+    return finding.model_copy(update={**dict(verdict), "votes": None})
+
+
+def not_judging(trial: TrialResult) -> tuple[RoleUsage, ...]:
+    """What others than its judge have used for a trial."""
+    return tuple(usage for usage in trial.usage if usage.role != "judge")

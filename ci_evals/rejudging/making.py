@@ -1,0 +1,138 @@
+"""Results of a run that was judged again: every number, the comparison and the decision anew."""
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from ci_evals import templates
+from ci_evals.domain.digest import of_models
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.results import (
+    Digests,
+    Origin,
+    Results,
+    RunInfo,
+    Status,
+    SuiteResult,
+    TestResult,
+    TrialResult,
+)
+from ci_evals.job.look import JUDGE_TEMPLATES
+from ci_evals.planning import kinship
+from ci_evals.rejudging.bench import not_judging
+from ci_evals.rejudging.work import Again, Rejudging
+from ci_evals.reports import layout
+from ci_evals.runner import Stop
+from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.gate import Ending
+from ci_evals.scoring.scorecard import recounted, total
+from ci_evals.scoring.share import Counting
+from ci_evals.scoring.usage import usage_of, with_other
+
+
+@dataclass(frozen=True)
+class Making:
+    """Makes results of the trials that were judged again, and of those that are as they were."""
+
+    work: Rejudging
+    named: Sequence[str]
+    """The judge of each suite."""
+    again: Mapping[Trial, Again]
+    stop: Stop
+    started: datetime
+
+    def results(self, finished: datetime, seconds: float) -> Results:
+        """Scores, comparison and decision, without secrets."""
+        info = self._info(finished, seconds)
+        try:
+            return self._made(info, self.work.baseline)
+        except Exception as bug:  # noqa: BLE001  # verdicts are paid for and must be reported
+            self.stop.bug = self.stop.bug or bug
+            self.stop.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
+            return self._made(self._info(finished, seconds), None)
+
+    def _made(self, info: RunInfo, baseline: Results | None) -> Results:
+        work, stop, counting = self.work, self.stop, Counting(offline=False)
+        suites = tuple(recounted(suite, counting) for suite in self._suites())
+        trials = [trial for suite in suites for test in suite.tests for trial in test.trials]
+        own = usage_of((_only_judging(trial) for trial in trials), work.prices)
+        card = total(suites, with_other(work.judged.usage, "judge", own), counting)
+        ending = Ending(
+            interrupted=stop.interrupted,
+            stopped_because=stop.reason,
+            bug=stop.bug is not None,
+            incomplete=(*_unfinished(work.judged), *work.incomplete),
+        )
+        results = conclude(card, info, work.policy, ending, baseline)
+        return work.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
+            update={"suites": suites}
+        )
+
+    def _suites(self) -> Iterator[SuiteResult]:
+        taken: set[str] = set()
+        for s, suite in enumerate(self.work.judged.suites):
+            folder = layout.folder_for(suite.name, self.started, taken)
+            taken.add(folder)
+            tests = tuple(
+                test.model_copy(update={"trials": tuple(self._trials(Trial(s, t, 0), test))})
+                for t, test in enumerate(suite.tests)
+            )
+            yield suite.model_copy(update={"judge_model": self.named[s], "folder": folder, "tests": tests})
+
+    def _trials(self, place: Trial, test: TestResult) -> Iterator[TrialResult]:
+        for index, trial in enumerate(test.trials, 1):
+            again = self.again.get(Trial(place.suite, place.test, index))
+            # One that was interrupted keeps its verdicts; who judged it then is no judge of this run.
+            yield again.result if again else trial.model_copy(update={"usage": not_judging(trial)})
+
+    def _info(self, finished: datetime, seconds: float) -> RunInfo:
+        work, stop, saved = self.work, self.stop, self.work.judged.run
+        ended: Status = "interrupted" if stop.interrupted else "stopped" if stop.reason else saved.status
+        return RunInfo(
+            id=uuid4().hex,
+            started_at=self.started,
+            finished_at=finished,
+            duration_seconds=seconds,
+            status=ended,
+            stopped_because=stop.reason or saved.stopped_because,
+            config=saved.config | dict(work.config) | {"provider": work.provider},
+            git=saved.git,
+            environment={"python": platform.python_version(), "system": platform.system(), "ci": work.ci},
+            digests=self._digests(),
+            confirmation=saved.confirmation,
+            shard=saved.shard,
+            origin=Origin(how="rejudge", run=saved.id, started_at=saved.started_at),
+            baseline_note=work.baseline_note,
+            warnings=tuple(one for one in saved.warnings if not kinship.is_outdated(one, self.named)),
+        )
+
+    def _digests(self) -> Digests:
+        saved, suites = self.work.judged.run.digests, self.work.judged.suites
+        return Digests(
+            suites=saved.suites,
+            agents=saved.agents,
+            models=of_models(
+                self.work.provider,
+                (
+                    (judge, suite.user_model, suite.embedding_model)
+                    for judge, suite in zip(self.named, suites, strict=True)
+                ),
+            ),
+            judge_prompt=templates.digest(*JUDGE_TEMPLATES),
+            user_prompt=saved.user_prompt,
+            loops=saved.loops,
+        )
+
+
+def _only_judging(trial: TrialResult) -> TrialResult:
+    judging = tuple(usage for usage in trial.usage if usage.role == "judge")
+    return trial.model_copy(update={"usage": judging, "exchanges": ()})
+
+
+def _unfinished(judged: Results) -> Iterator[str]:
+    """Why the run that is judged again was not a whole one."""
+    run = judged.run
+    if run.status != "completed":
+        yield f"the saved run was {run.status}" + (f": {run.stopped_because}" if run.stopped_because else "")

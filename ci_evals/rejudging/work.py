@@ -1,0 +1,133 @@
+"""What is judged again: the saved run, and of each of its conversations what a judge is shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue, ValidationError
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.prices import NO_PRICES, PriceTable
+from ci_evals.domain.results import Results, SuiteResult, TrialResult
+from ci_evals.domain.suite import AUTO, Test, Turn
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.verdict import Finding, Verdict
+from ci_evals.redaction import Redactor
+from ci_evals.scoring.gate import Policy
+from ci_evals.wiring import DEFAULT_MODELS
+
+
+@dataclass(frozen=True)
+class Rejudging:
+    """Everything that judging again needs besides the judges."""
+
+    judged: Results
+    """The run whose conversations they are, without secrets."""
+    provider: str
+    policy: Policy
+    redactor: Redactor
+    judge_model: str | None = None
+    """The judge of all suites; None for the one that the run had, or the provider's default."""
+    parallel: int = 1
+    """Trials judged at a time."""
+    baseline: Results | None = None
+    baseline_note: str | None = None
+    incomplete: tuple[str, ...] = ()
+    """What is known of the saved run that makes it less than a whole one."""
+    prices: PriceTable = NO_PRICES
+    config: Mapping[str, JsonValue] = field(default_factory=dict)
+    ci: str | None = None
+
+    def judge_of(self, suite: SuiteResult) -> str:
+        """The model that judges a suite."""
+        same = self.judged.run.config.get("provider") == self.provider
+        return (
+            self.judge_model or (suite.judge_model if same else None) or DEFAULT_MODELS[self.provider].judge
+        )
+
+
+def to_judge(judged: Results) -> tuple[Trial, ...]:
+    """The trials whose criteria are judged again, in their order.
+
+    All that had judged criteria, whatever made the conversation end, but not those that were interrupted.
+    `index` is a trial's place among those of its test, whatever number it was given.
+    """
+    return tuple(
+        Trial(suite=s, test=t, index=index)
+        for s, suite in enumerate(judged.suites)
+        for t, test in enumerate(suite.tests)
+        for index, trial in enumerate(test.trials, 1)
+        if trial.status is not EndState.INTERRUPTED and any(map(is_judged, trial.findings))
+    )
+
+
+def is_judged(finding: Finding) -> bool:
+    """Whether a judge has the say on it."""
+    return finding.kind == "judged"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A saved conversation, as a judge is shown it."""
+
+    trial: Trial
+    saved: TrialResult
+    tests: tuple[Test, ...]
+    """The test, once for each criterion that is judged, with that criterion alone."""
+    turns: tuple[Turn, ...]
+
+    @property
+    def transcript(self) -> Transcript:
+        """What was said, and why it ended."""
+        saved = self.saved
+        return Transcript(
+            exchanges=saved.exchanges,
+            status=saved.status,
+            error=saved.error,
+            closing_remark=saved.closing_remark,
+        )
+
+
+def case_of(judged: Results, trial: Trial) -> Case:
+    """A trial of the saved run, made ready for a judge.
+
+    Raises:
+        UsageError: it is none that a run leaves.
+    """
+    test = judged.suites[trial.suite].tests[trial.test]
+    saved = test.trials[trial.index - 1]
+    if [exchange.index for exchange in saved.exchanges] != [*range(1, len(saved.exchanges) + 1)]:
+        raise UsageError(
+            f"the exchanges of a trial of {test.name!r} are not numbered from 1; no run left that"
+        )
+    try:
+        asked = tuple(
+            Test(
+                name=test.name,
+                user_info=test.user_info,
+                guidelines=test.guidelines,
+                turns=test.turns,
+                evaluations=(Judged(criterion=finding.criterion),),
+            )
+            for finding in saved.findings
+            if is_judged(finding)
+        )
+    except ValidationError as error:
+        what = error.errors(include_url=False)[0]
+        place = ".".join(map(str, what["loc"]))
+        raise UsageError(
+            f"the test {test.name!r} is not as a run leaves it: {place}: {what['msg']}"
+        ) from error
+    # As the run has filled them up with turns of the simulated user.
+    more = max(0, len(saved.exchanges) - len(test.turns))
+    return Case(trial, saved, asked, test.turns + (Turn(user=AUTO),) * more)
+
+
+@dataclass(frozen=True)
+class Again:
+    """A trial after it was judged again."""
+
+    result: TrialResult
+    verdicts: tuple[Verdict | None, ...]
+    """Of its judged criteria; None where the run ended before."""
