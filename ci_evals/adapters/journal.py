@@ -219,11 +219,10 @@ def _write_all(fd: int, data: bytes) -> None:
 
 def _line(record: Record) -> bytes:
     try:
-        text = record.model_dump_json(by_alias=True)
+        return record.model_dump_json(by_alias=True).encode() + b"\n"
     except (PydanticSerializationError, UnicodeEncodeError):
-        # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
-        text = json.dumps(payload.clean(record.model_dump(by_alias=True, exclude_computed_fields=True)))
-    return text.encode() + b"\n"
+        # Half of a surrogate pair, as JSON can carry one into a reply: UTF-8 cannot write it, an escape can.
+        return json.dumps(record.model_dump(mode="json", by_alias=True)).encode() + b"\n"
 
 
 def _read(path: Path) -> _Read:

@@ -32,6 +32,8 @@ class Header(Record):
             for name in Digests.model_fields
             if getattr(self.digests, name) != getattr(other.digests, name)
         ]
+        if "suites" in differing:  # agents, models and loops are told suite by suite
+            differing = ["suites"]
         return tuple(dict.fromkeys(_OF_DIGESTS.get(name, "the version of ci-evals") for name in differing))
 
 

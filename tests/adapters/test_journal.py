@@ -1,0 +1,257 @@
+"""The journal of a run: what is in it survives a kill, a full disk and a careless second start."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import builders as build
+import pytest
+
+from ci_evals import __version__
+from ci_evals.adapters.journal import NAME, Journal
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.journal import Header, Mark
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.results import Digests, Tool
+
+DIGESTS = Digests(suites="s", agents="a", models="m", judge_prompt="j", user_prompt="u", loops="l")
+
+
+def header(**digests) -> Header:
+    return Header(
+        tool=Tool(version=__version__),
+        run="run-1",
+        started_at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC),
+        digests=DIGESTS.model_copy(update=digests),
+    )
+
+
+def result(index: int = 1, **fields):
+    return build.trial_result(index, **fields)
+
+
+def at(index: int, test: int = 0) -> Trial:
+    return Trial(suite=0, test=test, index=index)
+
+
+async def written(folder, *results, mark=None, say=lambda _: None) -> Journal:
+    """A journal with these trials of one test, as a killed run leaves it."""
+    journal = Journal(folder, say=say)
+    journal.open(header())
+    for seconds, one in enumerate(results, start=1):
+        await journal.keep(at(one.index), one, seconds)
+    if mark:
+        journal.mark(Mark(mark=mark))
+    journal.close()
+    return journal
+
+
+async def test_what_was_kept_is_there_again(tmp_path):
+    """Every value of every trial, the run's own id and start, and how long it had gone on."""
+    trials = [result(1, exchanges=(build.exchange(1, trace={"a": [1, None, 0.1]}),)), result(2)]
+    await written(tmp_path, *trials)
+    past = Journal(tmp_path, resume=True).past
+    assert past.header == header()
+    assert past.done == {at(1): trials[0], at(2): trials[1]}
+    assert past.elapsed == 2
+
+
+async def test_half_of_a_pair_of_surrogates_can_be_kept(tmp_path):
+    """JSON can carry it into a reply, though no file can hold it as it is."""
+    one = result(exchanges=(build.exchange(1, agent="half \ud83d of one"),))
+    await written(tmp_path, one)
+    assert Journal(tmp_path, resume=True).past.done == {at(1): one}
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40, 300])
+async def test_a_torn_last_line_is_played_again(tmp_path, cut):
+    """The rest is taken, the user told, and the next line begins where the torn one did."""
+    await written(tmp_path, result(1), result(2))
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes()[:-cut])
+    said = []
+    journal = Journal(tmp_path, resume=True, say=said.append)
+    assert list(journal.past.done) == [at(1)]
+    journal.open(header())
+    await journal.keep(at(2), result(2), 3)
+    journal.close()
+    assert "the last line of" in said[0]
+    assert "torn" in said[0]
+    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2)]
+
+
+async def test_a_last_line_of_zeros_is_torn_too(tmp_path):
+    """Some file systems leave those after a crash of the machine."""
+    await written(tmp_path, result(1))
+    with (tmp_path / NAME).open("ab") as file:
+        file.write(bytes(200) + b"\n")
+    assert list(Journal(tmp_path, resume=True).past.done) == [at(1)]
+
+
+@pytest.mark.parametrize("content", [b"", b'{"journalVersion":1,"to'])
+async def test_a_journal_without_a_whole_header_begins_anew(tmp_path, content):
+    """The run was killed before anything could finish."""
+    (tmp_path / NAME).write_bytes(content)
+    journal = Journal(tmp_path, resume=True)
+    assert journal.past is None
+    journal.open(header())
+    await journal.keep(at(1), result(1), 1)
+    journal.close()
+    assert len(Journal(tmp_path, resume=True).past.done) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"{", "line 2 of the journal cannot be read: no JSON"),
+        (b"[1]", "line 2 of the journal cannot be read: no JSON object"),
+        (b'{"suite": 0}', "line 2 of the journal cannot be read: test: Field required"),
+        (b'{"mark": "never"}', "line 2 of the journal cannot be read: mark: "),
+        (b"[" * 200_000, "line 2 of the journal cannot be read: no JSON"),
+        (b"\xff", "line 2 of the journal cannot be read: no JSON"),
+    ],
+)
+async def test_a_line_that_is_spoiled_is_named(tmp_path, line, said):
+    """In the middle it was no kill: nobody knows what else is wrong."""
+    await written(tmp_path, result(1))
+    first, *rest = (tmp_path / NAME).read_bytes().splitlines(keepends=True)
+    (tmp_path / NAME).write_bytes(b"".join([first, line + b"\n", *rest]))
+    with pytest.raises(UsageError) as refused:
+        Journal(tmp_path, resume=True)
+    assert said in str(refused.value)
+    assert len(str(refused.value)) < 800
+
+
+@pytest.mark.parametrize(
+    ("differing", "said"),
+    [
+        ({"suites": "x", "loops": "x"}, "it differs in the suites, or which of their tests are played"),
+        ({"agents": "x"}, "it differs in the agent."),
+        (
+            {"models": "x", "loops": "x"},
+            "it differs in the provider or a model; the number of trials (--loops).",
+        ),
+        ({"judge_prompt": "x", "scoring": "2"}, "it differs in the version of ci-evals."),
+    ],
+)
+async def test_another_run_does_not_go_on_with_it(tmp_path, differing, said):
+    """It is told what differs, and the journal stays as it is."""
+    await written(tmp_path, result(1))
+    before = (tmp_path / NAME).read_bytes()
+    with pytest.raises(UsageError) as refused:
+        Journal(tmp_path, resume=True).open(header(**differing))
+    assert said in str(refused.value)
+    assert (tmp_path / NAME).read_bytes() == before
+
+
+async def test_another_version_does_not_go_on_with_it(tmp_path):
+    """Scores of the two might not mean the same."""
+    await written(tmp_path, result(1))
+    path = tmp_path / NAME
+    path.write_text(path.read_text().replace(f'"version":"{__version__}"', '"version":"9.8"', 1))
+    with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', and this is"):
+        Journal(tmp_path, resume=True)
+    path.write_text('{"name": "something else"}\n')
+    with pytest.raises(UsageError, match="this is no journal of ci-evals"):
+        Journal(tmp_path, resume=True)
+
+
+def test_there_must_be_one(tmp_path):
+    """A slip in the folder's name must not play everything again."""
+    with pytest.raises(UsageError, match=r"--resume: there is no journal\.jsonl in"):
+        Journal(tmp_path, resume=True)
+
+
+async def test_after_an_outage_what_broke_off_is_played_again(tmp_path):
+    """What had an outcome stays; failures before a kill count as they would without it."""
+    judged = build.finding("undecided", kind="judged", strict=None, cause="judge_error")
+    trials = [result(1), result(2, status="failed"), result(3, findings=(judged,)), result(4)]
+    await written(tmp_path, *trials)
+    assert len(Journal(tmp_path, resume=True).past.done) == 4
+    await written(tmp_path, *trials, mark="outage")
+    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(4)]
+
+
+async def test_a_run_that_begins_afresh_keeps_what_was_paid_for(tmp_path):
+    """The journal of a run that was broken off is set aside; that of one that ended makes room."""
+    said = []
+    for _ in range(3):
+        await written(tmp_path, result(1), say=said.append)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "journal-2026-11-21T09-30-00Z-2.jsonl",
+        "journal-2026-11-21T09-30-00Z.jsonl",
+        NAME,
+    ]
+    assert "broken off after 1 finished trial" in said[0]
+    await written(tmp_path, result(1), mark="ended")
+    await written(tmp_path, result(1), mark="ended")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+async def test_two_runs_do_not_share_one(tmp_path):
+    """The second is refused before it plays anything, whichever way it begins."""
+    first = Journal(tmp_path)
+    first.open(header())
+    await first.keep(at(1), result(1), 1)
+    for second in (Journal(tmp_path), Journal(tmp_path, resume=True)):
+        with pytest.raises(UsageError, match="another run is writing here"):
+            second.open(header())
+    first.close()
+    Journal(tmp_path, resume=True).open(header())
+
+
+FULL = """
+import asyncio, resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import test_journal as t
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+async def main():
+    said = []
+    journal = t.Journal(Path(sys.argv[1]), say=said.append)
+    journal.open(t.header())
+    await journal.keep(t.at(1), t.result(1), 1)
+    size = (Path(sys.argv[1]) / t.NAME).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
+    await journal.keep(t.at(2), t.result(2), 2)
+    await journal.keep(t.at(3), t.result(3), 3)
+    assert (Path(sys.argv[1]) / t.NAME).stat().st_size == size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    await journal.keep(t.at(4), t.result(4), 4)
+    print("\\n".join(said))
+
+asyncio.run(main())
+"""
+
+
+def test_a_full_disk_ends_no_run(tmp_path):
+    """The user is told once; no half line stays; once there is room nothing is missing."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path, Path(__file__).parent],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert ran.returncode == 0, ran.stderr
+    told = ran.stdout.splitlines()
+    assert len(told) == 2
+    assert "cannot be written (File too large): the run goes on" in told[0]
+    assert "can be written again: nothing is missing in it" in told[1]
+    assert len(Journal(tmp_path, resume=True).past.done) == 4
+
+
+async def test_trials_that_end_together_wait_for_the_disk_together(tmp_path):
+    """All of them are in the file when the wait is over."""
+    journal = Journal(tmp_path)
+    journal.open(header())
+    await asyncio.gather(*(journal.keep(at(index), result(index), index) for index in range(1, 101)))
+    lines = (tmp_path / NAME).read_text().splitlines()
+    assert sorted(json.loads(line)["index"] for line in lines[1:]) == list(range(1, 101))
