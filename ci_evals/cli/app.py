@@ -17,6 +17,7 @@ from ci_evals.cli.settings import (
     InitSettings,
     MergeSettings,
     OddsSettings,
+    RejudgeSettings,
     RunSettings,
     ValidateSettings,
     takes,
@@ -232,6 +233,24 @@ def merge(settings: MergeSettings) -> None:
     from ci_evals.cli.merge import merge_runs
 
     merge_runs(settings)
+
+
+@app.command()
+@takes(RejudgeSettings)
+def rejudge(settings: RejudgeSettings) -> None:
+    """Judge a saved run's conversations again, by another judge or the same once more. Asks no agent.
+
+    Strict verdicts stay as they are; every judged one is given anew, and every number with it. Tells which
+    verdicts changed and how far the two judges agree. The gate is that of these options; exit codes as of
+    run.
+
+    \b
+    ci-evals rejudge results/ --output-dir=rejudged                       (does the judge agree with itself?)
+    ci-evals rejudge results/ --output-dir=rejudged --provider=anthropic  (and another one?)
+    """
+    from ci_evals.cli.rejudge import rejudge_run
+
+    rejudge_run(settings)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ci_evals.domain.errors import Exit, UsageError
 REPORTS = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
 """Where results show in GitHub Actions: what stands in neither file has not been published."""
 
-_WITH_OUTPUTS = {"run", "merge", "comment"}
+_WITH_OUTPUTS = {"run", "merge", "rejudge", "comment"}
 """Commands that write the action's outputs, however they end."""
 
 _NOTHING = "nothing was run"
@@ -27,8 +27,8 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     """Runs `command` and exits: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
 
     A number that `command` gives back is the exit code; `args` are those of the command line. A `run`,
-    `merge` or `comment` in GitHub Actions that ends before it could publish anything still writes every
-    output, as for an invalid run, and the first two say in the step summary why.
+    `merge`, `rejudge` or `comment` in GitHub Actions that ends before it could publish anything still writes
+    every output, as for an invalid run, and all but the last say in the step summary why.
     """
     _mend_streams()
     before = _published()

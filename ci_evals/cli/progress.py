@@ -52,11 +52,10 @@ def lines(plan: Plan, console: Console) -> Listener:
     return listen
 
 
-@contextmanager
-def live(plan: Plan, console: Console) -> Iterator[Listener]:
-    """A bar over all trials, and a line for each conversation under way."""
+def bars(console: Console) -> Progress:
+    """A display of what is under way, gone when it is over."""
     screen = RichConsole(file=console.stream, no_color=not console.color, highlight=False)
-    progress = Progress(
+    return Progress(
         TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
         *([BarColumn(bar_width=24)] if screen.width >= _WIDE else []),
         MofNCompleteColumn(),
@@ -65,6 +64,12 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
         transient=True,
         expand=True,
     )
+
+
+@contextmanager
+def live(plan: Plan, console: Console) -> Iterator[Listener]:
+    """A bar over all trials, and a line for each conversation under way."""
+    progress = bars(console)
     whole = progress.add_task("trials", total=len(plan.trials))
     under_way: dict[Trial, TaskID] = {}
 

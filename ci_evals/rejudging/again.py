@@ -71,9 +71,11 @@ async def rejudge(
             budget is set and a judge has no price.
     """
     stop = stop or Stop()
-    cases = tuple(case_of(work.judged, trial) for trial in to_judge(work.judged))
+    cases = tuple(case_of(work, trial) for trial in to_judge(work.judged))
     if not cases:
-        raise UsageError("there is no judged verdict in it, so that there is nothing to judge again")
+        raise UsageError(
+            f"{work.source}: it holds no judged verdict, so that there is nothing to judge again"
+        )
     named = [work.judge_of(suite) for suite in work.judged.suites]
     if work.policy.max_cost is not None and work.provider not in TELLS_COST:
         _check_prices({named[case.trial.suite] for case in cases}, work.prices)

@@ -27,6 +27,8 @@ class Rejudging:
     provider: str
     policy: Policy
     redactor: Redactor
+    source: str = "the saved run"
+    """What it is called in messages: its file."""
     judge_model: str | None = None
     """The judge of all suites; None for the one that the run had, or the provider's default."""
     parallel: int = 1
@@ -89,17 +91,18 @@ class Case:
         )
 
 
-def case_of(judged: Results, trial: Trial) -> Case:
+def case_of(work: Rejudging, trial: Trial) -> Case:
     """A trial of the saved run, made ready for a judge.
 
     Raises:
         UsageError: it is none that a run leaves.
     """
-    test = judged.suites[trial.suite].tests[trial.test]
+    test = work.judged.suites[trial.suite].tests[trial.test]
     saved = test.trials[trial.index - 1]
     if [exchange.index for exchange in saved.exchanges] != [*range(1, len(saved.exchanges) + 1)]:
         raise UsageError(
-            f"the exchanges of a trial of {test.name!r} are not numbered from 1; no run left that"
+            f"{work.source}: the exchanges of a trial of {test.name!r} are not numbered from 1, as a run "
+            "leaves them"
         )
     try:
         asked = tuple(
@@ -117,7 +120,7 @@ def case_of(judged: Results, trial: Trial) -> Case:
         what = error.errors(include_url=False)[0]
         place = ".".join(map(str, what["loc"]))
         raise UsageError(
-            f"the test {test.name!r} is not as a run leaves it: {place}: {what['msg']}"
+            f"{work.source}: the test {test.name!r} is not as a run leaves it: {place}: {what['msg']}"
         ) from error
     # As the run has filled them up with turns of the simulated user.
     more = max(0, len(saved.exchanges) - len(test.turns))

@@ -36,7 +36,7 @@ def render(pairs: Sequence[Twice], judges: str, *, not_judged: int = 0, verbose:
     return f"{text}\n{table}\n" if table else text
 
 
-def judges(before: Sequence[str | None], after: Sequence[str]) -> str:
+def judges(before: Sequence[str | None], after: Sequence[str | None]) -> str:
     """Who judged, then and now, of the judges of all suites; None where nobody did."""
     now, then = (", ".join(sorted({name for name in names if name})) for names in (after, before))
     if now == then:
