@@ -20,7 +20,8 @@ from ci_evals.redaction import Redactor
 from ci_evals.reports import layout
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Policy
-from ci_evals.scoring.merge import Leg, merge
+from ci_evals.scoring.legs import Leg
+from ci_evals.scoring.merge import merge
 from ci_evals.scoring.selectors import check_names
 
 

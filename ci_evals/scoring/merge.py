@@ -14,12 +14,17 @@ from ci_evals.domain.results import (
     Confirmation,
     Digests,
     Git,
+    Origin,
     Results,
     RunInfo,
     Status,
     SuiteResult,
+    TestResult,
 )
+from ci_evals.redaction import MASK
+from ci_evals.scoring import legs as of_one_run
 from ci_evals.scoring.gate import Ending
+from ci_evals.scoring.legs import Leg, told_apart
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.share import Counting
@@ -39,14 +44,6 @@ _ALIKE: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Leg:
-    """The results of one of the runs that are merged, and the file that they stand in."""
-
-    file: str
-    results: Results
-
-
-@dataclass(frozen=True)
 class Merged:
     """All legs together."""
 
@@ -62,92 +59,75 @@ class _Part:
 
     leg: Leg
     suite: SuiteResult
+    places: tuple[int, ...]
+    """Of its tests: in the plan if the leg is a shard, else the lines of the file."""
 
 
 def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
-    """The legs as one run. Suites are in the order of the legs, the tests of each as in its file.
+    """The legs as one run.
+
+    Shards become the whole that they are parts of, in the plan's order. Else suites are in the order of the
+    legs, and the tests of each as in its file.
 
     Args:
         legs: At least one.
-        expected: How many there should be.
+        expected: How many there should be; shards tell it themselves.
 
     Raises:
         UsageError: they do not belong together, or a test is in two of them; with every reason.
     """
-    parts: dict[tuple[str, str], list[_Part]] = {}
-    for leg in legs:
-        for suite in leg.results.suites:
-            parts.setdefault((suite.name, PurePath(suite.file).as_posix()), []).append(_Part(leg, suite))
-    problems = [*_too_many(legs, expected), *_unlike_runs(legs)]
-    problems += [problem for found in parts.values() for problem in _unlike_suites(found)]
+    problems = [*of_one_run.problems(legs, expected)]
+    suites_of: dict[tuple[str, str], list[_Part]] = {}
+    for part in sorted((part for leg in legs for part in _parts(leg)), key=_first_place):
+        suites_of.setdefault((part.suite.name, PurePath(part.suite.file).as_posix()), []).append(part)
+    if not (problems and of_one_run.shards_of(legs)):
+        problems += [problem for found in suites_of.values() for problem in _unlike_suites(found)]
     if problems:
         raise UsageError("\n".join(problems))
     counting = Counting(offline=Side.of(legs[0].results).offline)
-    suites = [recounted(_joined(found), counting) for found in parts.values()]
+    suites = [recounted(_joined(found), counting) for found in suites_of.values()]
     card = total([*_in_own_folders(suites)], summed([leg.results.usage for leg in legs]), counting)
     skipped = all(leg.results.run.status == "skipped" for leg in legs)
     unfinished = [] if skipped else _unfinished(legs)
-    ending = Ending(incomplete=(*_missing(legs, expected), *unfinished))
+    ending = Ending(incomplete=(*of_one_run.missing(legs, expected), *unfinished))
     return Merged(card, _info(legs, card.suites, ending, expected), ending)
 
 
-def _too_many(legs: Sequence[Leg], expected: int | None) -> Iterator[str]:
-    if expected is not None and len(legs) > expected:
-        yield (
-            f"--legs={expected}, but there are {len(legs)} results: "
-            f"{', '.join(leg.file for leg in legs)}. Name the results of one run of the workflow."
-        )
+def _parts(leg: Leg) -> Iterator[_Part]:
+    shard = leg.results.run.shard
+    places = iter(shard.tests if shard else ())
+    for suite in leg.results.suites:
+        # A shard that names fewer places than it has tests is refused.
+        own = [next(places, 0) if shard else test.line for test in suite.tests]
+        yield _Part(leg, suite, tuple(own))
 
 
-def _unlike_runs(legs: Sequence[Leg]) -> Iterator[str]:
-    """Why scores of these runs do not stand for one thing."""
-    comparable = "Their scores do not mean the same: run all legs with one version of ci-evals."
-    provider = "Their scores do not mean the same: run all legs with one --provider."
-    runs = [leg.results.run for leg in legs]
-    for what, found, remedy in (
-        ("repositories", [run.git.repository for run in runs], "Merge only results of one repository."),
-        ("commits", [_short(run.git.commit) for run in runs], "Merge only results of one commit."),
-        ("providers", [str(run.config.get("provider") or "its own") for run in runs], provider),
-        ("prompts of the judge", [_short(run.digests.judge_prompt) for run in runs], comparable),
-        ("prompts of the simulated user", [_short(run.digests.user_prompt) for run in runs], comparable),
-        ("rules of scoring", [_short(run.digests.scoring) for run in runs], comparable),
-    ):
-        if told := _told_apart(legs, found):
-            yield f"the legs are of different {what}: {told}. {remedy}"
-
-
-def _told_apart(legs: Sequence[Leg], values: Sequence[str | None]) -> str | None:
-    """The values that are known, each with its files; None where there is but one."""
-    files: dict[str, list[str]] = {}
-    for leg, value in zip(legs, values, strict=True):
-        if value is not None:
-            files.setdefault(value, []).append(leg.file)
-    if len(files) < 2:
-        return None
-    return "; ".join(f"{value} ({', '.join(found)})" for value, found in files.items())
-
-
-def _short(value: str | None) -> str | None:
-    return value[:12] if value else None
+def _first_place(part: _Part) -> int:
+    """Where in the plan the suite begins, or any: legs that are no shards are in the order given."""
+    return min(part.places, default=0) if part.leg.results.run.shard else 0
 
 
 def _unlike_suites(parts: Sequence[_Part]) -> Iterator[str]:
     """Why what the legs have of one suite does not make one."""
-    seen: dict[str, _Part] = {}
+    seen: dict[str, Leg] = {}
     twice: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         for test in part.suite.tests:
-            before = seen.setdefault(test.name, part)
-            if before is not part:
-                twice.setdefault((before.leg.file, part.leg.file), []).append(test.name)
+            before = seen.get(test.name)
+            seen.setdefault(test.name, part.leg)
+            if before and not _may_share_a_name(test, before, part.leg):
+                twice.setdefault((before.file, part.leg.file), []).append(test.name)
     suite = f"{parts[0].suite.name!r} ({parts[0].suite.file})"
     for (first, second), names in twice.items():
         tests = ", ".join(map(repr, names[:_SHOWN]))
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        noun = "a test" if len(names) == 1 else "tests"
+        if first == second:
+            yield f"{first} holds {noun} of the suite {suite} twice: {tests}{more}. A test counts once."
+            continue
         yield (
-            f"{'a test' if len(names) == 1 else 'tests'} of the suite {suite} came from both {first} and "
-            f"{second}: {tests}{more}. A test counts once. For one suite against two agents, do not merge: "
-            "give each its own --comment-key."
+            f"{noun} of the suite {suite} came from both {first} and {second}: {tests}{more}. A test counts "
+            "once. For one suite against two agents, do not merge: give each its own --comment-key."
         )
     for part in parts[1:] if not twice else ():
         unlike = [word for name, word in _ALIKE.items() if _differ(name, parts[0].suite, part.suite)]
@@ -162,10 +142,17 @@ def _differ(name: str, one: SuiteResult, other: SuiteResult) -> bool:
     return bool(getattr(one, name) != getattr(other, name))
 
 
+def _may_share_a_name(test: TestResult, leg: Leg, other: Leg) -> bool:
+    """Whether these are two tests: a secret told their names apart, and no leg plays what another plays."""
+    apart = leg is other or (leg.results.run.shard and other.results.run.shard)
+    return MASK in test.name and bool(apart)
+
+
 def _joined(parts: Sequence[_Part]) -> SuiteResult:
-    """A suite with the tests that all legs have of it, in the order of their lines, then of the legs."""
-    tests = [test for part in parts for test in part.suite.tests]
-    return parts[0].suite.model_copy(update={"tests": tuple(sorted(tests, key=lambda test: test.line))})
+    """A suite with the tests that all legs have of it, in the order of their places, then of the legs."""
+    placed = [pair for part in parts for pair in zip(part.places, part.suite.tests, strict=True)]
+    tests = tuple(test for _, test in sorted(placed, key=lambda pair: pair[0]))
+    return parts[0].suite.model_copy(update={"tests": tests})
 
 
 def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
@@ -177,17 +164,6 @@ def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
         own = next(one for one in names if one.casefold() not in taken)
         taken.add(own.casefold())
         yield suite.model_copy(update={"folder": f"{own}{slash}{below}"})
-
-
-def _missing(legs: Sequence[Leg], expected: int | None) -> Iterator[str]:
-    missing = (expected or 0) - len(legs)
-    if missing > 0:
-        here = "1 of {} legs is here" if len(legs) == 1 else f"{len(legs)} of {{}} legs are here"
-        lost, job, it = ("one is", "job", "it") if missing == 1 else (f"{missing} are", "jobs", "them")
-        yield (
-            f"{here.format(expected)}: {lost} missing. "
-            f"Look at the {job} that left no results, and run {it} again"
-        )
 
 
 def _unfinished(legs: Sequence[Leg]) -> Iterator[str]:
@@ -208,7 +184,7 @@ def _info(
     reasons = ending.incomplete or [run.stopped_because for run in runs if run.stopped_because]
     started, finished = min(run.started_at for run in runs), max(run.finished_at for run in runs)
     return RunInfo(
-        id=digest(sorted(run.id for run in runs))[:32],
+        id=_id(run.id for run in runs),
         started_at=started,
         finished_at=finished,
         duration_seconds=(finished - started).total_seconds(),
@@ -219,8 +195,9 @@ def _info(
         environment=_agreed([run.environment for run in runs]),
         digests=_digests([leg.results for leg in legs], suites),
         confirmation=_confirmation(runs),
+        origin=_origin(runs),
         warnings=tuple(
-            dict.fromkeys([*(w for run in runs for w in run.warnings), *_warnings(legs, expected)])
+            dict.fromkeys([*(w for run in runs for w in run.warnings), *_warnings(legs, suites, expected)])
         ),
     )
 
@@ -300,11 +277,32 @@ def _confirmation(runs: Sequence[RunInfo]) -> Confirmation | None:
     return Confirmation(trials=found[0].trials, because=because)
 
 
-def _warnings(legs: Sequence[Leg], expected: int | None) -> Iterator[str]:
-    if len(legs) < (expected or 0):
+def _origin(runs: Sequence[RunInfo]) -> Origin | None:
+    """The run behind all legs; of several what they would be called if they were merged."""
+    found = [run.origin for run in runs if run.origin]
+    if not found:
+        return None
+    return Origin(
+        how=found[0].how,
+        run=_one(one.run for one in found) or _id(one.run for one in found),
+        started_at=min(o.started_at for o in found),
+    )
+
+
+def _id(runs: Iterable[str]) -> str:
+    """One id for several runs, whatever their order."""
+    return digest(sorted(runs))[:32]
+
+
+def _warnings(legs: Sequence[Leg], suites: Sequence[SuiteResult], expected: int | None) -> Iterator[str]:
+    if len(legs) < of_one_run.wanted(legs, expected):
         yield "all numbers, and what is said of single tests, are of the legs that are here"
-    if told := _told_apart(legs, [leg.results.tool.version for leg in legs]):
+        here = {suite.file for suite in suites}
+        whole = dict.fromkeys(file for shard in of_one_run.shards_of(legs) for file in shard.suites)
+        if nothing := [file for file in whole if file not in here]:
+            yield f"of {', '.join(nothing)} nothing is here"
+    if told := told_apart(legs, [leg.results.tool.version for leg in legs]):
         yield f"the legs are of different versions of ci-evals: {told}"
     more = [run.confirmation.trials if run.confirmation else 0 for run in (leg.results.run for leg in legs)]
-    if told := _told_apart(legs, [str(trials) for trials in more]):
+    if told := told_apart(legs, [str(trials) for trials in more]):
         yield f"the legs played different numbers of further trials of each test (--confirm): {told}"

@@ -1,17 +1,22 @@
 """Legs of a run become one: what was split comes out whole, what does not belong together is refused."""
 
+from dataclasses import replace
+
 import builders as build
+import plans
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.digest import digest, of_models, of_tests
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results import (
     Confirmation,
     Digests,
     Git,
+    Origin,
     Results,
     RoleUsage,
     Tokens,
@@ -20,9 +25,12 @@ from ci_evals.domain.results import (
 )
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.planning import shard
+from ci_evals.redaction import Redactor
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Ending, Policy, Regression
-from ci_evals.scoring.merge import Leg, Merged, merge
+from ci_evals.scoring.legs import Leg
+from ci_evals.scoring.merge import Merged, merge
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.selectors import read_drops, read_thresholds
 from ci_evals.scoring.share import Counting
@@ -179,6 +187,57 @@ def test_what_was_split_comes_out_whole(data):
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
 
+def plan_of(suites) -> Plan:
+    """The plan that these results are of."""
+    planned = []
+    for suite in suites:
+        (whole,) = plans.planned(*({"name": test.name} for test in suite.tests), name=suite.name).suites
+        digests = tuple(test.digest for test in suite.tests)
+        lines = tuple(test.line for test in suite.tests)
+        planned.append(replace(whole, file=suite.file, test_digests=digests, test_lines=lines))
+    return Plan(suites=tuple(planned), loops=1)
+
+
+def shards_of(suites, of, baseline=None) -> list[Results]:
+    """The results of each shard, had it been played alone."""
+    found = []
+    for index in range(1, of + 1):
+        part = shard.take(plan_of(suites), shard.Part(index, of), Redactor(), baseline)
+        mine = {(suite.file, test.name) for suite in part.plan.suites for test in suite.tests}
+        own = [
+            suite.model_copy(update={"tests": kept})
+            for suite in suites
+            if (kept := tuple(test for test in suite.tests if (suite.file, test.name) in mine))
+        ]
+        found.append(run(*own, id=f"shard {index}", shard=part.shard))
+    return found
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_all_shards_are_the_whole(data):
+    """For any plan, number of shards and order of results: every number, check and p, in the plan's order."""
+    suites = data.draw(runs())
+    if data.draw(st.booleans(), label="the files have one line"):
+        suites = [
+            suite.model_copy(
+                update={"tests": tuple(test.model_copy(update={"line": 1}) for test in suite.tests)}
+            )
+            for suite in suites
+        ]
+    baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
+    of = data.draw(st.integers(1, sum(len(suite.tests) for suite in suites)))
+    found = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
+    whole = run(*suites, id=found.info.id)
+    expected = conclude(Scorecard.of(whole), whole.run, POLICY, Ending(), baseline)
+    assert conclude(found.card, found.info, POLICY, found.ending, baseline) == expected.model_copy(
+        update={"run": found.info}
+    )
+    assert found.info.shard is None
+    for name in ("suites", "models"):
+        assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
+
+
 def test_tests_of_one_suite_are_in_the_order_of_its_file():
     """Then in that of the legs; suites in that of the legs."""
     first = run(suite_of("a", a_test("2", line=20), a_test("4", line=40)), id="1")
@@ -304,6 +363,25 @@ def test_further_trials_are_told_where_all_legs_played_as_many():
     assert "2 (leg0); 0 (leg1)" in mixed.warnings[0]
 
 
+def test_legs_that_were_replayed_make_one_that_was():
+    """Its origin is what the runs behind them would be if they were merged."""
+    behind = [run(suite_of(name), id=f"behind {name}") for name in "ab"]
+    early = build.STARTED_AT.replace(minute=0)
+    legs = [
+        run(
+            suite_of(name),
+            id=name,
+            origin=Origin(how="replay", run=f"behind {name}", started_at=early.replace(minute=place)),
+        )
+        for place, name in enumerate("ab")
+    ]
+    assert merged(*legs).info.origin == Origin(how="replay", run=merged(*behind).info.id, started_at=early)
+    again = run(suite_of("c"), id="c", origin=legs[0].run.origin)
+    assert merged(legs[0], again).info.origin == legs[0].run.origin
+    with pytest.raises(UsageError, match=r"different origins: replay \(leg0\); played \(leg1\)"):
+        merged(legs[0], behind[1])
+
+
 def test_legs_of_different_versions_are_warned_of():
     """Their numbers are all made anew by this one."""
     old = run(suite_of("b"), id="2").model_copy(update={"tool": build.Tool(version="0.0.9")})
@@ -356,6 +434,15 @@ def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_leg():
     both = a_test("***", line=1), a_test("***", (build.trial_result(findings=()),), line=2)
     found = merged(run(suite_of("a", *both, a_test("b", line=3)), id="1"))
     assert found.card.counts.tests == 3
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_test_twice_in_a_leg_is_refused(apart):
+    """Whether a suite holds it twice, or the suite is there twice."""
+    one = suite_of("a", a_test("x"))
+    suites = (one, one) if apart else (suite_of("a", a_test("x"), a_test("y"), a_test("x")),)
+    with pytest.raises(UsageError, match=r"leg0 holds a test of the suite 'a' \(a.json\) twice: 'x'"):
+        merged(run(*suites, id="1"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Shards that are merged: each once, all of one plan and one split; one that is missing is named."""
+
+import builders as build
+import pytest
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Results
+from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.legs import Leg
+from ci_evals.scoring.merge import merge
+
+
+def shard(index, of=3, *, tests=None, names=None, file="evals/refunds.json", **fields) -> Results:
+    """A shard with one test, or those that are named, of a suite."""
+    names = names or [f"test {index}"]
+    suite = build.suite_result("Refunds", *map(build.test_result, names), file=file)
+    fields = {"suites": ("evals/refunds.json",)} | fields
+    part = build.shard(index, of, tests=tests or (index,), **fields)
+    return build.results(suite, run=build.run_info(id=f"run {index}", shard=part))
+
+
+def merged(*legs: Results, expected=None):
+    return merge([Leg(f"leg{i}", one) for i, one in enumerate(legs)], expected=expected)
+
+
+def concluded(*legs: Results) -> Results:
+    found = merged(*legs)
+    return conclude(found.card, found.info, Policy(), found.ending)
+
+
+def test_all_shards_make_a_whole():
+    """How many there are they tell themselves, and the whole is no shard."""
+    results = concluded(shard(2), shard(3), shard(1))
+    assert (results.gate.exit_code, results.run.shard, results.run.warnings) == (0, None, ())
+    assert [test.name for test in results.suites[0].tests] == ["test 1", "test 2", "test 3"]
+
+
+LOOK = "Look at the job that left no results, and run it again"
+LOOKS = "Look at the jobs that left no results, and run them again"
+
+
+@pytest.mark.parametrize(
+    ("here", "of", "reason"),
+    [
+        ((1, 3), 3, f"2 of 3 shards are here: shard 2 is missing. {LOOK}"),
+        ((3,), 3, f"1 of 3 shards is here: shards 1 and 2 are missing. {LOOKS}"),
+        ((2,), 9, f"1 of 9 shards is here: shards 1, 3, 4, 5, 6 and 3 more are missing. {LOOKS}"),
+    ],
+)
+def test_a_missing_shard_makes_the_run_untrusted(here, of, reason):
+    """As a missing leg does, without --legs."""
+    results = concluded(*(shard(index, of) for index in here))
+    assert (results.gate.exit_code, results.gate.reasons) == (3, (reason,))
+    assert results.run.stopped_because == reason
+    assert results.run.warnings[0].endswith("are of the legs that are here")
+
+
+def test_suites_of_which_nothing_is_here_are_named():
+    """Only where a shard is missing can there be any."""
+    suites = ("evals/refunds.json", "evals/orders.json")
+    assert concluded(shard(1, suites=suites)).run.warnings[1] == "of evals/orders.json nothing is here"
+
+
+def test_a_shard_that_did_not_go_through():
+    """Nothing is missing then, and still the run cannot be trusted."""
+    cut = shard(2, 2)
+    cut = cut.model_copy(update={"run": cut.run.model_copy(update={"status": "interrupted"})})
+    results = concluded(shard(1, 2), cut)
+    assert results.gate.exit_code == 3
+    assert results.gate.reasons == ("the run of leg1 was interrupted",)
+
+
+ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3")))
+
+
+@pytest.mark.parametrize(
+    ("legs", "told"),
+    [
+        ([shard(1), shard(2), ALONE], "some of the results are of shards, and these are not: leg2."),
+        ([shard(1), shard(2, 4)], "the shards are of different numbers: of 3 (leg0); of 4 (leg1)."),
+        (
+            [shard(1), shard(2, plan="q" * 64)],
+            f"the shards are of different plans: {'p' * 12} (leg0); {'q' * 12} (leg1).",
+        ),
+        (
+            [shard(1), shard(2, split="q" * 64)],
+            f"the shards are split in different ways: {'s' * 12} (leg0); {'q' * 12} (leg1). They were",
+        ),
+        ([shard(1), shard(2), shard(1)], "shard 1 of 3 came from leg0 and leg2: name each shard once"),
+        ([shard(1), shard(2, tests=(1,))], "leg0 and leg1 hold the same tests of the plan"),
+        ([shard(1), shard(2, tests=(2, 3))], "leg1: its tests are not those that it names"),
+        ([shard(1), shard(2, names=["x", "y"], tests=(2, 2))], "leg1: its tests are not those"),
+        ([shard(1), shard(4)], "leg1: its tests are not those"),
+        ([shard(1, 2), shard(2, 2, tests=(3,))], "the shards together do not hold all tests of the plan"),
+    ],
+    ids=["a whole run", "other N", "other plan", "other split", "twice", "overlap", *["torn"] * 4],
+)
+def test_what_is_not_one_run_is_refused(legs, told):
+    """In one line, with the files and what to do."""
+    with pytest.raises(UsageError) as refused:
+        merged(*legs)
+    assert str(refused.value).startswith(told)
+    assert "\n" not in str(refused.value)
+
+
+def test_legs_may_be_counted_all_the_same():
+    """A number that the shards contradict is refused."""
+    assert merged(shard(1), shard(2), shard(3), expected=3).ending.incomplete == ()
+    with pytest.raises(UsageError, match="--legs=4, but these are shards of 3: leave --legs out"):
+        merged(shard(1), shard(2), shard(3), expected=4)
+    with pytest.raises(UsageError, match="--legs=2, but there are 3 results: leg0, leg1, leg2"):
+        merged(shard(1), shard(2), shard(3), expected=2)
+
+
+def test_tests_that_lost_their_names_to_a_secret_may_share_one():
+    """Their places in the plan tell them apart. Any other name is in one shard alone."""
+    found = merged(shard(1, 2, names=["of ***"]), shard(2, 2, names=["of ***"]))
+    assert found.card.counts.tests == 2
+    with pytest.raises(UsageError, match="came from both leg0 and leg1: 'x'"):
+        merged(shard(1, 2, names=["x"]), shard(2, 2, names=["x"]))
