@@ -109,6 +109,8 @@ class Options:
 
     parallel: int = 1
     retries: int = 1
+    judge_first: bool = False
+    """Whether a conversation waits for the verdicts on the one before it, since they may end the run."""
     clock: Callable[[], float] = time.perf_counter
 
 
@@ -124,11 +126,14 @@ async def run(
     redactor: Redactor,
     *,
     done: Mapping[Trial, TrialResult] = MappingProxyType({}),
+    admit: Callable[[], bool] = lambda: True,
     keep: Sequence[Keep] = (),
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
     """Plays every trial of the plan that is not `done`, each with the cast that `cast_of` gives it.
+
+    `admit` is asked before each trial: where it says no, no more are begun.
 
     Gives back a result, secrets taken out, for each trial of `plan.trials`, None for those that were not
     started before a stop. A trial that a stop cuts off is `interrupted`, with what was said until then; any
@@ -152,11 +157,13 @@ async def run(
 
     async def work(group: asyncio.TaskGroup) -> None:
         for place, trial in waiting:
-            if stop.requested:
+            if stop.requested or not admit():
                 return
             played = await play.conversation(trial)
             await judging.acquire()
-            group.create_task(stop.on_bug(finish(place, trial, played)))
+            finishing = group.create_task(stop.on_bug(finish(place, trial, played)))
+            if options.judge_first:
+                await finishing
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(options.parallel, len(trials))):

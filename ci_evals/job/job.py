@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from ci_evals.adapters.journal import Journal
+from ci_evals.domain.journal import Header
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results import Git, Origin, Results, Shard
@@ -39,6 +40,8 @@ class Job:
     cast_of: CastOf | None = None
     """Who plays in place of the agents and models that the suites name, as a recording does."""
     through: Through = _as_it_is
+    begun: Callable[[Header], None] = lambda _: None
+    """Is told which run this is, before anything is played; may refuse it with a `UsageError`."""
     kept: tuple[Keep, ...] = ()
     """Who else is given each finished trial, before its progress is told."""
     shard: Shard | None = None

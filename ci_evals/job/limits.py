@@ -15,6 +15,9 @@ from ci_evals.runner import Stop
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import ended_well, unsound
 
+_TIE = 1e-9
+"""Dollars: what costs exactly as much as it may is within its budget, however it is written in binary."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -56,22 +59,31 @@ class Watch:
             self._costs.append(cost)
             self._spent += cost
             self._look_for_failure(result)
-        self._look_at_cost()
+
+    def admits(self) -> bool:
+        """Whether one more trial may begin: the budget is likely to hold it, and those under way."""
+        if self._budget.most is None or not self._costs:
+            return True
+        each = fmean(self._costs)
+        to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
+        if self._spent + to_come + each <= self._budget.most + _TIE:
+            return True
+        self._stop.because(f"{self._told_cost()}: one more trial would pass that")
+        return False
 
     def __call__(self, event: Event) -> None:
         """Looks at the limits."""
         match event:
             case TrialStarted(trial):
                 self._under_way[trial] = 0.0
-                self._look_at_cost()
             case Spent(trial, usage):
                 cost = self._cost(usage)
                 self._spent += cost
                 self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
-                self._look_at_cost()
+                if self._budget.most is not None and self._spent > self._budget.most + _TIE:
+                    self._stop.because(self._told_cost(), cut_off=True)
             case TrialFinished(trial, result):
                 self._costs.append(self._under_way.pop(trial, 0.0))
-                self._look_at_cost()
                 if result.status is not EndState.INTERRUPTED:
                     self._look_for_outage(result)
                     self._look_for_failure(result)
@@ -89,18 +101,8 @@ class Watch:
         price = self._budget.prices.price_of(usage.model) if usage.model else None
         return price.cost(usage.input_tokens, usage.output_tokens) if price else 0.0
 
-    def _look_at_cost(self) -> None:
-        """Begins no trial that the budget may not hold; cuts off what is under way once all is spent."""
-        most = self._budget.most
-        if most is None:
-            return
-        each = fmean(self._costs) if self._costs else 0.0
-        to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
-        said = f"{self._spent:.4f} US dollars are spent, and it may cost {most:g} (--max-cost)"
-        if self._spent > most:
-            self._stop.because(said, cut_off=True)
-        elif self._costs and self._spent + to_come + each > most:
-            self._stop.because(f"{said}: one more trial would pass that")
+    def _told_cost(self) -> str:
+        return f"{self._spent:.4f} US dollars are spent, and it may cost {self._budget.most:g} (--max-cost)"
 
     def _look_for_outage(self, result: TrialResult) -> None:
         self._in_row = self._in_row + 1 if result.spoiled else 0

@@ -45,6 +45,7 @@ async def evaluate(
     async with _cast_of(job, adapter) as cast_of:
         look = Look(job, adapter, stop, now)
         done: Mapping[Trial, TrialResult] = {}
+        job.begun(look.header)
         if job.journal:
             job.journal.open(look.header)
         if job.journal and (past := job.journal.past):
@@ -61,9 +62,11 @@ async def evaluate(
         play = partial(
             run,
             cast_of=cast_of,
-            options=job.options,
+            options=replace(job.options, judge_first=job.limits.fail_fast or budget.most is not None),
             redactor=job.redactor,
-            keep=(*_journal(job, look), *job.kept),
+            admit=watch.admits,
+            # The journal comes last: what it holds is not played again, so the others must have it by then.
+            keep=(*job.kept, *_journal(job, look)),
             listen=hear,
             stop=stop,
         )

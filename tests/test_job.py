@@ -1,0 +1,363 @@
+"""Runs that are taken up again, and runs that end before their plan is played."""
+
+import asyncio
+import json
+import shutil
+from collections import Counter
+
+import fakes
+import pytest
+from plans import planned
+
+from ci_evals.adapters.journal import NAME, Journal
+from ci_evals.domain.errors import AgentAccessError, AgentError, LLMError, UsageError
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.progress import TakenUp, TrialFinished
+from ci_evals.domain.results import Results
+from ci_evals.job import Job, Limits, evaluate
+from ci_evals.ports import Completion
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast, Options, Stop
+from ci_evals.scoring.gate import Policy
+
+STRICT = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
+PASS = json.dumps({"reasoning": "Yes.", "verdict": "pass", "evidence": []})
+PRICES = PriceTable.model_validate({"models": {"scripted": {"input": 1_000_000, "output": 1_000_000}}})
+"""A dollar for each token."""
+
+
+def some(count: int, loops: int = 1, **fields) -> Plan:
+    one = {"turns": [{"user": "x"}], "maxTurns": 1, "evaluations": STRICT} | fields
+    return planned(*({"name": f"t{index}"} | one for index in range(count)), loops=loops)
+
+
+def job(plan: Plan, **fields) -> Job:
+    return Job(**{"plan": plan, "policy": Policy(), "options": Options(), "redactor": Redactor()} | fields)
+
+
+def says(text: str = "yes"):
+    return fakes.ScriptedAgent((text,))
+
+
+def by_name(heard: dict[str, object]):
+    """An agent that answers by the test's name: a text, or an error; else yes."""
+    return fakes.ScriptedAgent(lambda test, _: heard.get(test.name, "yes"))
+
+
+def played(results: Results) -> list[str | None]:
+    """How each planned trial ended, in the plan's order; None for those that were not run."""
+    return [
+        status
+        for suite in results.suites
+        for test in suite.tests
+        for status in [trial.status.value for trial in test.trials] + [None] * test.not_run
+    ]
+
+
+async def halted(folder, plan, after: int, agent=None, **fields) -> Results:
+    """A whole run; in the folder lies what it would have left if killed once so many trials had finished."""
+    (folder / "whole").mkdir()
+    journal, count = Journal(folder / "whole"), Counter()
+
+    def listen(event):
+        count.update([type(event)])
+        if isinstance(event, TrialFinished) and count[TrialFinished] == after:
+            shutil.copy(folder / "whole" / NAME, folder / NAME)
+
+    whole = await evaluate(job(plan, journal=journal, **fields), Cast(agent or says()), listen=listen)
+    journal.close()
+    return whole
+
+
+def alike(results: Results) -> dict:
+    """What must not differ between a run and one that was broken off: all but times."""
+    data = results.model_dump(mode="json")
+    data["run"] = {
+        name: value for name, value in data["run"].items() if name not in {"finished_at", "duration_seconds"}
+    }
+    for suite in data["suites"]:
+        for test in suite["tests"]:
+            for trial in test["trials"]:
+                del trial["duration_seconds"]
+    return data
+
+
+@pytest.mark.parametrize("after", [1, 4, 7])
+@pytest.mark.parametrize("parallel", [1, 3])
+async def test_a_run_that_was_killed_goes_on(tmp_path, after, parallel):
+    """No finished trial is played again, and the results are those of a run that was not killed."""
+    plan, answers = some(4, loops=2), {"t1": "no", "t3": AgentError("gone")}
+    options = Options(parallel=parallel, retries=0)
+    whole = await halted(tmp_path, plan, after, by_name(answers), options=options)
+    journal, agent, told = Journal(tmp_path, resume=True), by_name(answers), []
+    finished = len(journal.past.done)
+    assert finished >= after
+    results = await evaluate(job(plan, options=options, journal=journal), Cast(agent), listen=told.append)
+    assert alike(results) == alike(whole)
+    assert len(agent.sessions) == 8 - finished
+    assert told[0] == TakenUp(finished, journal.past.header.started_at)
+    journal.close()
+
+
+async def test_a_run_that_had_ended_plays_nothing(tmp_path):
+    """To take it up twice does no harm."""
+    plan, journal = some(3), Journal(tmp_path)
+    first = await evaluate(job(plan, journal=journal), Cast(says()))
+    journal.close()
+    journal, agent = Journal(tmp_path, resume=True), says("no")
+    second = await evaluate(job(plan, journal=journal), Cast(agent))
+    journal.close()
+    assert alike(second) == alike(first)
+    assert agent.sessions == []
+
+
+async def test_a_second_look_goes_on_too(tmp_path):
+    """Its trials stand in the journal as those of the first look do, and are told from them."""
+    plan, answers = some(4, loops=2), {"t0": "no"}
+    fields = {"confirm": 3, "policy": Policy(min_score=75)}
+    whole = await halted(tmp_path, plan, 13, by_name(answers), **fields)
+    assert whole.run.confirmation
+    journal, agent = Journal(tmp_path, resume=True), by_name(answers)
+    results = await evaluate(job(plan, journal=journal, **fields), Cast(agent))
+    journal.close()
+    assert alike(results) == alike(whole)
+    assert len(agent.sessions) == 20 - 13
+
+
+async def test_an_interrupted_trial_is_played_again(tmp_path):
+    """It had not finished."""
+    plan, stop, journal = some(2), Stop(), Journal(tmp_path)
+
+    class Interrupting(fakes.ScriptedAgent):
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
+            if session.test.name == "t1":
+                await asyncio.sleep(0.05)  # the first trial is graded meanwhile
+                stop.interrupt()
+                await asyncio.sleep(0)
+            return fakes.reply("yes")
+
+    results = await evaluate(job(plan, journal=journal), Cast(Interrupting()), stop=stop)
+    journal.close()
+    assert played(results) == ["completed", "interrupted"]
+    journal = Journal(tmp_path, resume=True)
+    results = await evaluate(job(plan, journal=journal), Cast(says()))
+    journal.close()
+    assert played(results) == ["completed", "completed"]
+    assert results.gate.exit_code == 0
+
+
+async def test_trials_are_in_the_journal_before_they_are_told(tmp_path):
+    """Whoever reads that a trial has finished can rely on it."""
+    journal = Journal(tmp_path)
+    told = []
+
+    def listen(event):
+        if isinstance(event, TrialFinished):
+            told.append(len((tmp_path / NAME).read_text().splitlines()) - 1)
+
+    one = job(some(3), journal=journal)
+    await evaluate(one, Cast(says()), listen=listen)
+    journal.close()
+    assert told == [1, 2, 3]
+
+
+async def test_a_run_whose_time_is_up_ends_in_order():
+    """What had finished is reported, what is under way is cut off, the rest is not run: exit 3."""
+
+    class Slow(fakes.ScriptedAgent):
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
+            if session.test.name != "t0":
+                await asyncio.sleep(60)
+            return fakes.reply("yes")
+
+    results = await evaluate(job(some(3), limits=Limits(max_duration=0.05)), Cast(Slow()))
+    assert played(results) == ["completed", "interrupted", None]
+    assert (results.gate.exit_code, results.run.status) == (3, "stopped")
+    assert results.run.stopped_because == "the time that it may take is up (--max-duration=0.05)"
+    error = results.suites[0].tests[1].trials[0].error
+    assert error == "the run was ended meanwhile"
+
+
+async def test_time_enough_changes_nothing():
+    """And leaves no timer behind."""
+    results = await evaluate(job(some(2), limits=Limits(max_duration=60)), Cast(says()))
+    assert (played(results), results.gate.exit_code) == (["completed"] * 2, 0)
+
+
+async def test_fail_fast_ends_with_what_failed():
+    """The trials under way are played to their end, since they are paid for; exit 1, and the gate says it."""
+    results = await evaluate(
+        job(some(6), limits=Limits(fail_fast=True), options=Options(parallel=2)),
+        Cast(by_name({"t1": "no"})),
+    )
+    assert played(results)[:2] == ["completed"] * 2
+    assert played(results)[-2:] == [None, None]
+    assert results.gate.exit_code == 1
+    (check,) = [check for check in results.gate.checks if check.name == "fail-fast"]
+    assert (check.holds, check.note) == (False, "a trial failed 'says yes' (--fail-fast)")
+    assert results.gate.reasons == ()
+
+
+async def test_fail_fast_counts_even_where_the_score_would_hold():
+    """Whoever asks for the first failure does not ask for a score."""
+    one = job(some(10), limits=Limits(fail_fast=True), policy=Policy(min_score=0))
+    results = await evaluate(one, Cast(by_name({"t9": "no"})))
+    assert (played(results), results.gate.exit_code) == (["completed"] * 10, 1)
+
+
+async def test_fail_fast_at_a_trial_that_broke_off_cannot_be_trusted():
+    """Exit 3, as without it."""
+    results = await evaluate(
+        job(some(3), limits=Limits(fail_fast=True), options=Options(retries=0)),
+        Cast(by_name({"t1": AgentError("gone")})),
+    )
+    assert (played(results), results.gate.exit_code) == (["completed", "failed", None], 3)
+    assert "a trial is unsound: gone (--fail-fast)" in results.gate.reasons[0]
+
+
+async def test_fail_fast_looks_at_what_had_failed_before(tmp_path):
+    """A run that was killed right after its first failure does not go on past it."""
+    fields = {"limits": Limits(fail_fast=True)}
+    await halted(tmp_path, some(4), 2, by_name({"t1": "no"}), **fields)
+    journal, agent = Journal(tmp_path, resume=True), says()
+    results = await evaluate(job(some(4), journal=journal, **fields), Cast(agent))
+    journal.close()
+    assert (played(results), results.gate.exit_code) == (["completed", "completed", None, None], 1)
+
+
+async def test_a_dead_agent_does_not_burn_the_whole_plan(tmp_path):
+    """Exit 3; when it is back, what broke off is played again and nothing else is."""
+    plan, limits = some(30), Limits(failures_in_row=5)
+    answers = {f"t{index}": AgentError("refused") for index in range(3, 30)}
+    journal = Journal(tmp_path)
+    one = job(plan, limits=limits, journal=journal, options=Options(retries=0))
+    results = await evaluate(one, Cast(by_name(answers)))
+    journal.close()
+    assert Counter(played(results)) == {"completed": 3, "failed": 6, None: 21}
+    # The sixth had begun while the fifth was being graded.
+    assert results.gate.exit_code == 3
+    assert results.run.stopped_because == (
+        "5 trials in a row broke off or could not be judged (--max-failures-in-row); the last one: refused"
+    )
+    journal, agent = Journal(tmp_path, resume=True), says()
+    results = await evaluate(job(plan, limits=limits, journal=journal), Cast(agent))
+    journal.close()
+    assert (len(agent.sessions), results.gate.exit_code) == (27, 0)
+
+
+async def test_a_judge_that_is_gone_ends_the_run_too():
+    """Each conversation costs, and none could be judged."""
+    llm = fakes.ScriptedLLM([LLMError("down")] * 200)
+    plan = some(30, evaluations=[{"criterion": "c"}])
+    results = await evaluate(job(plan, limits=Limits(failures_in_row=5)), Cast(says(), judge_llm=llm))
+    assert Counter(played(results))[None] >= 24
+    assert "the last one: " in results.run.stopped_because
+    assert "down" in results.run.stopped_because
+
+
+async def test_failures_between_successes_end_nothing():
+    """They are counted in the gate, as ever."""
+    answers = {f"t{index}": AgentError("flaky") for index in range(0, 20, 2)}
+    one = job(some(20), limits=Limits(failures_in_row=2), options=Options(retries=0))
+    assert None not in played(await evaluate(one, Cast(by_name(answers))))
+
+
+async def test_one_fault_that_hits_all_at_once_is_not_many_in_a_row():
+    """As many as play at a time may fail together."""
+    answers = {f"t{index}": AgentError("blip") for index in range(8)}
+    options = Options(parallel=8, retries=0)
+    one = job(some(30), limits=Limits(failures_in_row=2), options=options)
+    assert Counter(played(await evaluate(one, Cast(by_name(answers)))))[None] > 0
+    answers.popitem()
+    assert None not in played(await evaluate(one, Cast(by_name(answers))))
+
+
+class Costly:
+    """A model whose every answer costs as many dollars as it has tokens."""
+
+    model = "scripted"
+
+    def __init__(self, tokens: int) -> None:
+        self._tokens = tokens
+
+    async def complete(self, prompt):
+        await asyncio.sleep(0)
+        return Completion(PASS, input_tokens=self._tokens)
+
+
+async def dear(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:
+    one = job(plan, policy=Policy(max_cost=most), prices=PRICES, **fields)
+    return await evaluate(one, Cast(says(), judge_llm=Costly(tokens)))
+
+
+JUDGED = [{"criterion": "c"}, {"criterion": "d"}]
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+async def test_a_run_keeps_to_its_budget(parallel):
+    """It begins no trial that the budget would not hold, judged by those that have finished: exit 3."""
+    results = await dear(some(30, evaluations=JUDGED), 21, options=Options(parallel=parallel))
+    assert Counter(played(results)) == {"completed": 10, None: 20}
+    assert results.usage.cost_usd == 20
+    assert results.gate.exit_code == 3
+    assert (
+        "20.0000 US dollars are spent, and it may cost 21 (--max-cost): one more trial would pass that"
+        in (results.run.stopped_because or "")
+        or parallel > 1
+    )
+
+
+async def test_a_budget_that_is_spent_cuts_off():
+    """Where one trial costs more than those before it: no call is made past it but those under way."""
+    results = await dear(some(3, evaluations=JUDGED * 20), 5)
+    assert played(results) == ["interrupted", None, None]
+    assert results.usage.cost_usd <= 45
+    assert results.run.stopped_because == "6.0000 US dollars are spent, and it may cost 5 (--max-cost)"
+
+
+async def test_what_was_spent_before_a_kill_counts(tmp_path):
+    """The budget is that of the run, not of the process."""
+    plan = some(30, evaluations=JUDGED)
+    fields = {"policy": Policy(max_cost=21), "prices": PRICES}
+    journal, count = Journal(tmp_path), Counter()
+    stop = Stop()
+
+    def listen(event):
+        count.update([type(event)])
+        if count[TrialFinished] == 6:
+            stop.interrupt()
+
+    cast = Cast(says(), judge_llm=Costly(1))
+    await evaluate(job(plan, journal=journal, **fields), cast, listen=listen, stop=stop)
+    journal.close()
+    results = await dear(plan, 21, journal=Journal(tmp_path, resume=True))
+    assert Counter(played(results)) == {"completed": 10, None: 20}
+
+
+async def test_a_budget_that_holds_all_changes_nothing():
+    """To the cent."""
+    results = await dear(some(10, evaluations=JUDGED), 20)
+    assert (played(results), results.gate.exit_code) == (["completed"] * 10, 0)
+
+
+async def test_a_refused_key_in_mid_run_is_an_outage(tmp_path):
+    """With the right key the run goes on where it was."""
+    plan, journal = some(4), Journal(tmp_path)
+    one = job(plan, journal=journal)
+    results = await evaluate(one, Cast(by_name({"t1": AgentAccessError("refused the key")})))
+    journal.close()
+    assert (played(results), results.gate.exit_code) == (["completed", "failed", None, None], 3)
+    journal = Journal(tmp_path, resume=True)
+    results = await evaluate(job(plan, journal=journal), Cast(says()))
+    journal.close()
+    assert (played(results), results.gate.exit_code) == (["completed"] * 4, 0)
+
+
+async def test_another_plan_does_not_go_on(tmp_path):
+    """Nothing is played."""
+    await halted(tmp_path, some(4), 2)
+    agent = says()
+    with pytest.raises(UsageError, match=r"it differs in the number of trials \(--loops\)"):
+        await evaluate(job(some(4, loops=2), journal=Journal(tmp_path, resume=True)), Cast(agent))
+    assert agent.sessions == []
