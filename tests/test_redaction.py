@@ -2,8 +2,11 @@
 
 import html
 import json
+import random
 import re
-from base64 import b64encode, urlsafe_b64encode
+import string
+import time
+from base64 import b64decode, b64encode, encodebytes, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
 
 import builders as build
@@ -52,10 +55,26 @@ HEADERS = [
         html.escape(KEY),
         html.escape(html.escape(KEY)),
         KEY.replace("&", "&#38;").replace('"', "&#x22;").replace("'", "&apos;").replace("ö", "&ouml;"),
+        quote(quote(KEY)),
+        quote_plus(quote_plus(quote_plus(KEY))),
+        quote(KEY, encoding="latin-1"),
+        repr(KEY)[1:-1],
+        ascii(KEY)[1:-1],
+        repr(KEY.encode())[2:-1],
+        KEY.replace("'", "'\"'\"'"),
+        KEY.replace("'", "'\\''"),
+        KEY.encode().hex(),
+        KEY.encode().hex().upper(),
+        KEY.encode().hex(" "),
+        " ".join(KEY),
+        KEY[:9] + "\n        " + KEY[9:],
+        KEY[:9] + "\\r\\n" + KEY[9:],
     ],
 )
 def test_a_key_is_hidden_in_every_form_it_is_echoed_in(form):
-    """As it is, in JSON, in an address or a form as any language writes them, and in HTML."""
+    """As it is, in JSON, in an address or a form as any language writes them, in HTML, in a program's own
+    notation, in hexadecimal, and broken by white space anywhere.
+    """
     assert Redactor(keys=[KEY]).text(f"401 for {form}, sorry") == f"401 for {MASK}, sorry"
 
 
@@ -66,6 +85,75 @@ def test_a_key_is_hidden_in_a_basic_header(form):
     assert MASK in shown
     standing = shown.removeprefix("401 for ").removesuffix(", sorry").replace(MASK, "").replace("%3D", "")
     assert len(standing) <= len("dXNlcjp" + "6eA==")
+
+
+@pytest.mark.parametrize("key", [KEY, "tsd7-ö+/=&%<>'\"\\ " + "x9Kq" * 40 + "\n"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda key: b64encode(json.dumps({"apiKey": key}).encode()).decode(),
+        lambda key: b64encode(json.dumps({"apiKey": key}, ensure_ascii=False).encode()).decode(),
+        lambda key: b64encode(f"key={quote_plus(key)}&x=1".encode()).decode(),
+        lambda key: encodebytes(b"Signed by somebody whose name is long: " + key.encode()).decode(),
+        lambda key: json.dumps(encodebytes(b"user:" + key.encode()).decode()),
+        lambda key: b64encode(b"user:" + key.encode("latin-1")).decode(),
+    ],
+)
+def test_a_key_is_hidden_in_base_64_of_what_others_made_of_it(key, written):
+    """Of JSON, of a form, in the lines of an e-mail, in another alphabet than UTF-8."""
+    for key_sent in (key, key.strip()):
+        shown = Redactor(keys=[key]).text(written(key_sent))
+        assert MASK in shown
+        for clear in re.split("[^A-Za-z0-9+/]+", "".join(shown.replace("\\n", "").split())):
+            for at in range(4):
+                told = b64decode(clear[at : at + (len(clear) - at) // 4 * 4]).decode("latin-1")
+                assert not any(key[place : place + 4] in told for place in range(len(key.strip()) - 4))
+
+
+def test_secrets_that_share_letters_are_hidden_with_what_they_share():
+    """The rest of one must not stay because the other begins within it."""
+    assert (
+        Redactor(keys=["one-secret-two", "two-secret-three"]).text("a one-secret-two-secret-three") == "a ***"
+    )
+
+
+def test_a_long_text_is_searched_in_little_time():
+    """Some 40 ms a megabyte for twenty secrets: no reply holds up the conversations beside it."""
+    draw = random.Random(7)
+    keys = ["".join(draw.choices(string.ascii_letters, k=40)) for _ in range(16)]
+    redactor = Redactor(keys=[*keys, "a!b@c#d$e%f^g&", "4005 0060 1234", KEY, "東京都千代田区一丁目"])
+    redactor.text("built when it is first asked")
+    words = ["the", "agent", "said:", "order", "4005", "will", "arrive", "on", "Monday,", "please", "confirm"]
+    text = " ".join(draw.choices(words, k=400_000))
+    started = time.process_time()
+    assert redactor.text(text) == text
+    assert redactor.text(text + keys[3]) == text + MASK
+    assert time.process_time() - started < 8 * 0.04 * len(text) / 1e6
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "s",
+        'sk-"pr\u00f6j',
+        "sk" + " " * 90,
+        "sk-" + "\\n" * 90,
+        "%25",
+        "&amp;",
+        "\\",
+        "\x1b]",
+        "\x1b[",
+        "c2st",
+        "73",
+    ],
+)
+def test_no_text_makes_the_search_slow(unit):
+    """What an agent repeats a thousand times costs no more than any other text of that length."""
+    redactor = Redactor(keys=[KEY, "sssssssssssssss", "sk" * 20])
+    redactor.text(KEY)
+    started = time.process_time()
+    redactor.text(unit * (500_000 // len(unit)))
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
