@@ -1,0 +1,53 @@
+"""`--shard`: which part of its plan a run plays, and what it leaves to `merge`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ci_evals.cli.choices import Commenting
+from ci_evals.cli.settings import RunSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Plan
+from ci_evals.job import Job
+from ci_evals.planning import shard
+from ci_evals.planning.shard import Part
+from ci_evals.reports import numbers
+
+
+def for_shard(settings: RunSettings) -> RunSettings:
+    """The settings with what a shard does by itself: it looks for no baseline, and posts no comment.
+
+    Shards that find different baselines would split the plan in different ways. Comments of theirs would
+    write over each other.
+    """
+    if settings.shard is None:
+        return settings
+    comment = Commenting.NEVER if settings.comment is Commenting.AUTO else settings.comment
+    return replace(settings, baseline=settings.baseline or "none", comment=comment)
+
+
+def part_of(settings: RunSettings, plan: Plan) -> Part | None:
+    """Which part of the plan is asked for; None for the whole.
+
+    Raises:
+        UsageError: it is none, has no test, or cannot be played so.
+    """
+    if settings.shard is None:
+        return None
+    part = shard.read(settings.shard)
+    if settings.confirm:
+        raise UsageError(
+            f"--confirm={settings.confirm} cannot go with --shard={part}: what is close shows in the whole "
+            "run, which no shard sees; give more --loops instead"
+        )
+    shard.check(plan, part)
+    return part
+
+
+def only_part(job: Job, part: Part | None, say: Callable[[str], None]) -> Job:
+    """The job with that part of its plan. A baseline balances the parts, and is compared with by `merge`."""
+    if part is None:
+        return job
+    taken = shard.take(job.plan, part, job.redactor, job.baseline)
+    whole = numbers.count(sum(len(suite.tests) for suite in job.plan.suites), "test")
+    say(f"shard {part.index} of {part.of}: {len(taken.shard.tests)} of {whole}")
+    return replace(job, plan=taken.plan, shard=taken.shard, baseline=None, baseline_note=None)
