@@ -27,6 +27,7 @@ from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, load_suites, read_policy
 from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.journal import Mark
@@ -60,6 +61,7 @@ def run_suites(settings: RunSettings) -> None:
     Raises:
         UsageError: before anything has run.
     """
+    settings = for_shard(settings)
     platform = Platform.of(settings, os.environ)
     try:
         _run(settings, platform)
@@ -78,6 +80,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
+    part = part_of(settings, planned)
     missing = _missing_keys(settings, planned, environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
     adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
@@ -118,6 +121,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
         warnings=warnings,
     )
+    job = only_part(job, part, console.say)
     if skipped:
         results = not_played(job, adapter, _why_skipped(platform, missing))
         code = publish(results, places, console)
@@ -126,7 +130,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
             always = settings.comment is Commenting.ALWAYS
             _comment(results, settings, platform, interruption, create=always)
         sys.exit(code)
-    with _listening(settings, planned, console) as listen:
+    with _listening(settings, job.plan, console) as listen:
         results = interruption.play(evaluate(job, adapter, listen=listen, stop=interruption.stop))
     code = publish(results, places, console, verbose=settings.verbose)
     if results.run.status == "completed":
