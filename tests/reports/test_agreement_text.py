@@ -1,0 +1,90 @@
+"""What a person reads of two judges: how many verdicts changed, which, and how far they agree."""
+
+import builders as build
+
+from ci_evals.reports.agreement import judges, render
+from ci_evals.scoring.agreement import Twice
+
+
+def twice(before: str, after: str, number: int = 1, test: str = "Refund", **fields) -> Twice:
+    """A verdict that became another; the new reason names its number."""
+    old = build.finding(before, kind="judged", criterion="It is polite")
+    new = build.finding(after, kind="judged", criterion="It is polite", **{"reason": f"r{number}"} | fields)
+    return Twice("Shop", test, number, old, new)
+
+
+def test_the_whole_text():
+    """Counts by change, the agreement with what it means, and those that fail now first."""
+    pairs = [
+        *[twice("passed", "passed")] * 6,
+        twice("failed", "passed", 2),
+        twice("failed", "passed", 3),
+        twice("passed", "failed", 4),
+        twice("failed", "failed"),
+        twice("undecided", "passed", 5),
+    ]
+    assert render(pairs, "by A; before by B") == (
+        "Judged again\n"
+        "  by A; before by B\n"
+        "  4 of 11 judged verdicts changed: 2 from failed to passed, 1 from passed to failed, "
+        "1 from undecided to passed\n"
+        "  agreement: 70.0 % of the 10 verdicts decided both times; Cohen's kappa 0.21 "
+        "(0 is chance, 1 is full agreement): fair\n"
+        "\n"
+        "  test    criterion     trial    before     after    the new reason\n"
+        "  ------  ------------  -------  ---------  -------  ----------------\n"
+        "  Refund  It is polite  4        passed     failed   r4\n"
+        "  Refund  It is polite  2        failed     passed   r2\n"
+        "  Refund  It is polite  3        failed     passed   r3\n"
+        "  Refund  It is polite  5        undecided  passed   r5\n"
+    )
+
+
+def test_nothing_changed():
+    """Said in a line, without a table; one verdict throughout has no kappa."""
+    text = render([twice("passed", "passed")] * 3, "by A")
+    assert "none of 3 judged verdicts changed" in text
+    assert "100.0 % of the 3 verdicts decided both times; all of them alike" in text
+    assert text.count("\n") == 4
+
+
+def test_twenty_are_named_unless_all_are_wanted():
+    """And how many more there are."""
+    pairs = [twice("passed", "failed", number) for number in range(1, 24)]
+    text = render(pairs, "by A")
+    assert [f"r{number}" in text.split() for number in (1, 20, 21)] == [True, True, False]
+    assert text.endswith("  and 3 more (--verbose names them)\n")
+    assert "r23" in render(pairs, "by A", verbose=True).split()
+
+
+def test_agreement_is_never_shown_better_than_it_is():
+    """1,999 of 2,000 is not 100 %; a kappa of two thirds is 0.66."""
+    assert "99.9 % of" in render([*[twice("passed", "passed")] * 1999, twice("passed", "failed")], "by A")
+    pairs = [twice("passed", "passed")] * 3 + [twice("failed", "failed")] * 2
+    assert "kappa 0.66 " in render([*pairs, twice("passed", "failed")], "by A")
+
+
+def test_a_run_that_ended_early():
+    """What could not be given anew is told, and is no change."""
+    text = render([], "by A", not_judged=7)
+    assert "7 verdicts could not be given anew: the run ended before" in text
+    assert "agreement" not in text
+
+
+def test_who_judged():
+    """Then and now; nobody under --provider=offline."""
+    assert judges(["b", "a", "b"], ["c", "c", "c"]) == "by c; before by a, b"
+    assert judges(["a"], ["a"]) == "by the same judge: a"
+    assert judges([None], ["a"]) == "by a; before by nobody"
+
+
+def test_foreign_text_stays_text():
+    """A judge's reason and a test's name make no command of a log, and no second line."""
+    bad = twice("passed", "failed", reason="no\n::error::x\x1b[31m ##[add-path]y", test="::warning::t")
+    text = render([bad], "::notice::a")
+    assert "::error::" not in text
+    assert "::warning::" not in text
+    assert "::notice::" not in text
+    assert "##[" not in text
+    assert "\x1b" not in text
+    assert text.count("\n") == 8

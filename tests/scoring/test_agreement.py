@@ -1,0 +1,91 @@
+"""How far two judges agree: against sums done by hand, and what must hold of any verdicts."""
+
+from fractions import Fraction
+
+import builders as build
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.domain.verdict import Outcome
+from ci_evals.scoring.agreement import Agreement, Twice, agreement, changes, in_words
+
+WORDS = {"p": Outcome.PASSED, "f": Outcome.FAILED, "u": Outcome.UNDECIDED}
+
+
+def pairs(*drawn: str) -> list[Twice]:
+    """`"pf"` is a verdict that was passed and is failed; `"pf*3"` three of them."""
+    found = []
+    for text in drawn:
+        both, _, times = text.partition("*")
+        before, after = (build.finding(WORDS[letter], kind="judged") for letter in both)
+        found += [Twice("S", "t", 1, before, after)] * int(times or 1)
+    return found
+
+
+def test_a_table_done_by_hand():
+    """20 and 15 of 50 alike: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4 = 0.5, kappa = 0.4."""
+    found = agreement(pairs("pp*20", "pf*5", "fp*10", "ff*15"))
+    assert found == Agreement(decided=50, agreed=35, kappa=Fraction(2, 5))
+    assert found.share == Fraction(7, 10)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "kappa"),
+    [
+        (["pp", "ff"], 1),
+        (["pf", "fp"], -1),
+        (["pp", "pf", "fp", "ff"], 0),
+        (["pp*9", "pf"], 0),
+        (["pp*98", "pf", "fp"], Fraction(-1, 99)),
+    ],
+)
+def test_kappa_leaves_chance_out(drawn, kappa):
+    """Where nearly all passes, agreeing on 98 of 100 says nothing."""
+    assert agreement(pairs(*drawn)).kappa == kappa
+
+
+@pytest.mark.parametrize("drawn", [[], ["pp*7"], ["ff"], ["uu", "up", "fu"]])
+def test_no_kappa(drawn):
+    """Nothing was decided by both, or one verdict throughout: chance would agree as well."""
+    assert agreement(pairs(*drawn)).kappa is None
+
+
+def test_undecided_verdicts_say_nothing_of_a_judge():
+    """They are among what changed, and not in the agreement."""
+    some = pairs("pp", "ff", "up*3", "pu", "uu")
+    assert agreement(some) == agreement(pairs("pp", "ff"))
+    assert changes(some) == {(Outcome.UNDECIDED, Outcome.PASSED): 3, (Outcome.PASSED, Outcome.UNDECIDED): 1}
+
+
+def test_another_reason_or_cause_is_no_change():
+    """The outcome is what counts."""
+    before = build.finding("undecided", kind="judged", cause="no_judge")
+    after = build.finding("undecided", kind="judged", cause="judge_error", reason="no answer")
+    assert not Twice("S", "t", 1, before, after).changed
+
+
+@pytest.mark.parametrize(
+    ("kappa", "word"),
+    [
+        (Fraction(1), "almost perfect"),
+        (Fraction(4, 5), "substantial"),
+        (Fraction(59, 100), "moderate"),
+        (Fraction(1, 100), "slight"),
+        (Fraction(0), "none beyond chance"),
+        (Fraction(-1), "none beyond chance"),
+    ],
+)
+def test_words(kappa, word):
+    """A limit belongs to the lower word, so that no judge looks better than it is."""
+    assert in_words(kappa) == word
+
+
+@given(st.lists(st.sampled_from(["pp", "pf", "fp", "ff", "up", "fu", "uu"])))
+def test_what_holds_of_any_verdicts(drawn):
+    """Kappa lies between -1 and 1 and below the share that agrees, whichever judge was first; 1 means all."""
+    found, turned = agreement(pairs(*drawn)), agreement(pairs(*(text[::-1] for text in drawn)))
+    assert found == turned
+    if found.kappa is not None:
+        assert -1 <= found.kappa <= found.share
+        assert (found.kappa == 1) == (found.agreed == found.decided)

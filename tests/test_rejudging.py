@@ -1,0 +1,376 @@
+"""Saved conversations before another judge: what it is asked, what becomes of the results, how it may end."""
+
+import asyncio
+import json
+from datetime import date, timedelta
+
+import builders as build
+import fakes
+import pytest
+
+from ci_evals import run_suite
+from ci_evals.adapters import prices as price_files
+from ci_evals.domain.errors import AgentError, LLMAccessError, LLMError, UsageError
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.results import Results, RoleUsage
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.ports import Completion
+from ci_evals.redaction import Redactor
+from ci_evals.rejudging import Rejudged, Rejudging, rejudge
+from ci_evals.reports import layout
+from ci_evals.runner import Cast, Stop
+from ci_evals.scoring.gate import Policy
+
+SECRET = "tenant-4711-blue"
+PASS, FAIL = (json.dumps({"reasoning": "r", "verdict": said, "evidence": []}) for said in ("pass", "fail"))
+PRICES = PriceTable(as_of=date(2026, 11, 22), models={"other": {"input": 1, "output": 0}})
+
+
+def says(verdict: str, *, unless: str = "\0") -> fakes.ScriptedLLM:
+    """A judge that says so of every criterion, and the opposite where it is shown the text `unless`."""
+    other = {"pass": "fail", "fail": "pass"}[verdict]
+
+    def answer(prompt):
+        said = other if unless in prompt.text else verdict
+        return json.dumps({"reasoning": f"I say {said}.", "verdict": said, "evidence": []})
+
+    return fakes.ScriptedLLM(answer, model="other")
+
+
+def suite(*tests: dict) -> dict:
+    one = {
+        "guidelines": "You want a refund.",
+        "turns": [{"user": "hi"}],
+        "maxTurns": 1,
+        "evaluations": [
+            {"criterion": "It is polite", "weight": 3, "category": "tone", "aui_logic": ["rule-1"]},
+            {"criterion": "No forwarding", "strict": "not_escalated"},
+            {"criterion": "It is brief"},
+        ],
+    }
+    return {"name": "Refunds", "adapter": "demo", "tests": [one | {"name": "a"} | test for test in tests]}
+
+
+def answers(test, heard):
+    """An agent for every way in which a conversation may end."""
+    match test.name:
+        case "hands over":
+            return fakes.reply("A person will help.", workflows=("CONVERSATION_FORWARDING",))
+        case "errs":
+            return fakes.reply("Oops", error_response=True)
+        case "breaks off" if len(heard) > 1:
+            return AgentError("connection lost")
+        case "never answers":
+            return AgentError("no connection")
+    return fakes.reply(f"You said {heard[-1]}, {SECRET}.")
+
+
+MANY = suite(
+    {"name": "talks", "turns": [{"user": "hi", "expectation": f"names {SECRET}"}], "maxTurns": 3},
+    {"name": "stops", "turns": [{"user": "auto"}], "maxTurns": 4, "userInfo": {"id": "${TENANT}", "n": 1.5}},
+    {"name": "hands over", "guidelines": "Ask for <b>a person</b>, ${TENANT}."},
+    {"name": "errs"},
+    {"name": "breaks off", "turns": [{"user": "1"}, {"user": "2"}], "maxTurns": 2},
+    {"name": "never answers"},
+    {"name": "strict alone", "evaluations": [{"criterion": "No forwarding", "strict": "not_escalated"}]},
+)
+
+
+def user(prompt):
+    return "Thanks, bye ###STOP###" if prompt.text.count("You said") > 1 else "Go on"
+
+
+async def played(what: dict, judge, loops: int = 1, script=answers) -> Results:
+    """A run of a suite, as it stands in its file."""
+    cast = Cast(fakes.ScriptedAgent(script), user_llm=fakes.ScriptedLLM(user, "u"), judge_llm=judge)
+    return saved(await run_suite(cast, what, retries=0, loops=loops, policy=Policy(max_errors=99)))
+
+
+def saved(results: Results) -> Results:
+    return layout.load(layout.dump(results), "_results.json")
+
+
+def work(judged: Results, **fields) -> Rejudging:
+    fields = {"provider": "openai", "policy": Policy(max_errors=99), "redactor": Redactor()} | fields
+    return Rejudging(judged, **fields)
+
+
+async def again(judged: Results, judge, stop: Stop | None = None, **fields) -> Rejudged:
+    return await rejudge(work(judged, **fields), lambda _: judge, stop=stop)
+
+
+def findings(results: Results, kind: str = "judged"):
+    trials = [trial for s in results.suites for test in s.tests for trial in test.trials]
+    return [finding for trial in trials for finding in trial.findings if finding.kind == kind]
+
+
+@pytest.fixture(autouse=True)
+def tenant(monkeypatch):
+    monkeypatch.setenv("TENANT", SECRET)
+
+
+async def test_a_judge_is_asked_what_the_judge_of_the_run_was_asked():
+    """Word for word, whatever made a conversation end, also where secrets were taken out of it."""
+    judge, other = says("pass"), says("pass")
+    judged = await played(MANY, judge)
+    await again(judged, other)
+    assert len(judge.prompts) == 10
+    assert sorted(other.prompts, key=repr) == sorted(judge.prompts, key=repr)
+    ends = {trial.status for test in judged.suites[0].tests for trial in test.trials}
+    assert ends == {"completed", "stopped", "escalated", "agent_error", "failed"}
+    assert "closing_remark_of_the_user" in repr(judge.prompts)
+    assert '"expected": "names ***"' in other.prompts[0].text
+    assert SECRET not in repr(other.prompts)
+
+
+OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds", "origin"} | {
+    "environment"
+}
+"""What tells a run that was judged again from one that was judged so at once."""
+
+
+def comparable(value):
+    match value:
+        case dict():
+            return {name: comparable(item) for name, item in value.items() if name not in OWN}
+        case list():
+            return [comparable(item) for item in value]
+        case _:
+            return value
+
+
+async def test_the_results_are_those_of_a_run_with_that_judge():
+    """Verdicts, scores, counts, groups, usage, gate, digests: all but what is a run's own."""
+    judged = await played(MANY, says("pass"), loops=2)
+    expected = await played(MANY, says("fail", unless="brief"), loops=2)
+    judge = says("fail", unless="brief")
+    got = (await again(judged, judge, judge_model="other", prices=price_files.bundled())).results
+    told, wanted = (json.loads(layout.dump(one)) for one in (got, expected))
+    for one in (told, wanted):
+        del one["run"]["digests"]["models"]  # models that are objects of a caller have no provider
+    assert comparable(told) == comparable(wanted)
+    assert got.score != judged.score
+    assert layout.dump(saved(got)) == layout.dump(got)
+
+
+async def test_what_is_told_of_the_run():
+    """A run of its own that names the one whose conversations it has, its judge and the options in force."""
+    judged = await played(suite({}), says("pass"))
+    todo = work(judged, judge_model="other", config={"minScore": 90})
+    later = judged.run.started_at + timedelta(days=3)
+    got = (await rejudge(todo, lambda _: says("pass"), now=lambda: later)).results
+    assert got.run.id != judged.run.id
+    assert (got.run.started_at, got.run.finished_at) == (later, later)
+    assert got.suites[0].folder == f"Refunds/{later:%Y-%m-%dT%H-%M-%SZ}"
+    origin = got.run.origin
+    assert (origin.how, origin.run, origin.started_at) == ("rejudge", judged.run.id, judged.run.started_at)
+    assert got.suites[0].judge_model == "other"
+    assert got.run.config == judged.run.config | {"minScore": 90, "provider": "openai"}
+    assert got.run.git == judged.run.git
+    assert got.run.digests.models != judged.run.digests.models
+    assert got.run.digests.user_prompt == judged.run.digests.user_prompt
+
+
+def test_which_judge():
+    """The one that is named, else that of the run where the provider is the same, else the provider's own."""
+    own = build.suite_result(judge_model="theirs")
+    judged = build.results(own)
+    assert work(judged, judge_model="named").judge_of(own) == "named"
+    assert work(judged).judge_of(own) == "theirs"
+    assert work(judged, provider="anthropic").judge_of(own) == "claude-sonnet-5-5"
+    assert work(judged).judge_of(build.suite_result(judge_model=None)) == "gpt-6.1-terra"
+
+
+async def test_what_changed():
+    """Each verdict twice, in the order of the results."""
+    judged = await played(suite({"name": "a"}, {"name": "b"}), says("pass", unless="brief"))
+    found = await again(judged, says("pass"))
+    told = [(one.test, one.after.criterion, one.before.outcome, one.after.outcome) for one in found.verdicts]
+    assert told == [
+        (test, criterion, before, "passed")
+        for test in ("a", "b")
+        for criterion, before in (("It is polite", "passed"), ("It is brief", "failed"))
+    ]
+    assert found.not_judged == 0
+
+
+async def test_a_run_without_a_judge_is_judged_for_the_first_time():
+    """Its verdicts were missing on purpose; now they count."""
+    judged = await played(suite({}), None)
+    assert {finding.cause for finding in findings(judged)} == {Cause.NO_JUDGE}
+    got = (await again(judged, says("pass"))).results
+    assert (got.score, got.counts.errors) == (100, 0)
+
+
+async def test_what_is_left_as_it_is():
+    """Strict verdicts, and every trial that was interrupted or has nothing else."""
+    whole = await played(suite({}), says("fail"), loops=2)
+    (first, second) = whole.suites[0].tests[0].trials
+    cut = second.model_copy(update={"status": EndState.INTERRUPTED})
+    judged = with_trials(whole, first, cut)
+    judge = says("pass")
+    got = (await again(judged, judge)).results
+    assert len(judge.prompts) == 2
+    kept = got.suites[0].tests[0].trials[1]
+    assert kept.findings == cut.findings
+    assert [usage.role for usage in kept.usage] == []
+    assert findings(got, "strict") == findings(judged, "strict")
+
+
+def with_trials(results: Results, *trials) -> Results:
+    (only,) = results.suites
+    test = only.tests[0].model_copy(update={"trials": trials})
+    return results.model_copy(update={"suites": (only.model_copy(update={"tests": (test,)}),)})
+
+
+async def test_a_run_that_was_broken_off_stays_so():
+    """A better judge does not make it whole."""
+    judged = await played(suite({}), says("pass"))
+    info = judged.run.model_copy(update={"status": "stopped", "stopped_because": "out of time"})
+    got = (await again(judged.model_copy(update={"run": info}), says("pass"))).results
+    assert got.gate.reasons == ("the saved run was stopped: out of time",)
+    assert (got.gate.exit_code, got.run.status) == (3, "stopped")
+
+
+async def test_the_warning_of_a_judge_that_is_gone():
+    """Whoever heeded it by another judge is not warned again."""
+    akin = "judge and agent are of one family of models: gpt-6 judges gpt-5 (GPT); models tend to …"
+    judged = await played(suite({}), says("pass"))
+    info = judged.run.model_copy(update={"warnings": (akin, "something else")})
+    judged = judged.model_copy(update={"run": info})
+    for model, warnings in (("claude-opus-5-5", ("something else",)), ("gpt-7", (akin, "something else"))):
+        got = await again(judged, says("pass"), judge_model=model)
+        assert got.results.run.warnings == warnings
+
+
+async def test_costs():
+    """The conversations have cost what was told then; the judge costs what it costs now."""
+    judged = await played(suite({}), says("pass"))
+    spent = (
+        RoleUsage(role="user", model="u", calls=4, input_tokens=40, cost_usd=0.5),
+        RoleUsage(role="judge", model="before", calls=9, input_tokens=90, cost_usd=7),
+    )
+    usage = judged.usage.model_copy(
+        update={"by_role": spent, "unpriced": (), "prices_as_of": date(2026, 1, 1)}
+    )
+    got = (await again(judged.model_copy(update={"usage": usage}), says("pass"), prices=PRICES)).results.usage
+    assert [(one.role, one.model, one.calls, one.cost_usd) for one in got.by_role] == [
+        ("judge", "other", 2, pytest.approx(0.0002)),
+        ("user", "u", 4, 0.5),
+    ]
+    assert got.cost_usd == pytest.approx(0.5002)
+    assert (got.calls, got.tokens.input, got.prices_as_of) == (6, 240, date(2026, 1, 1))
+
+
+async def test_no_more_at_a_time_than_allowed():
+    """Trials wait for a place."""
+    now = most = 0
+
+    class Slow:
+        model = "other"
+
+        async def complete(self, _):
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await asyncio.sleep(0)
+            now -= 1
+            return Completion(PASS)
+
+    await again(await played(suite({}), says("pass"), loops=5), Slow(), parallel=2)
+    assert most == 4  # two criteria each
+
+
+async def test_an_interruption_loses_no_verdict():
+    """What was answered counts, the rest is undecided and says why; nothing hangs."""
+    judged = await played(suite({}), says("pass"), loops=3)
+    stop, asked = Stop(), []
+
+    class Slow:
+        model = "other"
+
+        async def complete(self, prompt):
+            asked.append(prompt)
+            if len(asked) == 4:
+                await asyncio.sleep(0.01)
+                stop.interrupt()
+                await asyncio.Event().wait()
+            return Completion(FAIL)
+
+    found = await again(judged, Slow(), stop)
+    outcomes = [finding.outcome for finding in findings(found.results)]
+    assert outcomes == [Outcome.FAILED] * 3 + [Outcome.UNDECIDED] * 3
+    assert findings(found.results)[-1].reason == "the run was interrupted before the judge had answered"
+    assert (found.results.gate.exit_code, found.results.run.status) == (130, "interrupted")
+    assert (found.not_judged, len(found.verdicts)) == (3, 3)
+
+
+async def test_a_refused_key_ends_it_at_once():
+    """No other trial could do better."""
+    judge = fakes.ScriptedLLM([LLMAccessError("OpenAI refused the key")])
+    found = await again(await played(suite({}), says("pass"), loops=5), judge)
+    assert len(judge.prompts) == 2
+    assert found.results.gate.exit_code == 3
+    assert found.results.gate.reasons[0] == "the run was stopped: OpenAI refused the key"
+    assert {finding.outcome for finding in findings(found.results)} == {Outcome.UNDECIDED}
+    assert (found.not_judged, len(found.verdicts)) == (8, 2)
+
+
+async def test_a_judge_that_is_gone_is_not_asked_for_ever():
+    """Ten trials in a row of which nothing could be judged are enough; one that could be begins anew."""
+    judge = fakes.ScriptedLLM([*[LLMError("down")] * 18, *[PASS] * 2, LLMError("down")])
+    found = await again(await played(suite({}), says("pass"), loops=40), judge)
+    assert len(judge.prompts) == 18 + 2 + 20
+    assert found.results.run.stopped_because == (
+        "in 10 trials in a row nothing could be judged, in the last one since down"
+    )
+
+
+async def test_a_bug_keeps_the_verdicts_that_were_given():
+    """They are paid for, and reported before the program says that it is broken."""
+    judge = fakes.ScriptedLLM([*[FAIL] * 2, RuntimeError("a bug")])
+    stop = Stop()
+    found = await again(await played(suite({}), says("pass"), loops=3), judge, stop)
+    assert isinstance(stop.bug, RuntimeError)
+    assert found.results.gate.exit_code == 70
+    assert [finding.outcome for finding in findings(found.results)][:2] == [Outcome.FAILED] * 2
+
+
+async def test_a_budget_ends_it_in_order():
+    """No trial is begun that may pass it; the gate holds it all the same."""
+    judge = fakes.ScriptedLLM([Completion(PASS, cost_usd=0.1)], model="other")
+    policy = Policy(max_cost=0.7, max_errors=99)
+    judged = await played(suite({}), says("pass"), loops=9)
+    found = await again(judged, judge, policy=policy, prices=PRICES, judge_model="other")
+    assert len(judge.prompts) == 6
+    assert found.results.usage.cost_usd == pytest.approx(0.6)
+    assert "0.6000 US dollars are spent" in found.results.gate.reasons[0]
+    with pytest.raises(UsageError, match="there is no price for gpt-x"):
+        await again(judged, judge, policy=policy, prices=PRICES, judge_model="gpt-x")
+
+
+async def test_secrets_in_what_a_judge_says():
+    """They are taken out of verdicts and messages alike."""
+    key = "sk-the-key-of-the-judge"
+    judge = fakes.ScriptedLLM([json.dumps({"reasoning": f"By {key}.", "verdict": "fail", "evidence": []})])
+    found = await again(await played(suite({}), says("pass")), judge, redactor=Redactor([key]))
+    assert key not in layout.dump(found.results) + repr(found.verdicts)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda trial: trial["exchanges"][0].update(index=7), "are not numbered from 1"),
+        (lambda trial: trial["findings"][0].update(criterion=" "), "is not as a run leaves it: criterion"),
+        (lambda trial: trial.update(findings=[]), "it holds no judged verdict"),
+    ],
+)
+async def test_what_no_run_leaves_is_refused(spoil, told):
+    """Before any judge is asked."""
+    data = json.loads(layout.dump(await played(suite({}), says("pass"))))
+    spoil(data["suites"][0]["tests"][0]["trials"][0])
+    judge = says("pass")
+    with pytest.raises(UsageError, match=told):
+        await again(layout.load(json.dumps(data), "_results.json"), judge)
+    assert judge.prompts == []
