@@ -59,11 +59,12 @@ class Journal:
 
         Args:
             folder: The output folder of the run.
-            resume: Whether to go on with the run whose journal is in there.
+            resume: Whether to go on with the run whose journal is in there. Without one the run begins, since
+                a kill may come before there is a journal.
             say: Takes a line for the user.
 
         Raises:
-            UsageError: there is no journal to go on with, or it cannot be read.
+            UsageError: the journal to go on with cannot be read.
         """
         self._path = folder / NAME
         self._say = say
@@ -72,7 +73,9 @@ class Journal:
         self._written = self._synced = 0
         self._failing = False
         self._syncing = asyncio.Lock()
-        self._read = _read(self._path) if resume else None
+        self._read = _read(self._path) if resume and self._path.exists() else None
+        if resume and not self.past:
+            say(f"warning: --resume: there is nothing to go on with in {folder}, so the run begins afresh")
 
     @property
     def past(self) -> Past | None:
@@ -228,11 +231,6 @@ def _line(record: Record) -> bytes:
 def _read(path: Path) -> _Read:
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(
-            f"--resume: there is no {NAME} in {str(path.parent)!r}; name the output folder of the run that "
-            f"was broken off, {_AFRESH}"
-        ) from None
     except OSError as error:
         raise UsageError(f"--resume: {path} cannot be read: {error.strerror or error}") from error
     *lines, rest = data.split(b"\n")

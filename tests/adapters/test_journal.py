@@ -160,10 +160,18 @@ async def test_another_version_does_not_go_on_with_it(tmp_path):
         Journal(tmp_path, resume=True)
 
 
-def test_there_must_be_one(tmp_path):
-    """A slip in the folder's name must not play everything again."""
-    with pytest.raises(UsageError, match=r"--resume: there is no journal\.jsonl in"):
-        Journal(tmp_path, resume=True)
+async def test_without_one_the_run_begins(tmp_path):
+    """A kill may come before there is any; the user is told, since it may be a slip in the folder's name."""
+    said = []
+    journal = Journal(tmp_path / "new", resume=True, say=said.append)
+    assert journal.past is None
+    assert said == [
+        f"warning: --resume: there is nothing to go on with in {tmp_path / 'new'}, so the run begins afresh"
+    ]
+    journal.open(header())
+    await journal.keep(at(1), result(1), 1)
+    journal.close()
+    assert len(Journal(tmp_path / "new", resume=True).past.done) == 1
 
 
 async def test_after_an_outage_what_broke_off_is_played_again(tmp_path):
