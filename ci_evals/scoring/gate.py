@@ -94,11 +94,11 @@ class Case:
 
 def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
-    checks = checks_of(case)
     reasons = tuple(_distrust(case.card, case.policy, ending))
     if ending.failed_fast:
-        checks += (_fail_fast(ending),)
+        checks = (_fail_fast(ending), *checks_of(_of_what_ran(case)))
     else:
+        checks = checks_of(case)
         reasons = reasons or tuple(_lost_decides(case, checks_of))
     holds = all(check.holds for check in checks) and not reasons and not ending.interrupted
     if ending.bug:
@@ -120,6 +120,17 @@ def _fail_fast(ending: Ending) -> GateCheck:
         holds=False,
         note=ending.stopped_because or "a trial failed",
     )
+
+
+def _of_what_ran(case: Case) -> Case:
+    """The case without the tests and trials that were not begun, since no more were wanted."""
+    suites = tuple(
+        suite.model_copy(
+            update={"tests": tuple(t.model_copy(update={"not_run": 0}) for t in suite.tests if t.trials)}
+        )
+        for suite in case.card.suites
+    )
+    return replace(case, card=replace(case.card, suites=tuple(suite for suite in suites if suite.tests)))
 
 
 def checks_of(case: Case) -> tuple[GateCheck, ...]:

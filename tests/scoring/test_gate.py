@@ -182,3 +182,19 @@ def test_a_threshold_on_an_unknown_name_is_refused():
 def test_exit_codes(trials, ending, enforced, code):
     """Interrupted before invalid before failed; `--no-gate` forgives only the last."""
     assert gate(planned(A), trial(*trials), ending=ending, enforced=enforced).exit_code == code
+
+
+def test_what_was_not_begun_after_the_first_failure_fails_no_check():
+    """That check comes first and says what failed; of critical tests that were not begun nothing is known."""
+    plan = planned(A, B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True}, loops=2)
+    ending = Ending(stopped_because="a trial failed 'c' (--fail-fast)", failed_fast=True)
+    trials = [trial("passed"), trial("failed", index=2), trial("passed"), None, None, None]
+    decision = gate(plan, *trials, ending=ending, min_score=50)
+    assert decision.exit_code == 1
+    assert [(check.name, check.holds) for check in decision.checks] == [
+        ("fail-fast", False),
+        ("min-score", True),
+        ("test:b", True),
+        ("critical:b", True),
+        ("max-errors", True),
+    ]
