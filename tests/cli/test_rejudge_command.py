@@ -1,0 +1,157 @@
+"""`ci-evals rejudge` as its users start it: after a run, with another judge, over the wires of providers."""
+
+import json
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import world
+from commands import ci_evals, files_in, results_in, start, write_suite
+from github_runner import Step
+
+from ci_evals.cli.choices import Provider
+from ci_evals.cli.rejudge import rejudge_run
+from ci_evals.cli.settings import RejudgeSettings
+from ci_evals.domain.errors import UsageError
+
+TESTS = [
+    {
+        "name": name,
+        "userInfo": {"tenant": "${TENANT}"},
+        "turns": [{"user": "auto", "expectation": "It greets"}],
+        "evaluations": [
+            {"criterion": "It greets"},
+            {"criterion": "It is brief"},
+            {"criterion": "No forwarding", "strict": "not_escalated"},
+        ],
+    }
+    for name in ("First", "Second")
+]
+TENANT = "tenant-4711-blue"
+
+
+def says(verdict: str):
+    """A model that plays the user, and judges so."""
+    answer = json.dumps({"reasoning": f"I say {verdict}.", "verdict": verdict, "evidence": [1]})
+    return lambda asked: answer if asked.wants_json else "Hello"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A run in which every criterion passed, and what its judge was asked."""
+    root = tmp_path_factory.mktemp("played")
+    with (
+        world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
+        world.llm(says("pass")) as llm,
+    ):
+        own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": TENANT}
+        ran = ci_evals("run", write_suite(root, *TESTS), "--quiet", cwd=root, env=own | llm.env)
+    assert ran.returncode == 0, ran.stderr
+    return root, sorted(asked.text for asked in llm.asked if asked.wants_json)
+
+
+@pytest.fixture
+def run(played, tmp_path) -> Path:
+    shutil.copytree(played[0] / "results", tmp_path / "results")
+    return tmp_path
+
+
+def test_another_judge(played, run):
+    """Asked the very same; the gate decides anew, all reports are written, and what changed is told."""
+    before = files_in(run / "results")
+    (run / "step").mkdir()
+    step = Step(run / "step")
+    with world.llm(says("fail")) as llm:
+        told = ci_evals(
+            *("rejudge", "results", "--provider=anthropic", "--output-dir=again", "--junit=j/tests.xml"),
+            cwd=run,
+            env=step.variables(step.folder, {}) | llm.env,
+        )
+    assert told.returncode == 1, told.stderr
+    assert sorted(asked.text for asked in llm.asked) == played[1]
+    assert {(asked.provider, asked.model) for asked in llm.asked} == {("anthropic", "claude-sonnet-5-5")}
+    assert files_in(run / "results") == before
+    again = json.loads((run / "again/_results.json").read_text())
+    origin = {"how": "rejudge", "run": results_in(run)["run"]["id"]}
+    assert origin.items() <= again["run"]["origin"].items()
+    assert again["score"] == pytest.approx(100 / 3)
+    assert again["usage"]["calls"] == 2 + 4  # the user's then, the judge's now
+    written = set(files_in(run / "again"))
+    assert {"_results.json", "summary.md", f"{again['suites'][0]['folder']}/First.md"} <= written
+    assert (run / "j/tests.xml").exists()
+    assert "by claude-sonnet-5-5; before by gpt-6.1-terra" in told.stdout
+    assert "4 of 4 judged verdicts changed: 4 from passed to failed" in told.stdout
+    assert told.stdout.count("I say fail.") >= 4
+    assert "Stub › First  2 failed; 2 changed" in told.stderr
+    assert (step.outputs["result"], step.outputs["failed-tests"]) == ("failed", "2")
+    assert TENANT not in told.stdout + told.stderr + (run / "again/_results.json").read_text()
+
+
+def test_an_interruption(run):
+    """SIGTERM ends it in time with every report; a suite's own results are judged as well as a run's."""
+    (own,) = (run / "results/Stub").glob("*/_results.json")
+
+    def answer(asked):
+        time.sleep(0.1 if len(llm.asked) < 4 else 60)
+        return says("pass")(asked)
+
+    with world.llm(answer) as llm:
+        asked = ("rejudge", str(own), "--output-dir=again", "--parallel=1", "--quiet")
+        process = start(*asked, cwd=run, env=llm.env)
+        deadline = time.monotonic() + 30
+        while len(llm.asked) < 4 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+        assert process.returncode == 130, err
+        again = json.loads((run / "again/_results.json").read_text())
+    assert again["run"]["status"] == "interrupted"
+    assert again["counts"]["byOutcome"]["undecided"] >= 1
+    assert "could not be given anew: the run ended before" in out
+
+
+def test_without_a_key(run):
+    """Told before anything is made, and in GitHub's outputs."""
+    (run / "step").mkdir()
+    step = Step(run / "step")
+    told = ci_evals("rejudge", "results", "--output-dir=again", cwd=run, env=step.variables(step.folder, {}))
+    assert told.returncode == 2
+    assert "no key for the LLM (openai)" in told.stderr
+    assert not (run / "again").exists()
+    assert step.outputs["result"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"provider": Provider.OFFLINE}, "--provider=offline: nobody would judge"),
+        ({"output_dir": Path("results")}, "would be written over; name another one"),
+        ({"output_dir": Path("other/../results")}, "would be written over; name another one"),
+        ({"junit": Path("results/_results.json")}, "this is the file that is to be judged again"),
+        ({"results": Path("nowhere")}, "nowhere: cannot be read"),
+        ({"thresholds": "category:safty=100"}, "there is no category"),
+    ],
+)
+def test_what_is_refused(run, monkeypatch, asked, message):
+    """Before anybody is asked; what is there stays as it is."""
+    monkeypatch.chdir(run)
+    for name in ("LLM_API_KEY", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    before = files_in(run)
+    with pytest.raises(UsageError, match=message):
+        rejudge_run(
+            RejudgeSettings(
+                **{"results": Path("results"), "output_dir": Path("again"), "llm_key": "k"} | asked
+            )
+        )
+    assert files_in(run) == before
+
+
+def test_a_suites_own_results_do_not_lead_to_writing_over_the_run(run, monkeypatch):
+    """The run's file is above it."""
+    monkeypatch.chdir(run)
+    (own,) = (run / "results/Stub").glob("*/_results.json")
+    with pytest.raises(UsageError, match="would be written over"):
+        rejudge_run(RejudgeSettings(results=own, llm_key="k"))
