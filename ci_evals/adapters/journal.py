@@ -192,7 +192,8 @@ class Journal:
         names = (f"journal-{stamp}{f'-{number}' if number > 1 else ''}.jsonl" for number in count(1))
         aside = next(path for name in names if not (path := self._path.with_name(name)).exists())
         self._path.rename(aside)
-        trials = f" after {len(past.done)} finished trials" if past else ""
+        finished = len(past.done) if past else 0
+        trials = f" after {finished} finished trial{'s' if finished > 1 else ''}" if finished else ""
         self._say(
             f"warning: a run in {self._path.parent} was broken off{trials}, and this one begins afresh; the "
             f"journal of that run is kept as {aside.name}. To go on with it, name it {NAME} again and give "
