@@ -11,13 +11,14 @@ from ci_evals.adapters.code import plugins
 from ci_evals.adapters.github.context import UNTRUSTED_EVENTS
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.choices import Trust
-from ci_evals.cli.console import environment_keys, remember
-from ci_evals.cli.settings import GateSettings, MergeSettings, RunSettings, SuiteSettings
+from ci_evals.cli.console import environment_keys, environment_values, remember
+from ci_evals.cli.settings import GateSettings, MergeSettings, RejudgeSettings, RunSettings, SuiteSettings
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.library import load_results
 from ci_evals.planning.adapters import OptionsFile, read_options
 from ci_evals.planning.agents import AgentChoice, choose
+from ci_evals.planning.interpolate import not_secret
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 from ci_evals.redaction import Redactor
 from ci_evals.scoring.gate import Policy, Regression
@@ -25,9 +26,11 @@ from ci_evals.scoring.selectors import read_drops, read_thresholds
 
 
 def load_suites(
-    settings: SuiteSettings, environ: Mapping[str, str], *, without_key: bool = False
+    settings: SuiteSettings, environ: Mapping[str, str], *, without_key: bool = False, replay: bool = False
 ) -> list[LoadedSuite]:
     """All suites that the settings name. With `without_key` the key of their agent may be missing.
+
+    For a `replay` they are read as a recording has them, without secrets and without what reaches an agent.
 
     Raises:
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
@@ -35,7 +38,7 @@ def load_suites(
     installed = plugins.names()
     choice = AgentChoice(
         adapter=settings.adapter,
-        options=_options(settings.adapter_options, environ),
+        options=_options(settings.adapter_options, environ, masked=replay),
         plugins=installed,
         agent_id=settings.agent_id,
         agent_key=settings.agent_key,
@@ -46,13 +49,15 @@ def load_suites(
         plugins=installed,
         replaced=choice.replaces,
         may_lack=frozenset({"apiKey"} if without_key else ()),
+        masked=replay,
         distrusted=_distrusted(settings.trust_suites, environ),
     )
     loaded: dict[Path, LoadedSuite] = {}
     faults: list[UsageError] = []
     for source in _sources(settings.suites, faults):
         try:
-            suite = choose(load(source.text, source.file, reading), choice, without_key=without_key)
+            read = load(source.text, source.file, reading)
+            suite = choose(read, choice, without_key=without_key, unasked=replay)
         except UsageError as error:
             faults.append(error)
         else:
@@ -60,13 +65,19 @@ def load_suites(
     suites = list(loaded.values())
     keys = [*environment_keys(environ), settings.agent_key or ""]
     keys += [item.suite.api_key.get_secret_value() for item in suites if item.suite.api_key]
-    remember(Redactor(keys=keys, values={value for item in suites for value in item.secrets}))
+    remember(Redactor(keys=keys, values=values_of(suites, environ)))
     if faults:
         raise _together(faults)
     return suites
 
 
-def _options(path: Path | None, environ: Mapping[str, str]) -> OptionsFile | None:
+def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[str]:
+    """The values that nobody else should see: those in suites, and what else the environment holds."""
+    taken = {name for item in suites for name in not_secret(item.document)}
+    return {value for item in suites for value in item.secrets}.union(environment_values(environ, taken))
+
+
+def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> OptionsFile | None:
     if path is None:
         return None
     try:
@@ -74,7 +85,7 @@ def _options(path: Path | None, environ: Mapping[str, str]) -> OptionsFile | Non
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror or error) if isinstance(error, OSError) else "it is no UTF-8 text"
         raise UsageError(f"--adapter-options: {path} cannot be read: {why}") from None
-    return read_options(text, str(path), environ)
+    return read_options(text, str(path), environ, masked=masked)
 
 
 def _together(faults: Sequence[UsageError]) -> UsageError:
@@ -120,7 +131,9 @@ _NOT_TOLD = frozenset({"resume"})
 """A run that was taken up again is the same as one that was never broken off."""
 
 
-def in_force(settings: RunSettings | MergeSettings) -> dict[str, str | int | float | bool | None]:
+def in_force(
+    settings: RunSettings | MergeSettings | RejudgeSettings,
+) -> dict[str, str | int | float | bool | None]:
     """Every option in force but the secret ones, which are those that a settings value does not show."""
     return {
         to_camel(item.name): value if isinstance(value, int | float | None) else str(value)

@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.journal import Journal
-from ci_evals.cli import actions, progress
+from ci_evals.cli import actions, progress, recording
 from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import PLEASE_REPORT, Console, environment_keys, error_console, remember
 from ci_evals.cli.github import (
@@ -25,7 +25,7 @@ from ci_evals.cli.github import (
 )
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.publish import Places, publish
-from ci_evals.cli.reading import in_force, load_suites, read_policy
+from ci_evals.cli.reading import in_force, load_suites, read_policy, values_of
 from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.domain.agents import lacks_secret
@@ -73,15 +73,16 @@ def run_suites(settings: RunSettings) -> None:
 def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     environ = os.environ
     _check(settings)
+    settings, tape = recording.opened(settings)
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
-    loaded = load_suites(settings, environ, without_key=may_skip)
+    loaded = load_suites(settings, environ, without_key=may_skip, replay=tape is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     part = part_of(settings, planned)
-    missing = _missing_keys(settings, planned, environ, may_skip=may_skip)
+    missing = () if tape else _missing_keys(settings, planned, environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
     adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
     if LLM_KEY in missing and not skipped:
@@ -90,10 +91,9 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     actions.mask(redactor, environ)
     remember(redactor)
     console = error_console(environ)
-    warnings = tuple(warning for item in loaded for warning in item.warnings)
-    warnings += (*_short_keys(adapter, loaded), *(() if skipped else adapter.warnings(planned)))
-    for warning in warnings:
-        console.say(f"warning: {warning}")
+    planned, noted = recording.as_recorded(planned, tape, redactor)
+    noted += (*_short_keys(adapter, () if tape else loaded), *(() if skipped else adapter.warnings(planned)))
+    warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
     places = Places(settings.resume or settings.output_dir, settings.junit)
     places.check()
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say)
@@ -122,6 +122,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         warnings=warnings,
     )
     job = only_part(job, part, console.say)
+    job = recording.replaying(job, tape, adapter)
     if skipped:
         results = not_played(job, adapter, _why_skipped(platform, missing))
         code = publish(results, places, console)
@@ -130,16 +131,23 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
             always = settings.comment is Commenting.ALWAYS
             _comment(results, settings, platform, interruption, create=always)
         sys.exit(code)
-    with _listening(settings, job.plan, console) as listen:
+    with _listening(settings, job.plan, console) as listen, recording.recorded(job, settings, console) as job:
         results = interruption.play(evaluate(job, adapter, listen=listen, stop=interruption.stop))
     code = publish(results, places, console, verbose=settings.verbose)
-    if results.run.status == "completed":
+    if results.run.status == "completed" or interruption.stop.failed_fast:
         journal.mark(Mark(mark="ended"))
     if wants_comment(settings, platform):
         _comment(results, settings, platform, interruption)
     if interruption.stop.bug:
         raise interruption.stop.bug
     sys.exit(code)
+
+
+def _told(warnings: tuple[str, ...], console: Console) -> tuple[str, ...]:
+    """The warnings, said."""
+    for warning in warnings:
+        console.say(f"warning: {warning}")
+    return warnings
 
 
 def _check(settings: RunSettings) -> None:
@@ -281,7 +289,7 @@ def _redactor(
         settings.github_token or "",
         *keys_of(adapter, loaded),
     ]
-    return Redactor(keys=keys, values={value for item in loaded for value in item.secrets})
+    return Redactor(keys=keys, values=values_of(loaded, environ))
 
 
 def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:

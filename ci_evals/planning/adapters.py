@@ -61,14 +61,16 @@ class OptionsFile:
         return self.value
 
 
-def read_options(text: str, file: str, environ: Mapping[str, str]) -> OptionsFile:
+def read_options(text: str, file: str, environ: Mapping[str, str], *, masked: bool = False) -> OptionsFile:
     """Options of an adapter from YAML or JSON; `${NAME}` is read from the environment as in a suite.
+
+    `masked` puts `***` in place of secrets and of what is unset.
 
     Raises:
         SuiteError: it cannot be read, with every problem.
     """
     document = read(text, file)
-    filled = interpolate(document, environ, refused_because=None)
+    filled = interpolate(document, environ, refused_because=None, masked=masked)
     problems = [*document.problems, *filled.problems]
     if not problems and not isinstance(filled.value, dict):
         problems.append(document.problem((), "wants an object with the adapter's options"))

@@ -34,11 +34,14 @@ class AgentChoice:
         return frozenset(key for key, value in said.items() if value)
 
 
-def choose(loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = False) -> LoadedSuite:
+def choose(
+    loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = False, unasked: bool = False
+) -> LoadedSuite:
     """The suite with the agent that it is to be played with.
 
     An id or an address of an agent takes a suite off the embedded demo agent; a key alone does not, as it may
     be set for all suites of a job. With `without_key` a suite without a key may pass: see `has_key`.
+    `unasked` is for an agent that nobody will reach: it may lack all that it takes.
 
     Raises:
         SuiteError: what the adapter cannot do without is named by neither suite nor user, or its options do
@@ -62,7 +65,7 @@ def choose(loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = Fals
     changes |= {"base_url": choice.base_url} if choice.base_url else {}
     chosen = _changed(suite, changes)
     problems = [Problem(loaded.file, 1, 1, path, message) for path, message in _missing(chosen)]
-    if problems and not (without_key and not has_key(chosen)):
+    if problems and not unasked and not (without_key and not has_key(chosen)):
         raise SuiteError(problems)
     secrets = choice.options.secrets if choice.options else frozenset()
     return replace(loaded, suite=chosen, secrets=loaded.secrets | secrets)

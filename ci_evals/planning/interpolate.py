@@ -1,5 +1,6 @@
 """`${NAME}` in a suite's strings, replaced from the environment."""
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import Any
 
 from ci_evals.domain.errors import Problem
 from ci_evals.planning.document import Document, Path, show
-from ci_evals.redaction import MIN_LENGTH
+from ci_evals.redaction import MASK, MIN_LENGTH
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}")
 _INSIDE = re.compile(r"(?P<plain>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
@@ -35,18 +36,27 @@ def interpolate(
     refused_because: str | None,
     replaced: Collection[str] = (),
     may_lack: Collection[str] = (),
+    masked: bool = False,
 ) -> Interpolated:
     """Replaces `${NAME}`, `${NAME:-default}` and `${env:NAME}` (not secret) in all string values.
 
     `$${` stands for a literal `${`. A default is used where the name is unset or empty. With
     `refused_because`, every reference is a problem with that reason. Texts under the keys `replaced` are
     dropped unread: something else stands in for them. Under `may_lack` a name that is unset is an empty one.
+    `masked` puts `***` in place of every secret, and of every name that is unset: as recordings have them.
     """
     interpolation = _Interpolation(document, environ, refused_because)
     interpolation.replaced |= {(key,) for key in replaced}
     interpolation.may_lack |= {(key,) for key in may_lack}
+    interpolation.masked = masked
     interpolation.fill()
     return interpolation.result
+
+
+def not_secret(document: Document) -> frozenset[str]:
+    """The variables that a document takes as what is no secret (`${env:NAME}`)."""
+    said = (_INSIDE.fullmatch(inside) for inside in _REFERENCE.findall(json.dumps(document.value)) if inside)
+    return frozenset(parts["name"] for parts in said if parts and parts["plain"])
 
 
 class _Interpolation:
@@ -54,6 +64,7 @@ class _Interpolation:
         self.document = document
         self.replaced: set[Path] = set()
         self.may_lack: set[Path] = set()
+        self.masked = False
         self.environ = environ
         self.refused_because = refused_because
         self.result = Interpolated()
@@ -85,11 +96,19 @@ class _Interpolation:
         value = self.environ.get(name, "" if path in self.may_lack else None)
         if default is not None and not value:
             return default
-        if value is None:
+        if value is None and not self.masked:
             return self._fault(match, path, f"the environment variable {name} is not set")
-        if parts["plain"] is None and value:
+        secret = parts["plain"] is None
+        if secret and value:
             self._keep_secret(name, value, path)
-        return value
+        return self._shown(value or "", path, secret=secret)
+
+    def _shown(self, value: str, path: Path, *, secret: bool) -> str:
+        """The value, or what a recording has in its place; within a pattern, what matches that."""
+        known = bool(value.strip()) and not (secret and len(value.strip()) >= MIN_LENGTH)
+        if known or not self.masked:
+            return value
+        return re.escape(MASK) if path[-1:] == ("pattern",) else MASK
 
     def _keep_secret(self, name: str, value: str, path: Path) -> None:
         self.result.secrets.add(value)

@@ -28,6 +28,8 @@ class Reading:
     """Keys of a suite that its user names himself: their texts are not read."""
     may_lack: frozenset[str] = frozenset()
     """Keys of a suite whose variables may be unset, as where a pull request is given no secrets."""
+    masked: bool = False
+    """Whether secrets, and variables that are unset, read as `***`: as in a recording."""
     distrusted: str | None = None
     """Where suites may neither name endpoints nor read the environment (`in the event …`); None: they may."""
 
@@ -60,6 +62,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         refused_because=refused,
         replaced=reading.replaced,
         may_lack=reading.may_lack,
+        masked=reading.masked,
     )
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None

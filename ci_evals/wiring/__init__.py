@@ -1,7 +1,7 @@
 """Where real parts are built: agents and models from what a suite and its user say."""
 
 from ci_evals.wiring.adapter import Adapter
-from ci_evals.wiring.casts import casts
+from ci_evals.wiring.casts import Company, casts
 from ci_evals.wiring.models import (
     DEFAULT_MODELS,
     OFFLINE,
@@ -16,6 +16,7 @@ from ci_evals.wiring.models import (
     runs_here,
 )
 from ci_evals.wiring.objects import cast_of
+from ci_evals.wiring.recordings import recorded, replayed
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -24,6 +25,7 @@ __all__ = [
     "TELLS_COST",
     "WITHOUT_KEY",
     "Adapter",
+    "Company",
     "Models",
     "cast_of",
     "casts",
@@ -31,5 +33,7 @@ __all__ = [
     "no_key",
     "own_key",
     "own_token",
+    "recorded",
+    "replayed",
     "runs_here",
 ]

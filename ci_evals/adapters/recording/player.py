@@ -1,0 +1,155 @@
+"""Plays a recording: stands in for the agent and the models of a trial, and answers what they answered.
+
+Strict: where another thing is said or asked than then, it has no answer. An error says so, and so the trial
+fails or the verdict is undecided; nothing passes on an answer that was never given.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+
+from ci_evals import __version__
+from ci_evals.adapters.recording.reading import Recording
+from ci_evals.adapters.recording.tape import (
+    Answer,
+    Completed,
+    Embedded,
+    Fault,
+    Take,
+    Vectors,
+    Words,
+    key_of,
+    of_prompt,
+    of_texts,
+    same,
+)
+from ci_evals.adapters.transport import payload
+from ci_evals.domain.errors import AgentError, LLMError
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.ports import Completion, Embeddings, Prompt
+from ci_evals.redaction import Redactor
+
+
+class Playback:
+    """One trial of a recording, played once."""
+
+    def __init__(self, recording: Recording, plan: Plan, trial: Trial, redactor: Redactor) -> None:
+        """Takes the trial out of the recording.
+
+        Args:
+            recording: Where it is, or is not.
+            plan: The plan that is played now.
+            trial: One of its trials.
+            redactor: Takes the secrets out of what is compared.
+        """
+        key = key_of(plan, trial, redactor)
+        self.redactor = redactor
+        self.lacks: str | None = None
+        """What was said or asked that the recording does not know: no further attempt can mend that."""
+        self._by = recording.header.tool.version
+        take = recording.take(key)
+        if take is None:
+            self.lack(f"it has no trial {key.index} of the test {key.test!r} of the suite {key.suite!r}")
+        self.take = take or Take(**asdict(key))
+
+    def lack(self, what: str) -> str:
+        """Why there is no answer, for a person. The first such reason is kept for later attempts."""
+        other = (
+            "" if self._by == __version__ else f" (it was made by ci-evals {self._by}, this is {__version__})"
+        )
+        why = f"the recording has no answer to this: {what}{other}; record again"
+        self.lacks = self.lacks or why
+        return why
+
+
+class ReplayedAgent:
+    """The agent of a recorded trial. A session is what is left of one attempt at it."""
+
+    def __init__(self, playback: Playback) -> None:
+        self._playback = playback
+        self._attempts = iter(playback.take.attempts)
+        self._tried = 0
+
+    async def open_session(self, test: Test) -> Iterator[Answer]:  # noqa: ARG002  # as the port has it
+        """Begins the next attempt."""
+        if self._playback.lacks:
+            raise AgentError(self._playback.lacks)
+        self._tried += 1
+        attempt = next(self._attempts, None)
+        if attempt is None:
+            why = f"there was no attempt {self._tried} at this trial then"
+            raise AgentError(self._playback.lack(why))
+        if attempt.fault:
+            raise attempt.fault.raised(AgentError)
+        return iter(attempt.answers)
+
+    async def send_message(self, session: Iterator[Answer], text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
+        """The recorded reply to this message, if this is the message."""
+        said = payload.shorten(self._playback.redactor.text(text))
+        recorded = next(session, None)
+        if recorded is None:
+            raise AgentError(self._playback.lack(f"the user says {said!r} where the conversation had ended"))
+        if not same(text, recorded.message, self._playback.redactor):
+            was = payload.shorten(self._playback.redactor.text(recorded.message))
+            raise AgentError(self._playback.lack(f"the user says {said!r}, and said {was!r} then"))
+        if isinstance(recorded.answer, Fault):
+            raise recorded.answer.raised(AgentError)
+        return recorded.answer
+
+    async def close(self, session: Iterator[Answer]) -> None:
+        """Ends nothing."""
+
+
+class ReplayedLLM:
+    """A model of a recorded trial: equal prompts are answered in the order in which they were."""
+
+    def __init__(self, model: str, asks: str, recorded: Iterable[Completed], playback: Playback) -> None:
+        """Sorts what was recorded.
+
+        Args:
+            model: The model that is to be asked.
+            asks: Who asks what of it, as in `the judge's question`.
+            recorded: All that it answered.
+            playback: The trial.
+        """
+        self.model = model
+        self._asks, self._playback = asks, playback
+        self._answers: dict[str, deque[Words | Fault]] = defaultdict(deque)
+        for one in recorded:
+            self._answers[one.prompt].append(one.answer)
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The recorded answer to this prompt."""
+        await asyncio.sleep(0)  # prompts that are sent together are asked in their order, as they were then
+        answers = self._answers[of_prompt(self.model, prompt, self._playback.redactor)]
+        if not answers:
+            raise LLMError(self._playback.lack(f"{self._asks} to {self.model} was not asked then"))
+        answer = answers.popleft()
+        if isinstance(answer, Fault):
+            raise answer.raised(LLMError)
+        return Completion(answer.text, answer.input_tokens, answer.output_tokens, answer.cost_usd)
+
+
+class ReplayedEmbedder:
+    """The embedding model of a recorded trial."""
+
+    def __init__(self, model: str, recorded: Iterable[Embedded], playback: Playback) -> None:
+        self.model = model
+        self._playback = playback
+        self._answers: dict[str, deque[Vectors | Fault]] = defaultdict(deque)
+        for one in recorded:
+            self._answers[one.texts].append(one.answer)
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """The recorded vectors of these texts."""
+        await asyncio.sleep(0)
+        answers = self._answers[of_texts(self.model, texts, self._playback.redactor)]
+        if not answers:
+            raise LLMError(self._playback.lack(f"{self.model} was not asked to compare these answers then"))
+        answer = answers.popleft()
+        if isinstance(answer, Fault):
+            raise answer.raised(LLMError)
+        return Embeddings(answer.vectors, answer.input_tokens)

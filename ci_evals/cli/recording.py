@@ -1,0 +1,142 @@
+"""What `--record` and `--replay` make of a run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+from ci_evals import wiring
+from ci_evals.adapters.recording.reading import Recording
+from ci_evals.adapters.recording.recorder import Recorder
+from ci_evals.adapters.recording.tape import Choice
+from ci_evals.cli.choices import Provider
+from ci_evals.cli.console import Console
+from ci_evals.cli.settings import RunSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.results import Origin
+from ci_evals.job import Job
+from ci_evals.redaction import MASK, Redactor
+from ci_evals.wiring import Adapter
+
+
+class Opened(NamedTuple):
+    """The recording to play, if one is named, and the settings to play it with."""
+
+    settings: RunSettings
+    recording: Recording | None
+
+
+def opened(settings: RunSettings) -> Opened:
+    """The recording that the settings name, and the settings with the provider and the models of then.
+
+    Raises:
+        UsageError: it cannot be read, or other options contradict it.
+    """
+    if settings.replay is None:
+        return Opened(settings, None)
+    if settings.record:
+        raise UsageError(
+            "--record, --replay: a replay asks nobody, so there is nothing to record; leave one out"
+        )
+    if settings.resume:
+        raise UsageError("--resume, --replay: a replay is quickly played again; leave --resume out")
+    try:
+        recording = Recording(settings.replay)
+    except UsageError as error:
+        raise UsageError(f"--replay: {error}") from error
+    then = recording.header.models
+    if then.provider not in set(Provider):
+        raise UsageError(f"--replay: {str(recording.path)!r} names {then.provider!r}, which is no provider")
+    if settings.provider not in {then.provider, RunSettings.provider}:
+        raise UsageError(
+            f"--provider={settings.provider}: the recording was made with {then.provider}, and a replay asks "
+            "nobody else; leave the option out"
+        )
+    settings = replace(
+        settings,
+        provider=Provider(then.provider),
+        judge_model=settings.judge_model or then.judge_model,
+        user_model=settings.user_model or then.user_model,
+        embedding_model=settings.embedding_model or then.embedding_model,
+        agent_headers=None,  # in a fork's pull request they lack their secret
+    )
+    return Opened(settings, recording)
+
+
+class Planned(NamedTuple):
+    """What is to be played, and what must be known of it."""
+
+    plan: Plan
+    warnings: tuple[str, ...] = ()
+
+
+def as_recorded(planned: Plan, recording: Recording | None, redactor: Redactor) -> Planned:
+    """The plan with the agents that gave the recorded answers, whichever the suites name now.
+
+    Raises:
+        UsageError: none of its suites is in the recording.
+    """
+    if recording is None:
+        return Planned(planned)
+    torn = (
+        f"the last line of {recording.path} is torn, since the run was killed while it wrote: that trial is "
+        "not in the recording"
+    )
+    suites: list[PlannedSuite] = []
+    known, warnings = 0, [torn] if recording.torn else []
+    for item in planned.suites:
+        then = recording.suite(item.file, redactor.text(item.suite.name))
+        if then is None:
+            warnings.append(f"{item.file}: is not in the recording {recording.path}")
+            suites.append(item)
+            continue
+        known += 1
+        agent = {"adapter": then.adapter, "agent_id": then.agent_id, "model": then.model}
+        suites.append(replace(item, suite=item.suite.model_copy(update=agent)))
+        now = redactor.text(item.suite.agent_id or "")
+        if then.agent_id and now and MASK not in now and now != then.agent_id:
+            warnings.append(
+                f"{item.file}: names the agent {now!r}, and was recorded with {then.agent_id!r}, "
+                "whose answers these are"
+            )
+    if not known:
+        names = ", ".join(repr(suite.name) for suite in recording.header.suites)
+        raise UsageError(f"--replay: none of these suites is in {str(recording.path)!r}; it has: {names}")
+    return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
+
+
+def replaying(job: Job, recording: Recording | None, adapter: Adapter) -> Job:
+    """The job with the recording, if there is one, in place of agents and models."""
+    if recording is None:
+        return job
+    run = recording.header
+    return replace(
+        job,
+        cast_of=wiring.replayed(recording, job.plan, adapter, job.redactor),
+        origin=Origin(how="replay", run=run.run, started_at=run.started_at),
+    )
+
+
+@contextmanager
+def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]:
+    """The job with somebody who listens and writes, if that is wanted."""
+    if settings.record is None:
+        yield job
+        return
+    models = Choice(
+        provider=settings.provider,
+        judge_model=settings.judge_model,
+        user_model=settings.user_model,
+        embedding_model=settings.embedding_model,
+    )
+    recorder = Recorder(settings.record, job.plan, models, job.redactor, console.say)
+    try:
+        yield replace(
+            job,
+            begun=recorder.begin,
+            through=lambda trial, cast: wiring.recorded(recorder, trial, cast),
+            kept=(*job.kept, recorder.keep),
+        )
+    finally:
+        recorder.close()

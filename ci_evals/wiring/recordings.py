@@ -1,0 +1,46 @@
+"""Who plays where a run is recorded, and where it is played from a recording."""
+
+from dataclasses import replace
+
+from ci_evals.adapters.recording.player import Playback, ReplayedAgent, ReplayedEmbedder, ReplayedLLM
+from ci_evals.adapters.recording.reading import Recording
+from ci_evals.adapters.recording.recorder import RecordedAgent, RecordedEmbedder, RecordedLLM, Recorder
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.planning.estimate import of_plan, of_suite
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast, CastOf
+from ci_evals.wiring.adapter import Adapter
+
+
+def recorded(recorder: Recorder, trial: Trial, cast: Cast) -> Cast:
+    """The cast of a trial, listened to."""
+    heard = recorder.listen(trial)
+    user, judge, embedder = cast.user_llm, cast.judge_llm, cast.embedder
+    return Cast(
+        agent=RecordedAgent(cast.agent, heard),
+        user_llm=user and RecordedLLM(user, heard.user, heard.redactor),
+        judge_llm=judge and RecordedLLM(judge, heard.judge, heard.redactor),
+        embedder=embedder and RecordedEmbedder(embedder, heard.embedder, heard.redactor),
+    )
+
+
+def replayed(recording: Recording, plan: Plan, adapter: Adapter, redactor: Redactor) -> CastOf:
+    """Who plays each trial of the plan: the recording, in all the parts that a real run would have."""
+    embedder = adapter.embedder if of_plan(plan).embedder_calls else None
+
+    def cast_of(trial: Trial) -> Cast:
+        planned = plan.suites[trial.suite]
+        named, work = adapter.models(planned.suite), of_suite(plan, planned)
+        played = Playback(recording, plan, trial, redactor)
+        cast = Cast(ReplayedAgent(played))
+        if named and work.user_calls:
+            user = ReplayedLLM(named.user, "the simulated user's question", played.take.user, played)
+            cast = replace(cast, user_llm=user)
+        if named and work.judge_calls:
+            judge = ReplayedLLM(named.judge, "the judge's question", played.take.judge, played)
+            cast = replace(cast, judge_llm=judge)
+        if embedder:
+            cast = replace(cast, embedder=ReplayedEmbedder(embedder, played.take.embedder, played))
+        return cast
+
+    return cast_of
