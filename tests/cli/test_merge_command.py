@@ -11,7 +11,6 @@ from commands import ci_evals, files_in, results_in
 from github_api import TOKEN
 from github_runner import Step
 
-from ci_evals import load_suite
 from ci_evals.demo_agent.server import DemoServer
 
 SUITES = ("demo:hr", "demo:retail")
@@ -44,15 +43,15 @@ def play(root: Path, name: str, *options: str, broken: tuple[str, ...] = (), cod
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory) -> Path:
-    """A run of an agent with two broken flows: whole, by suites, by tests; and one from before they broke."""
+    """A run of an agent with two broken flows: whole, by suites, in shards; and one from before they broke."""
     root = tmp_path_factory.mktemp("legs")
     broken = ("RETURN_REQUEST", "VACATION_REQUEST")
-    names = [test.name for suite in SUITES for test in load_suite(suite).suite.tests]
     legs = {
         "suites/1-hr": ["demo:hr"],
         "suites/2-retail": ["demo:retail"],
-        "tests/even": [*SUITES, f"--test={','.join(names[::2])}"],
-        "tests/odd": [*SUITES, f"--test={','.join(names[1::2])}"],
+    } | {
+        f"shards/{index}": [*SUITES, f"--shard={index}/3", "--baseline=before", "--regression=any"]
+        for index in (1, 2, 3)
     }
     play(root, "before", *SUITES)
     play(root, "whole", *SUITES, *GATE, broken=broken, code=1)
@@ -91,10 +90,10 @@ def comparable(value: Any) -> Any:
             return value
 
 
-@pytest.mark.parametrize("split", ["suites", "tests"])
-def test_legs_merge_to_the_undivided_run(played, tmp_path, split):
+@pytest.mark.parametrize(("split", "legs"), [("suites", 2), ("shards", 3)])
+def test_legs_merge_to_the_undivided_run(played, tmp_path, split, legs):
     """Scores, counts, groups, verdicts, usage, checks, comparison and p: all of `_results.json`."""
-    told = ci_evals("merge", split, "--legs=2", *GATE, f"--output-dir={tmp_path}", cwd=played)
+    told = ci_evals("merge", split, f"--legs={legs}", *GATE, f"--output-dir={tmp_path}", cwd=played)
     assert told.returncode == 1, told.stderr
     whole, merged = read(played / "whole/_results.json"), read(tmp_path / "_results.json")
     assert merged["comparison"]["p"] < 0.05
@@ -105,7 +104,31 @@ def test_legs_merge_to_the_undivided_run(played, tmp_path, split):
     config = {
         name: merged["run"]["config"][name] for name in ("provider", "loops", "minScore", "noGate", "legs")
     }
-    assert config == {"provider": "offline", "loops": 2, "minScore": 97, "noGate": False, "legs": 2}
+    assert config == {"provider": "offline", "loops": 2, "minScore": 97, "noGate": False, "legs": legs}
+
+
+def test_shards_are_played_apart(played):
+    """Each says which it is, has about as much to do as the others, and leaves the comparison to `merge`."""
+    shards = [read(file) for file in sorted(played.glob("shards/*/_results.json"))]
+    assert [shard["run"]["shard"]["index"] for shard in shards] == [1, 2, 3]
+    assert (
+        sum(shard["counts"]["tests"] for shard in shards)
+        == read(played / "whole/_results.json")["counts"]["tests"]
+    )
+    before = {
+        test["name"]: sum(trial["durationSeconds"] for trial in test["trials"])
+        for suite in read(played / "before/_results.json")["suites"]
+        for test in suite["tests"]
+    }
+    seconds = [
+        sum(before[test["name"]] for suite in shard["suites"] for test in suite["tests"]) for shard in shards
+    ]
+    assert max(seconds) - min(seconds) <= max(before.values())
+    for index, shard in enumerate(shards, 1):
+        assert shard["comparison"] is None
+        notes = {check["name"]: check["note"] for check in shard["gate"]["checks"]}
+        assert notes["regression"] == "not applied: with --shard the comparison is made by merge"
+        assert f"This is shard {index} of 3" in (played / f"shards/{index}/summary.md").read_text()
 
 
 def test_every_report_is_written(legs):

@@ -1,0 +1,49 @@
+"""`--shard`: what is refused before anything is played, and what a shard does not do by itself."""
+
+import plans
+import pytest
+
+from ci_evals.cli.choices import Commenting
+from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.sharding import for_shard, part_of
+from ci_evals.domain.errors import UsageError
+
+PLAN = plans.planned({"name": "a"}, {"name": "b"})
+
+
+def asked(**options) -> RunSettings:
+    return RunSettings(suites=["s.json"], **options)
+
+
+def test_a_part_is_asked_for():
+    """Or the whole."""
+    assert part_of(asked(), PLAN) is None
+    assert str(part_of(asked(shard="2/2"), PLAN)) == "2/2"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"shard": ""}, "--shard: '' is no part"),
+        ({"shard": "3/2"}, "--shard: '3/2' is no part"),
+        ({"shard": "1/3"}, "--shard=1/3: the plan has 2 tests; ask for at most 2 parts"),
+        (
+            {"shard": "1/2", "confirm": 2},
+            "--confirm=2 cannot go with --shard=1/2: what is close shows in the",
+        ),
+    ],
+)
+def test_what_cannot_be_played_is_refused(options, told):
+    """With what to do."""
+    with pytest.raises(UsageError) as refused:
+        part_of(asked(**options), PLAN)
+    assert str(refused.value).startswith(told)
+
+
+def test_a_shard_neither_looks_for_a_baseline_nor_comments():
+    """Unless it is told to; other runs stay as they are."""
+    alone = for_shard(asked(shard="1/2"))
+    assert (alone.baseline, alone.comment) == ("none", Commenting.NEVER)
+    told = asked(shard="1/2", baseline="auto", comment=Commenting.ALWAYS)
+    assert for_shard(told) == told
+    assert for_shard(asked()) == asked()
