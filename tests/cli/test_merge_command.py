@@ -43,7 +43,7 @@ def play(root: Path, name: str, *options: str, broken: tuple[str, ...] = (), cod
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory) -> Path:
-    """A run of an agent with two broken flows: whole, by suites, in shards; and one from before they broke."""
+    """A run of an agent with two broken flows: whole, by suites, in shards; one from before they broke."""
     root = tmp_path_factory.mktemp("legs")
     broken = ("RETURN_REQUEST", "VACATION_REQUEST")
     legs = {
