@@ -26,11 +26,12 @@ from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel, SecretStr
 
+from ci_evals.domain import secrets
 from ci_evals.domain.base import Clean
 from ci_evals.domain.text import bare
 
 MASK = "***"
-MIN_LENGTH = 8
+MIN_LENGTH = secrets.MIN_LENGTH
 """Shorter keys and values are not redacted: they would blot out ordinary words. No real key is as short."""
 
 _SHORTEST_FORM = 6

@@ -1,11 +1,12 @@
 """What the program says while it works: standard error, sanitised and without secrets."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
+from ci_evals.domain import secrets
 from ci_evals.redaction import Redactor
 from ci_evals.reports import sanitize
 
@@ -61,6 +62,15 @@ def environment_keys(environ: Mapping[str, str]) -> list[str]:
     return [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
 
 
+def environment_values(environ: Mapping[str, str], taken: Collection[str] = ()) -> list[str]:
+    """What else in the environment is a secret by its name and its looks, but for the variables `taken`.
+
+    Those are what a suite says is no secret (`${env:NAME}`).
+    """
+    known = {*SECRET_VARIABLES, *taken}
+    return list(secrets.in_environment({name: environ[name] for name in environ if name not in known}))
+
+
 _known: list[Redactor] = []
 """The redactor that knows most: what ends the program with a message cannot be handed it any other way."""
 
@@ -79,7 +89,7 @@ def show(text: str) -> None:
 
 def error_console(environ: Mapping[str, str]) -> Console:
     """Standard error, without the secrets that are known by now, at least those of the environment."""
-    redactor = _known[0] if _known else Redactor(environment_keys(environ))
+    redactor = _known[0] if _known else Redactor(environment_keys(environ), environment_values(environ))
     return Console(sys.stderr, redactor, colored(sys.stderr, environ))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
-from ci_evals.domain import placeholders
+from ci_evals.domain import placeholders, secrets
 from ci_evals.domain.base import Model, NonBlank
 
 T = TypeVar("T")
@@ -186,8 +186,9 @@ _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re
 
 
 def secrets_of(options: Mapping[str, JsonValue] | None) -> Iterator[str]:
-    """What stands in the headers of an adapter's options and by their names should be in nobody's hands."""
+    """What stands in an adapter's options, above all in headers, and by its name is for nobody's eyes."""
     headers = (options or {}).get("headers")
+    yield from secrets.in_options({key: item for key, item in (options or {}).items() if key != "headers"})
     for name, value in headers.items() if isinstance(headers, dict) else ():
         if isinstance(value, str) and _SECRET_HEADER.search(name):
             yield from (part for part in value.split() if "{{" not in part and "}}" not in part)

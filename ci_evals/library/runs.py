@@ -17,6 +17,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results, TestResult
+from ci_evals.domain.secrets import in_addresses
 from ci_evals.job import Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapters import read_options
@@ -275,4 +276,5 @@ def keys_of(adapter: object, suites: Sequence[LoadedSuite]) -> list[str]:
             *(part for value in adapter.headers.values() for part in value.split()),
         ]
         keys += adapter.headers.values()
-    return [*keys, *(part for suite in suites for part in secrets_of(suite.suite.adapter_options))]
+    keys += (part for suite in suites for part in secrets_of(suite.suite.adapter_options))
+    return [*keys, *(part for suite in suites for part in in_addresses(suite.suite.base_url or ""))]

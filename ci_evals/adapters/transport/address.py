@@ -1,5 +1,6 @@
 """Addresses that users give for an agent. Pure."""
 
+import re
 from urllib.parse import SplitResult, urlsplit
 
 from ci_evals.domain.errors import UsageError
@@ -9,7 +10,8 @@ def parse(base_url: str) -> SplitResult:
     """The parts of an address that paths can go after.
 
     Raises:
-        UsageError: `base_url` is no http or https address, or holds more than that.
+        UsageError: `base_url` is no http or https address, or holds more than that. What is no
+            part of a path is not shown: it may be a secret.
     """
     text = base_url.strip()
     if "@" in text:
@@ -21,10 +23,11 @@ def parse(base_url: str) -> SplitResult:
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         valid = False
+    shown = re.split("[?#]", text, maxsplit=1)[0]
     if not valid or any(char.isspace() for char in text):
-        raise UsageError(f"the agent's base URL {base_url!r} is no http(s):// address (see --base-url)")
+        raise UsageError(f"the agent's base URL {shown!r} is no http(s):// address (see --base-url)")
     if parts.query or parts.fragment:
-        raise UsageError(f"the agent's base URL {base_url!r} must end before '?' and '#' (see --base-url)")
+        raise UsageError(f"the agent's base URL {shown!r} must end before '?' and '#' (see --base-url)")
     return parts
 
 

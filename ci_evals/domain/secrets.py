@@ -1,0 +1,91 @@
+"""What is a secret by its name and its looks: in the environment, in addresses, in what adapters are told."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+MIN_LENGTH = 8
+"""Characters: what is shorter would blot out ordinary words."""
+
+_NAME = re.compile(
+    r"(?:(?:^|[_-])(?:api_?key|key|token|secret|pass|passwd|passphrase|pat|auth|credentials?|cookie|dsn|sas"
+    r"|connection_?string)|password)(?:[_-]?\d+)?$",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(
+    r"public|(?:^|[_-])(?:cache|comment|primary|foreign|sort|partition)[_-]key$", re.IGNORECASE
+)
+_MEMBER = re.compile(
+    r"(?:^|[^a-z])(?:key|token|secret|password|passphrase|authorization|signature|sig|code|credentials?)$"
+)
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PLACE = re.compile(r"\$[.\[]|(?:~|\.{0,2})/|[A-Za-z]:\\|[a-z][a-z0-9+.-]*://")
+_MIXED = 16
+"""From so many characters on, letters of both cases without a digit are no word either."""
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
+_PARAMETER = re.compile(r"[?&#;]([^=&#;?]+)=([^&#;]+)")
+
+
+def in_environment(environ: Mapping[str, str]) -> Iterator[str]:
+    """What nobody should see of an environment: keys, tokens and passwords by name, and those in addresses.
+
+    A word, a number, a path and an address are no secrets, however they are called: `DB_PASSWORD=postgres`
+    must not blot out every mention of that database.
+    """
+    for name, value in environ.items():
+        if is_secret_name(name) and looks_made(value):
+            yield value
+        if "://" in value:
+            yield from in_addresses(value)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of that name should be in nobody's hands."""
+    return bool(_NAME.search(name)) and not _NO_SECRET.search(name)
+
+
+def looks_made(value: str) -> bool:
+    """Whether nobody should guess this: it is not a word, a number, a path or an address."""
+    text = value.strip()
+    if len(text) < MIN_LENGTH or _PLACE.match(text):
+        return False
+    letters = [char for char in text if char.isalpha()]
+    others = [char for char in text if not char.isalpha() and char not in "_-. "]
+    if letters and others:
+        return True
+    return len(text) >= _MIXED and any(map(str.isupper, letters)) and any(map(str.islower, letters[1:]))
+
+
+def in_addresses(text: str) -> Iterator[str]:
+    """The passwords, and the parameters that are called secrets, of all addresses in a text.
+
+    As they stand there and as they are meant, if that is not the same. A name without a password is a token.
+    """
+    for address in _ADDRESS.findall(text):
+        place = re.split("[/?#]", address.partition("://")[2], maxsplit=1)[0]
+        user, at, _ = place.rpartition("@")
+        name, colon, password = user.partition(":")
+        found = [password if colon else name] if at else []
+        found += [value for name, value in _PARAMETER.findall(address) if _is_secret_member(name)]
+        for secret in found:
+            if looks_made(secret):
+                yield from {secret, unquote(secret)}
+
+
+def in_options(value: Any, name: str = "") -> Iterator[str]:
+    """The texts in JSON that are called keys, tokens and the like; not those with a `{{name}}` in them."""
+    match value:
+        case str() if _is_secret_member(name) and "{{" not in value and looks_made(value):
+            yield from (part for part in {value, value.split()[-1]} if looks_made(part))
+        case dict():
+            for key, item in value.items():
+                yield from in_options(item, str(key))
+        case list():
+            for item in value:
+                yield from in_options(item, name)
+
+
+def _is_secret_member(name: str) -> bool:
+    return bool(_MEMBER.search(_WORDS.sub("_", name).lower()))

@@ -1,0 +1,75 @@
+"""What is taken for a secret by its name and its looks, and what is not."""
+
+import pytest
+
+from ci_evals.domain import secrets
+from ci_evals.domain.agents import secrets_of
+
+MADE = "x9-Kq7vT2mWz"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["STRIPE_KEY", "NPM_TOKEN", "client_secret", "PGPASSWORD", "DB_PASSWORD_2", "SENTRY_DSN", "GH_PAT",
+     "MY-API-KEY", "apikey", "AWS_SECRET_ACCESS_KEY", "TOKEN"],
+)  # fmt: skip
+def test_a_variable_is_a_secret_by_its_name(name):
+    """Whether this run uses it or not: any program that is started may print it."""
+    assert list(secrets.in_environment({name: MADE})) == [MADE]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "HOME", "MONKEY", "INPUT_COMMENT-KEY", "CI_EVALS_COMMENT_KEY", "CACHE_KEY", "DEPLOY_PUBLIC_KEY",
+     "KEY_FILE", "MAX_TOKENS", "PWD", "SSH_AUTH_SOCK"],
+)  # fmt: skip
+def test_a_variable_of_another_name_is_none(name):
+    """Its value may stand in any report."""
+    assert list(secrets.in_environment({name: MADE})) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["postgres", "production", "correct horse battery staple", "0123456789", "/etc/ssl/k3y.pem", "./k3y.pem",
+     "https://id.example/o4uth", "created_at", "Production", "s3cr3t!", "C:\\keys\\1.pem", "  ab1  "],
+)  # fmt: skip
+def test_a_word_a_number_or_a_place_is_no_secret(value):
+    """Or every mention of them would be blotted out."""
+    assert list(secrets.in_environment({"DB_PASSWORD": value})) == []
+
+
+def test_a_long_text_of_mixed_letters_is_a_secret():
+    """Keys without a digit are rare, and look like this."""
+    assert list(secrets.in_environment({"A_KEY": "aBcDeFgHiJkLmNoPqR"})) == ["aBcDeFgHiJkLmNoPqR"]
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        (f"postgres://app:{MADE}@db:5432/app", {MADE}),
+        (f"https://{MADE}@github.com/a/b", {MADE}),
+        ("http://me:p%40ss-w0rd@proxy:3128", {"p%40ss-w0rd", "p@ss-w0rd"}),
+        (f"https://host/v1?api-version=2024-02-01&code=1&apiKey={MADE}", {MADE}),
+        (f"two: https://a:{MADE}@b/, https://c/?sig=a%2Fb%3D1234", {MADE, "a%2Fb%3D1234", "a/b=1234"}),
+        ("postgres://postgres:postgres@db/app", set()),
+        ("https://host/v1/path@2x9-abc", set()),
+        ("mailto:someone@host", set()),
+    ],
+)
+def test_addresses_hold_passwords_and_tokens(address, found):
+    """As they stand there, and as they are meant."""
+    assert set(secrets.in_addresses(address)) == found
+    assert set(secrets.in_environment({"ANY": address})) == found
+
+
+def test_options_of_adapters_hold_secrets_wherever_they_stand():
+    """By the names of what holds them; a path into an answer, a word and a placeholder are none."""
+    options = {
+        "headers": {"X-Api-Key": "short-key", "Accept": "application/json", "Cookie": "{{key}}"},
+        "query": {"key": MADE, "api-version": "2024-02-01-preview"},
+        "send": {"body": [{"accessToken": f"Bearer {MADE}2", "text": "{{message}}", "token": "{{session}}"}]},
+        "reply": {"text": "$.answers[0].text", "key": "$.data[0].key1"},
+        "password": "open sesame",
+    }
+    assert set(secrets_of(options)) == {"short-key", MADE, f"Bearer {MADE}2", f"{MADE}2"}
+    assert set(secrets_of(None)) == set()
