@@ -5,6 +5,7 @@ end. So the file holds whole trials only, and `--resume` goes on from them.
 """
 
 import asyncio
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -130,9 +131,10 @@ class Journal:
                 )
             self._failing = True
         else:
-            if self._failing:
+            # What was written before the trouble began may be safe only now.
+            if self._failing and not self._waiting:
                 self._say(f"{self._path} can be written again: nothing is missing in it")
-            self._failing = False
+                self._failing = False
 
     def mark(self, mark: Mark) -> None:
         """Appends a mark. One that cannot be written is left out."""
@@ -152,6 +154,8 @@ class Journal:
         if self._fd is None:
             raise OSError("it is not open")
         self._waiting.append(_line(record))
+        if os.fstat(self._fd).st_nlink == 0:
+            raise OSError(errno.ENOENT, "it was removed")
         while self._waiting:
             size = os.fstat(self._fd).st_size
             try:

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import resource
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -254,6 +256,39 @@ def test_a_full_disk_ends_no_run(tmp_path):
     assert "cannot be written (File too large): the run goes on" in told[0]
     assert "can be written again: nothing is missing in it" in told[1]
     assert len(Journal(tmp_path, resume=True).past.done) == 4
+
+
+async def test_what_was_written_before_says_nothing_of_what_comes_after(tmp_path):
+    """A trial that waits for the disk while another finds it full does not say that all is well."""
+    said = []
+    journal = Journal(tmp_path, say=said.append)
+    journal.open(header())
+    await journal.keep(at(1), result(1), 1)
+    size = (tmp_path / NAME).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size * 2 - 10, hard))  # room for one more
+    try:
+        await asyncio.gather(journal.keep(at(2), result(2), 2), journal.keep(at(3), result(3), 3))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    (warning,) = said
+    assert "cannot be written (File too large)" in warning
+    await journal.keep(at(4), result(4), 4)
+    assert "can be written again" in said[1]
+    assert len(Journal(tmp_path, resume=True).past.done) == 4
+
+
+async def test_a_folder_that_is_removed_is_told(tmp_path):
+    """The file can still be written to, but nobody will ever read it."""
+    said = []
+    journal = Journal(tmp_path / "results", say=said.append)
+    journal.open(header())
+    shutil.rmtree(tmp_path / "results")
+    await journal.keep(at(1), result(1), 1)
+    await journal.keep(at(2), result(2), 2)
+    journal.close()
+    (warning,) = said
+    assert "cannot be written (it was removed): the run goes on" in warning
 
 
 async def test_trials_that_end_together_wait_for_the_disk_together(tmp_path):
