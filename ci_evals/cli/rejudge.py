@@ -11,7 +11,14 @@ from rich.text import Text
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, progress
 from ci_evals.cli.choices import Provider
-from ci_evals.cli.console import Console, environment_keys, error_console, remember, show
+from ci_evals.cli.console import (
+    Console,
+    environment_keys,
+    environment_values,
+    error_console,
+    remember,
+    show,
+)
 from ci_evals.cli.github import Platform, baseline_of
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.publish import Places, publish
@@ -104,7 +111,7 @@ def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
 
 def _redactor(settings: RejudgeSettings, adapter: Adapter, environ: Mapping[str, str]) -> Redactor:
     keys = (adapter.llm_key, adapter.llm_token, settings.llm_key, settings.github_token)
-    return Redactor([*environment_keys(environ), *(key for key in keys if key)])
+    return Redactor([*environment_keys(environ), *(key for key in keys if key)], environment_values(environ))
 
 
 def _check_places(places: Places, file: Path) -> None:
