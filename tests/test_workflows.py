@@ -1,6 +1,5 @@
 """The workflows to copy and our own: they ask of the action what it takes, and of GitHub what they need."""
 
-import math
 import os
 import re
 import shlex
@@ -72,7 +71,7 @@ def compares(workflow, inputs):
     if "args" in inputs:
         command, options = parsed(inputs["args"])
         return command == "merge" and options["baseline"] in {None, "auto"}
-    in_pull_request = "pull_request" in workflow["on"] and not inputs.get("baseline")
+    in_pull_request = "pull_request" in workflow["on"] and not {"baseline", "shard"} & set(inputs)
     return in_pull_request or inputs.get("baseline") == "auto"
 
 
@@ -80,13 +79,14 @@ def comments(workflow, inputs):
     """Whether this use of our action posts a comment."""
     if "args" in inputs:
         return parsed(inputs["args"])[0] == "comment"
-    return "pull_request" in workflow["on"] and inputs.get("comment") != "never"
+    by_itself = inputs.get("comment") != "never" and "shard" not in inputs
+    return "pull_request" in workflow["on"] and by_itself
 
 
-def test_the_readme_shows_the_first_example():
+def test_the_readme_shows_two_examples():
     """Both are copied; one of them alone would be kept up to date."""
-    (shown,) = [block for block in blocks("yaml") if "\njobs:" in block]
-    assert shown == (ROOT / "examples/pull-request.yml").read_text()
+    shown = [block for block in blocks("yaml") if "\njobs:" in block]
+    assert shown == [(ROOT / f"examples/{name}.yml").read_text() for name in ("pull-request", "matrix")]
 
 
 @each_use
@@ -161,12 +161,12 @@ def test_every_job_ends(workflow, job):
     assert workflow["concurrency"]["group"]
 
 
-def test_the_matrix_expects_as_many_results_as_it_has_legs():
-    """One leg more, and the number must follow."""
-    workflow = read(ROOT / "examples/matrix.yml")
-    legs = math.prod(len(values) for values in workflow["jobs"]["leg"]["strategy"]["matrix"].values())
-    ((_, options), *_) = (parsed(inputs["args"]) for inputs in ours(workflow["jobs"]["evals"]))
-    assert options["legs"] == legs
+def test_the_matrix_plays_every_shard():
+    """One more, and the number of all must follow."""
+    job = read(ROOT / "examples/matrix.yml")["jobs"]["shard"]
+    shards = job["strategy"]["matrix"]["shard"]
+    assert shards == [*range(1, len(shards) + 1)]
+    assert [inputs["shard"] for inputs in ours(job)] == [f"${{{{ matrix.shard }}}}/{len(shards)}"]
 
 
 def test_the_pair_fits_together():

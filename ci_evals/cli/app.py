@@ -223,11 +223,11 @@ def merge(settings: MergeSettings) -> None:
     """Make one run of the results of several, as of a matrix's legs: one file, one gate, one set of reports.
 
     Every number is made anew from the trials. The gate is that of these options; whether a leg held its own
-    does not matter, so play the legs with --no-gate. Exit codes as of run; 3 also where a leg is missing
-    (see --legs), stopped or interrupted.
+    does not matter, so play the legs with --no-gate. Exit codes as of run; 3 also where a shard or leg is
+    missing (see --legs), stopped or interrupted.
 
     \b
-    ci-evals merge legs/ --legs=3 --min-score=85 --output-dir=merged
+    ci-evals merge shards/ --min-score=85 --output-dir=merged
     ci-evals merge hr/_results.json retail/_results.json --max-drop=2 --baseline=main/
     """
     from ci_evals.cli.merge import merge_runs

@@ -251,7 +251,7 @@ class BaselineSettings(GitHubSettings):
             metavar="auto|none|PATH",
             help="What to compare with. auto: what the base commit, or an earlier one of its branch, left "
             "as an artifact on GitHub. PATH: an earlier run's _results.json, or the folder that holds it. "
-            "Default: auto in pull requests and merge queues, else none.",
+            "Default: auto in pull requests and merge queues, else, and with --shard, none.",
         ),
     ] = None
     baseline_branch: Annotated[
@@ -285,7 +285,8 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
         Commenting,
         typer.Option(
             help="In GitHub Actions, whether to post the results as a comment. auto: in events of a pull "
-            "request; always: also on the pull requests that a pushed commit is the head of; never."
+            "request, but not with --shard; always: also on the pull requests that a pushed commit is the "
+            "head of; never."
         ),
     ] = Commenting.AUTO
     on_missing_secrets: Annotated[
@@ -315,8 +316,9 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Play only the I-th of N parts of the tests, the same whenever the suites are the same. "
-            "`ci-evals merge` makes one run of all parts.",
+            help="Play only the I-th of N parts of the tests, the same whenever suites and --baseline are "
+            "the same. A baseline tells how long each test takes, so that all parts take about as long. "
+            "`ci-evals merge` makes one run of all parts, and compares it.",
         ),
     ] = None
     fail_fast: Annotated[
@@ -431,7 +433,8 @@ class MergeSettings(BaselineSettings, GateSettings):
         int | None,
         typer.Option(
             min=1,
-            help="How many results there must be: fewer mean that a leg is missing.",
+            help="How many results there must be: fewer mean that a leg is missing. Shards tell it of "
+            "themselves.",
             show_default=False,
         ),
     ] = None
