@@ -46,13 +46,17 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 
-Amount = Annotated[int, Field(ge=0, le=10**15)]
+MOST = 10**15
+"""The largest `Amount`: no run has more of anything, and sums of what is told stop there."""
+
+Amount = Annotated[int, Field(ge=0, le=MOST)]
 """A number of things."""
 
 Positive = Annotated[int, Field(ge=1, le=10**6)]
 """The place of a thing in a row, or how many there are."""
 
-Dollars = Annotated[float, Field(ge=0, le=1e12)]
+MOST_DOLLARS = 1e12
+Dollars = Annotated[float, Field(ge=0, le=MOST_DOLLARS)]
 """US dollars."""
 
 Instant = Annotated[

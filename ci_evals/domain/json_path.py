@@ -38,6 +38,8 @@ class JsonPath:
             path = _ENVIRONMENT.compile(text)
         except JSONPathError as error:
             raise ValueError(f"is no JSONPath: {_reason(error, text)}") from None
+        except OverflowError:
+            raise ValueError("is no JSONPath: it holds a number that is too large") from None
         if not isinstance(path, JSONPath):
             raise ValueError("is no JSONPath: it is several")  # noqa: TRY004  # not a type that the caller chose
         _check(path)

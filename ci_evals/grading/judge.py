@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ci_evals.domain.base import NonBlank
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test, Turn
@@ -34,7 +35,7 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    reasoning: Annotated[str, Field(min_length=1)]
+    reasoning: NonBlank
     verdict: Literal["pass", "fail"]
     evidence: list[int]
 

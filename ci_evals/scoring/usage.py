@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 from statistics import median
 
+from ci_evals.domain.base import MOST, MOST_DOLLARS
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.results import Latency, Role, RoleUsage, Tokens, TrialResult, Usage
 
@@ -32,7 +33,9 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
             costs.setdefault(key, []).append(usage.cost_usd)
     by_role = tuple(
         _priced(
-            RoleUsage.model_validate({"role": key[0], "model": key[1], **counts}),
+            RoleUsage.model_validate(
+                {"role": key[0], "model": key[1]} | {name: _sum([count]) for name, count in counts.items()}
+            ),
             _added(costs[key]) if key in costs else None,
             prices,
         )
@@ -40,10 +43,10 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
         if counts.total()
     )
     return Usage(
-        calls=sum(usage.calls for usage in by_role),
+        calls=_sum(usage.calls for usage in by_role),
         tokens=Tokens(
-            input=sum(usage.input_tokens for usage in by_role),
-            output=sum(usage.output_tokens for usage in by_role),
+            input=_sum(usage.input_tokens for usage in by_role),
+            output=_sum(usage.output_tokens for usage in by_role),
         ),
         cost_usd=_added(usage.cost_usd for usage in by_role),
         by_role=(*by_role, *_agents_own(trials)),
@@ -60,8 +63,8 @@ def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
         yield RoleUsage(
             role="agent",
             calls=len(told),
-            input_tokens=sum(reply.input_tokens or 0 for reply in told),
-            output_tokens=sum(reply.output_tokens or 0 for reply in told),
+            input_tokens=_sum(reply.input_tokens or 0 for reply in told),
+            output_tokens=_sum(reply.output_tokens or 0 for reply in told),
         )
 
 
@@ -73,7 +76,7 @@ def _priced(usage: RoleUsage, told_cost: float | None, prices: PriceTable) -> Ro
         return usage
     told = usage.input_tokens or usage.output_tokens
     free = not (price.input or price.output)
-    cost = price.cost(usage.input_tokens, usage.output_tokens) if told or free else None
+    cost = _added([price.cost(usage.input_tokens, usage.output_tokens)]) if told or free else None
     return usage.model_copy(update={"cost_usd": cost})
 
 
@@ -87,17 +90,17 @@ def summed(parts: Sequence[Usage]) -> Usage:
         found.setdefault((one.role, one.model), []).append(one)
     order = sorted(found, key=lambda key: (key[0] == "agent", key[0], key[1] or ""))
     return Usage(
-        calls=sum(part.calls for part in parts),
+        calls=_sum(part.calls for part in parts),
         tokens=Tokens(
-            input=sum(part.tokens.input for part in parts), output=sum(part.tokens.output for part in parts)
+            input=_sum(part.tokens.input for part in parts), output=_sum(part.tokens.output for part in parts)
         ),
         cost_usd=_added(part.cost_usd for part in parts if part.calls or part.cost_usd is not None),
         by_role=tuple(
             found[key][0].model_copy(
                 update={
-                    "calls": sum(one.calls for one in found[key]),
-                    "input_tokens": sum(one.input_tokens for one in found[key]),
-                    "output_tokens": sum(one.output_tokens for one in found[key]),
+                    "calls": _sum(one.calls for one in found[key]),
+                    "input_tokens": _sum(one.input_tokens for one in found[key]),
+                    "output_tokens": _sum(one.output_tokens for one in found[key]),
                     "cost_usd": _added(one.cost_usd for one in found[key]),
                 }
             )
@@ -114,9 +117,9 @@ def with_other(whole: Usage, role: Role, other: Usage) -> Usage:
     counted = [one for one in kept if one.role != "agent"]
     unknown = {one.model or one.role for one in counted if one.cost_usd is None}
     rest = Usage(
-        calls=sum(one.calls for one in counted),
+        calls=_sum(one.calls for one in counted),
         tokens=Tokens(
-            input=sum(one.input_tokens for one in counted), output=sum(one.output_tokens for one in counted)
+            input=_sum(one.input_tokens for one in counted), output=_sum(one.output_tokens for one in counted)
         ),
         cost_usd=_added(one.cost_usd for one in counted),
         by_role=kept,
@@ -130,7 +133,12 @@ def _added(costs: Iterable[float | None]) -> float | None:
     """The sum; None where one of them is not known."""
     told = list(costs)
     known = [cost for cost in told if cost is not None]
-    return fsum(known) if len(known) == len(told) else None
+    return min(fsum(known), MOST_DOLLARS) if len(known) == len(told) else None
+
+
+def _sum(counts: Iterable[int]) -> int:
+    """The sum, which stays a count that results may hold, whatever servers and files tell."""
+    return min(sum(counts), MOST)
 
 
 def latency_of(trials: Iterable[TrialResult]) -> Latency:

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters.code import plain_reply
+from ci_evals.adapters.code.any_agent import agent_of
+from ci_evals.adapters.code.object_agent import About
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.redaction import Redactor
+
+TEST = Test(name="t", guidelines="g", turns=({"user": "Hi"},), evaluations=({"criterion": "c"},))
 
 
 def test_a_text_is_a_reply_without_evidence():
@@ -77,6 +84,17 @@ def test_what_is_no_reply(value, told):
     """A misspelt key is told: passed over in silence it would leave checks undecided for ever."""
     with pytest.raises(ValueError, match=told):
         plain_reply.read(value, 0)
+
+
+async def test_no_half_of_a_secret_is_left_by_a_cut():
+    """What is wrong is quoted whole, and cut by whoever knows the secrets."""
+    long = "x" * 290 + "s3cret-value-1234"
+    for answer in ({"text": "x", long: 1}, {"text": "x", "integrations": [{"code": "a", long: 1}]}):
+        agent = agent_of(lambda _, answer=answer: answer, "mine", About(), Redactor({"s3cret-value-1234"}))
+        with pytest.raises(AgentError, match="xx") as caught:
+            await agent.send_message(await agent.open_session(TEST), "Hi", timeout=5)
+        assert "s3c" not in str(caught.value)
+        assert len(str(caught.value)) < 400
 
 
 def test_a_reply_has_an_end():

@@ -86,6 +86,7 @@ def test_nothing_to_choose_from_is_not_the_same_as_not_there(path, value, found)
         ("$[?count($..*) > 1]", "more than one place"),
         ("$[?@[?@.a]]", "more than one place"),
         ("$" + ".a" * MAX_LENGTH, f"longer than {MAX_LENGTH} characters"),
+        ("$[?@.a > 1e999]", "too large"),
         ("$[" * 200, "JSONPath"),
         ("$[" + "(" * 400, "JSONPath"),
     ],

@@ -156,6 +156,7 @@ def test_readable_answers(text):
         '{"reasoning": "r", "verdict": "PASS", "evidence": []}',
         '{"reasoning": "r", "verdict": true, "evidence": []}',
         '{"reasoning": "", "verdict": "pass", "evidence": []}',
+        '{"reasoning": " ", "verdict": "pass", "evidence": []}',
         '{"verdict": "pass", "evidence": []}',
         '{"reasoning": "r", "verdict": "pass"}',
         '{"reasoning": "r", "verdict": "pass", "evidence": ["1"]}',

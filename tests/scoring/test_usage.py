@@ -10,7 +10,7 @@ from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
 from ci_evals.domain.results import Latency, RoleUsage
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.share import Counting
-from ci_evals.scoring.usage import latency_of, usage_of
+from ci_evals.scoring.usage import latency_of, summed, usage_of
 
 PRICES = PriceTable.model_validate(
     {
@@ -163,6 +163,17 @@ def test_a_scorecard_has_usage_and_latency():
     assert card.latency == Latency(replies=1, median=1.25, p95=1.25, slowest=1.25)
     bare = score(plan, [trial("passed"), None], facts, Counting(offline=False))
     assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
+
+
+def test_no_count_that_is_told_is_too_large_for_results():
+    """Of servers and files that lie: the sum stops at what results may hold, and costs are no less."""
+    most = ("judge", "large", 10**15, 10**15, 10**15)
+    told = build.exchange(input_tokens=10**15)
+    usage = usage_of([using(most, exchanges=(told,))] * 2, PRICES)
+    assert [one.input_tokens for one in usage.by_role] == [10**15, 10**15]
+    assert (usage.calls, usage.cost_usd) == (10**15, 1.2e10)
+    dear = usage_of([using((*most, 1e12))] * 2, PRICES)
+    assert summed([usage, dear, dear]).cost_usd == 1e12
 
 
 def test_an_agent_that_tells_of_its_tokens_stands_beside_the_models():

@@ -153,7 +153,7 @@ class CommandAgent:
                 f"{self._name} wrote a line that is {error}: {self._excerpt(line)}; its standard output "
                 "is for answers alone, one line each: print debug output to standard error"
             )
-        return f"the answer of {self._name} {self._redactor.text(str(error))}"
+        return f"the answer of {self._name} {payload.shorten(self._redactor.text(str(error)))}"
 
     def _excerpt(self, line: bytes) -> str:
         return payload.excerpt(line, self._redactor)

@@ -101,7 +101,8 @@ class CodeAgent(ABC):
         try:
             return self._read(answer, seconds)
         except ValueError as error:
-            raise AgentError(f"the answer of {self.name} {self._redactor.text(str(error))}") from None
+            fault = payload.shorten(self._redactor.text(str(error)))
+            raise AgentError(f"the answer of {self.name} {fault}") from None
 
     async def close(self, session: CodeSession) -> None:
         """Lets the code close its session, if it wants to. What it raises is of no account any more."""
@@ -217,5 +218,5 @@ def plain_json(answer: Any) -> JsonValue:
     try:
         value = to_jsonable_python(dict(answer) if isinstance(answer, Mapping) else answer, by_alias=True)
     except Exception as error:  # noqa: BLE001  # an object of foreign code may raise anything
-        raise ValueError(f"holds what is no JSON: {payload.shorten(str(error))}") from None
+        raise ValueError(f"holds what is no JSON: {error}") from None
     return payload.clean(value)

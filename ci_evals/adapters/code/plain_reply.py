@@ -4,7 +4,6 @@ import json
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.connections import MAX_ANSWER_MB
 from ci_evals.domain.base import Amount, Model
 from ci_evals.domain.transcript import Integration, Reply
@@ -52,7 +51,8 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
         keep_raw: Whether the reply keeps `value` as it came.
 
     Raises:
-        ValueError: it is no reply, with a clause to go after "the agent's answer".
+        ValueError: it is no reply, with a clause to go after "the agent's answer". It quotes the answer, at
+            any length: secrets must go before it is cut.
     """
     try:
         plain = PlainReply.model_validate({"text": value} if isinstance(value, str) else value)
@@ -83,7 +83,7 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
 def _fault(value: JsonValue, error: ValidationError) -> str:
     """The first thing that is wrong, in words."""
     if not isinstance(value, dict):
-        return f"is neither a text nor an object: {payload.shorten(json.dumps(value, ensure_ascii=False))}"
+        return f"is neither a text nor an object: {json.dumps(value, ensure_ascii=False)}"
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     match first["type"]:

@@ -1,0 +1,424 @@
+"""Sound input of every kind, for fuzz targets to spoil."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import builders as build
+import github_api
+
+from ci_evals.domain.results import Git, Role, RoleUsage, Usage
+from ci_evals.reports import layout
+
+_ROOT = Path(__file__).parents[2]
+
+
+def _json(*values: Any) -> list[bytes]:
+    return [json.dumps(value).encode() for value in values]
+
+
+SUITE = {
+    "name": "Refunds",
+    "description": "What may go wrong",
+    "agentId": "agent-1",
+    "apiKey": "key-123456",
+    "judgeModel": "gpt-6.1-terra",
+    "minScore": 70,
+    "maxTurns": 3,
+    "x-note": {"a": [1]},
+    "tests": [
+        {
+            "name": "A refund",
+            "guidelines": "You want ${A} and ${B:-none}.",
+            "userInfo": {"plan": "Pro", "orders": [1, {"id": "a-1"}], "paid": 29.9},
+            "turns": [{"user": "hi", "timeout": 5, "expectation": "greets"}, {"user": "auto"}],
+            "evaluations": [
+                {"criterion": "polite", "weight": 2, "aui_logic": ["R1"], "category": "tone"},
+                {"criterion": "tool", "strict": "tool_used", "toolName": "REFUND"},
+                {"criterion": "early", "strict": "tool_not_used", "toolName": "HANDOVER", "beforeTurn": 2},
+                {"criterion": "param", "strict": "param_equals", "paramName": "p", "paramValue": {"a": [1]}},
+                {"criterion": "says", "strict": "regex", "pattern": "(?i)refund(ed)?", "turn": "any"},
+                {"criterion": "right", "strict": "answer_matches", "expected": ["29.90", "30"],
+                 "match": "numeric", "tolerance": 0.5},
+                {"criterion": "fast", "strict": "max_latency", "seconds": 2.5},
+            ],
+            "tags": ["money"],
+            "difficulty": "easy",
+            "critical": True,
+            "loops": 2,
+        },
+        {"name": "B", "guidelines": "g", "turns": [{"user": "auto"}],
+         "evaluations": [{"criterion": "c", "strict": "not_escalated"}], "tags": ["t"]},
+    ],
+}  # fmt: skip
+
+SUITE_YAML = b"""\
+name: Refunds
+adapter: http
+baseUrl: &base http://127.0.0.1:9
+adapterOptions:
+  headers: {Authorization: "Bearer {{key}}"}
+  send: {path: /chat, body: {text: "{{message}}"}}
+  reply: {text: "$.reply", workflows: "$.tools[*].name"}
+tests:
+  - &first
+    name: "A: refund"   # a comment
+    guidelines: |
+      Two lines,
+      and ${A}.
+    turns: [{user: hi}, {user: auto}]
+    evaluations:
+      - {criterion: c, strict: contains, text: ok}
+    tags: [t]
+  - <<: *first
+    name: again
+"""
+
+_AUI_TRACE = {
+    "input": {"message": "Yesterday evening"},
+    "understanding": {
+        "guardrails": {"passed": True},
+        "intents": ["deposit refund"],
+        "extracted_params": {"refund-type": "deposit", "days-late": 0, "damage": False, "note": "undefined"},
+    },
+    "decisions": [
+        {"type": "activate_tool", "tool": "DEPOSIT_REFUND", "trigger": {"type": "intent_classification"}},
+        {
+            "type": "rule_triggered",
+            "tool": "T",
+            "rule": {"type": "constraint", "action": "TEXT", "code": "r-1"},
+        },
+        {
+            "type": "call_integration",
+            "tool": "T",
+            "integration": {"code": "ledger", "type": "REST", "requests": [], "status_code": 200},
+        },
+        {"type": "call_integration", "integration": {"code": "kb", "type": "RAG", "error_message": "down"}},
+        {"type": "new_kind", "rules": [{"code": "r-2", "triggered": False}, "r-3"]},
+        None,
+    ],
+    "response": {"type": "answer", "message": "Released.", "error": None},
+    "rules_evaluations": [{"code": "r-1", "triggered": True}],
+}
+AUI = _json(
+    {
+        "id": "m-1",
+        "created_at": "2026-05-04T09:00:09.300Z",
+        "text": "Your deposit of 80.00 was released today.",
+        "sender": {"id": "intelligent-agent", "type": "agent"},
+        "cards": [],
+        "executed_workflows": ["DEPOSIT_REFUND"],
+        "trace_info": _AUI_TRACE,
+        "input_tokens": 12,
+        "output_tokens": 3,
+    },
+    {
+        "data": {
+            "id": 7,
+            "message": {"text": "Hi"},
+            "executedWorkflows": {"name": "A"},
+            "traceInfo": _AUI_TRACE,
+        }
+    },
+    {"text": None, "executed_workflows": ["CONVERSATION_FORWARDING_X"], "trace": {"decisions": None}},
+    {
+        "response": ["a", {"content": "b"}],
+        "trace": {"parameters_extracted": ["plan", {"code": "p", "value": 1}]},
+    },
+    {"text": "No", "trace_info": {"response": {"type": "error", "error": {"code": "x", "message": "y"}}}},
+    [{"message_id": "m-1", "trace_info": _AUI_TRACE}, {"id": "m-2"}],
+    {"items": [{"id": "m-1", "understanding": {"extracted_params": {"plan": {"value": "Pro"}}}}], "total": 1},
+    {"id": "66f0aa10c3d2b41e5f000001", "user_id": "u", "title": "New conversation"},
+    {
+        "status_code": 400,
+        "description": "Moderation",
+        "message": "Flagged.",
+        "extra_data": {"category": "demo"},
+    },
+    {"detail": [{"loc": ["body", "task_id"], "msg": "Field required", "type": "missing"}]},
+)
+
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "refund", "arguments": '{"order": "a-1"}'}}
+CHAT = _json(
+    {
+        "id": "chatcmpl-1",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": "Done.", "refusal": None, "tool_calls": [_CALL]},
+            }
+        ],
+        "usage": {"prompt_tokens": 21, "completion_tokens": 5, "total_tokens": 26},
+    },
+    {"choices": [{"message": {"content": [{"type": "text", "text": "Hi"}, "x"]}, "finish_reason": "length"}]},
+    {"choices": [{"message": {"content": None, "function_call": {"name": "f", "arguments": ""}}}]},
+    {"choices": [{"message": {"tool_calls": [{"custom": {"name": "c", "input": "text"}}]}}], "usage": None},
+    {"error": {"message": "Bad", "code": "x"}},
+)
+ANTHROPIC = _json(
+    {
+        "type": "message",
+        "stop_reason": "end_turn",
+        "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hi"}],
+        "usage": {"input_tokens": 21, "output_tokens": 5},
+    },
+    {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+)
+EMBEDDINGS = _json(
+    {
+        "data": [{"index": 1, "embedding": [0.1, -2]}, {"index": 0, "embedding": [1, 0]}],
+        "usage": {"prompt_tokens": 6},
+    }
+)
+CLAUDE_CODE = _json(
+    {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "result": "Hello",
+        "structured_output": {"reasoning": "r", "verdict": "pass", "evidence": [1]},
+        "total_cost_usd": 0.0123,
+        "usage": {"input_tokens": 3, "cache_read_input_tokens": 10, "output_tokens": 4},
+    },
+    {"type": "result", "subtype": "error_during_execution", "is_error": True, "errors": ["API Error: 500"]},
+)
+
+HTTP = _json(
+    {
+        "reply": "Done.",
+        "id": 7,
+        "tools": [{"name": "refund", "status": 200, "value": {"order": 1}}, "lookup"],
+        "error": None,
+        "escalated": "no",
+        "usage": {"in": 3, "out": 4.0},
+    },
+    [{"reply": ["a", "b"]}, 1, "x"],
+)
+JSON_PATHS = [
+    b"$.reply", b"$['a'][0]", b"$..name", b"$.tools[?@.status == 200 && @.name != 'x'].name", b"$.*",
+    b"$.a[1:5:2]",
+    b"$[?length(@.name) > 3]", b"$[?count(@.*) > 1]", b"$[?value(@..a) == 1]", b"$.a[-1]", b"$[?!@.a]", b"$",
+]  # fmt: skip
+
+LINES = _json(
+    {
+        "text": "Done.",
+        "workflows": ["REFUND"],
+        "params": {"order": "a-1", "paid": 29.9},
+        "rules": ["r-1"],
+        "integrations": ["ledger", {"code": "kb", "status": 503, "type": "REST", "error": "down"}],
+        "escalated": False,
+        "error": None,
+        "inputTokens": 3,
+        "outputTokens": 4,
+        "trace": [{"a": 1}],
+    },
+    "Just words.",
+)
+
+JUDGE = [
+    *_json({"reasoning": "It says so.", "verdict": "pass", "evidence": [1]}),
+    *_json({"reasoning": "It does not.", "verdict": "fail", "evidence": []}),
+    b'```json\n{"reasoning": "r", "verdict": "pass", "evidence": [2, 1]}\n```',
+]
+USER = [b"I want my money back.", b"Thanks. ###STOP###", "Dank\u00fc \U0001f600\n\nbye".encode()]
+
+
+def _results() -> list[bytes]:
+    flaky = build.test_result(
+        "Fl@ky | test",
+        tags=("a", "b"),
+        difficulty="hard",
+        critical=True,
+        trials=(
+            build.trial_result(1),
+            build.trial_result(
+                2, findings=(build.finding("failed", kind="judged", evidence=(1,), category="tone"),)
+            ),
+            build.trial_result(3, status="failed", error="no answer", exchanges=(), findings=()),
+        ),
+    )
+    undecided = build.test_result(
+        "B",
+        user_info={"plan": {"a": [1]}},
+        trials=(
+            build.trial_result(findings=(build.finding("undecided", cause="no_evidence", aui_logic=("R",)),)),
+        ),
+    )
+    head = build.results(
+        build.suite_result("Refunds", flaky, undecided),
+        build.suite_result("Other"),
+        run=build.run_info(git=Git(commit="a" * 40, ref="refs/heads/x", repository="o/r", pull_request=7)),
+        usage=Usage(calls=3, roles=(RoleUsage(role="judge", model="m", calls=3, cost_usd=0.5),)),
+    )
+    plain = build.results(run=build.run_info(id="run-2"))
+    return [layout.dump(results).encode() for results in (head, plain)]
+
+
+_ROLES: tuple[Role, ...] = ("user", "judge")
+RESULTS = _results()
+ZIPS = [
+    github_api.zip_of({"_results.json": RESULTS[1], "a/_results.json": "{}", "b/": ""}),
+    github_api.zip_of({"x/\u00fc/_results.json": "{}"}),
+    RESULTS[1],
+]
+
+PROMPTFOO = [
+    b"""\
+description: Desk
+prompts: ["You are the desk of {{shop}}. Answer: {{question}}"]
+defaultTest:
+  vars: {shop: Harbour}
+  assert: [{type: not-icontains, value: as an ai}]
+assertionTemplates: {short: {type: contains, value: 9}}
+tests:
+  - description: Opening hours
+    vars: {question: ['When does {{shop}} open?', 'Now?'], plan: pro}
+    metadata: {tags: [hours], conversationId: 3}
+    threshold: 0.8
+    options: {repeat: 2}
+    assert:
+      - {$ref: '#/assertionTemplates/short'}
+      - {type: icontains-any, value: ['nine.', 9am], weight: 3}
+      - {type: regex, value: '\\d+(a|b)*'}
+      - {type: latency, threshold: 1500}
+      - {type: similar, value: At nine, threshold: 0.9}
+      - {type: 'trajectory:tool-used', value: hours}
+      - {type: assert-set, assert: [{type: llm-rubric, value: 'Speaks of {{shop}}', metric: tone}]}
+scenarios:
+  - config: [{vars: {a: 1}}, {vars: {a: 2}}]
+    tests: [{vars: {question: C}}]
+""",
+    *_json(
+        {
+            "tests": [
+                {
+                    "provider": {
+                        "id": "promptfoo:simulated-user",
+                        "config": {"instructions": "You want {{a}}", "maxTurns": 3},
+                    },
+                    "vars": {"a": "x", "messages": [{"role": "user", "content": "hi"}, {"user": "x"}]},
+                    "assert": [{"type": "llm-rubric", "value": "polite"}],
+                }
+            ]
+        }
+    ),
+]
+DEEPEVAL = [
+    *_json(
+        [
+            {
+                "scenario": "You want a refund for a broken jug.",
+                "turns": [
+                    {"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": "yes", "retrieval": 1},
+                ],
+                "expected_outcome": "The refund is started",
+                "persona": {"name": "Ida", "characteristics": "In a hurry."},
+                "context": ["Refunds take 5 days"],
+                "name": "Broken jug",
+                "additional_metadata": {"case": "17"},
+                "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]},
+                "tags": ["a"],
+            }
+        ],
+        {"goldens": [{"scenario": "s", "chatbotRole": "desk", "userDescription": "Ida"}]},
+    ),
+    b'name,scenario,turns,context\njug,"a, b","[{""role"": ""user"", ""content"": ""hi""}]",x|y\n',
+]
+GAIA = [
+    b"\n".join(
+        _json(
+            {
+                "task_id": "c61d22de",
+                "Question": "How many?",
+                "Level": 1,
+                "Final answer": "17",
+                "file_name": "",
+            },
+            {
+                "task_id": "x",
+                "Question": "Which?",
+                "Level": "2",
+                "Final answer": "a, b; c",
+                "file_name": "a.xlsx",
+            },
+            {"task_id": "y", "Question": "What?", "Final answer": "?", "Annotator Metadata": {"Steps": "1"}},
+        )
+    )
+]
+TABLE = [
+    b"""\
+id;Name;user;turns;guidelines;expected;criterion;tags;Difficulty;max turns;match;user_info.Plan
+a-1;Opening hours;When do you open?;;;"nine
+9 am";The agent is friendly;hours, happy-path;easy;;fuzzy;
+;;;"Hello
+auto";You want a refund.;;"Starts the refund
+Stays polite";;;4;;Pro
+""",
+    b"name,user,expected\na,b,c\n",
+]
+PRICES = [
+    (_ROOT / "ci_evals/adapters/prices.yaml").read_bytes(),
+    b"models: {gpt-x: {input: 1, output: 5}}\n",
+    *_json({"models": {"m": {"input": 1.5, "output": 2}}, "updated": "2026-11-01"}),
+]
+OPTIONS = [
+    b"""\
+headers: {Authorization: "Bearer ${A}", X-Session: "{{session}}"}
+open: {method: POST, path: /sessions, body: {user: "{{userInfo.name}}"}, session: $.id}
+send: {method: POST, path: "/chat/{{session}}", query: {a: b}, body: {text: "{{message}}", all: "{{history}}"}}
+close: {method: DELETE, path: "/sessions/{{session}}"}
+reply: {text: $.reply, workflows: "$.tools[*].name", params: $.params, error: $.error, escalated: $.handover}
+""",
+    *_json(
+        {
+            "request": {"temperature": 0, "tools": [{"type": "function", "function": {"name": "f"}}]},
+            "userInfo": "system",
+            "escalationTools": ["handover"],
+            "toolResults": {"f": {"ok": True}},
+            "query": {"v": "1"},
+            "headers": {"X-A": "b"},
+        }
+    ),
+]
+THRESHOLDS = [
+    b"suite:Refunds=85, category:tone=100\ntag:a,b=7.5",
+    b"5\nsuite:Refunds=3",
+    b"test:Fl@ky | test=1,logic:R=0",
+]
+INPUTS = [
+    b"suites=demo:hr\nmin-score=80\nloops=3\nthresholds=suite:A=80\ndebug=true\nregression=significant\nargs=\n",
+    b"suites=a.json b.json\nprovider=offline\njudge-votes=3\n",
+]
+EVENTS = _json(
+    {
+        "action": "opened",
+        "number": 7,
+        "pull_request": {
+            "number": 7,
+            "head": {"sha": "a" * 40, "ref": "topic", "repo": {"full_name": "fork/r"}},
+            "base": {"sha": "b" * 40, "ref": "main"},
+        },
+        "repository": {"full_name": "o/r"},
+        "issue": {"number": 7, "pull_request": {"url": "x"}},
+        "workflow_run": {
+            "id": 11,
+            "run_attempt": 2,
+            "head_sha": "c" * 40,
+            "head_branch": "topic",
+            "head_repository": {"full_name": "fork/r"},
+        },
+        "merge_group": {"base_ref": "refs/heads/main", "base_sha": "d" * 40},
+        "before": "e" * 40,
+    },
+    {},
+)
+TEXTS = [
+    b"See https://example.com, @team and #12: `code` | **bold** <b>x</b>\n::error::no\n1. a\n- b\n",
+    b"FINAL ANSWER: 1,234.50 EUR (or 1e3, 20 %)\n",
+    "\u202eabc\u200b \x1b[31mred\x1b[0m \u2028 \U0001f600\ufe0f e\u0301".encode(),
+    b"key-0123456789 a2V5LTAxMjM0NTY3ODk= key%2d0123456789",
+]
+SUITES = [json.dumps(SUITE).encode(), (_ROOT / "suites/demo/hr.json").read_bytes()]

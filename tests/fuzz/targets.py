@@ -1,0 +1,558 @@
+"""One function for each parser of foreign text: it lets nothing pass but the errors that are foreseen.
+
+What was read is then used as the program would, and what is promised of it is asserted.
+"""
+
+import asyncio
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import httpx2
+import samples
+from fakes import ScriptedLLM
+from mutation import MOST_BYTES
+from pydantic import JsonValue
+
+from ci_evals.adapters import prices
+from ci_evals.adapters.code import plain_reply
+from ci_evals.adapters.endpoints import aui_wire, chat_wire, http_wire
+from ci_evals.adapters.github import archive, context
+from ci_evals.adapters.importers import READERS
+from ci_evals.adapters.importers.imported import suite_text
+from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
+from ci_evals.adapters.transport import payload
+from ci_evals.cli import inputs
+from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.agents import ChatOptions, HttpReply
+from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.json_path import JsonPath
+from ci_evals.domain.results import RoleUsage
+from ci_evals.domain.suite import Suite, Test, Turn
+from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
+from ci_evals.domain.verdict import Outcome
+from ci_evals.grading import answers, strict
+from ci_evals.grading.judge import Judge, read_answer
+from ci_evals.library import compare_results
+from ci_evals.planning.adapters import read_options
+from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.selection import Selection, plan
+from ci_evals.redaction import Redactor
+from ci_evals.reports import console, layout, markdown, sanitize
+from ci_evals.scoring import merge as merging
+from ci_evals.scoring.selectors import check_names, read_drops, read_thresholds
+
+ENVIRON = {"A": "value-of-a"}
+KEY = "key-0123456789"
+REDACTOR = Redactor(keys=[KEY], values=["value of & a"])
+
+
+@dataclass(frozen=True)
+class Target:
+    """A parser under test."""
+
+    run: Callable[[bytes], None]
+    samples: list[bytes]
+    """What it reads without complaint, or with one that is foreseen."""
+
+
+TARGETS: dict[str, Target] = {}
+
+
+def _target(given: list[bytes]) -> Callable[[Callable[[bytes], None]], Callable[[bytes], None]]:
+    def keep(function: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        TARGETS[function.__name__] = Target(function, given)
+        return function
+
+    return keep
+
+
+def _text(data: bytes) -> str | None:
+    """The text of a file, as every reader of one decodes it; None where it is none, which they say."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+# Suites and what goes with them
+
+
+def _suite(text: str | None, file: str) -> None:
+    if text is None:
+        return
+    try:
+        loaded = load(text, file, Reading(environ=ENVIRON))
+    except SuiteError as error:
+        _has_places(error)
+        return
+    plan([loaded], Selection(), 2)
+    assert Suite.model_validate_json(loaded.suite.model_dump_json(by_alias=True)).name == loaded.suite.name
+
+
+def _has_places(error: SuiteError) -> None:
+    assert error.problems
+    assert all(p.line >= 1 and p.column >= 1 and p.message for p in error.problems)
+
+
+@_target(samples.SUITES)
+def suite_json(data: bytes) -> None:
+    """A suite in JSON."""
+    _suite(_text(data), "s.json")
+
+
+@_target([samples.SUITE_YAML, samples.SUITES[0]])
+def suite_yaml(data: bytes) -> None:
+    """A suite in YAML."""
+    _suite(_text(data), "s.yaml")
+
+
+@_target(samples.OPTIONS)
+def options_file(data: bytes) -> None:
+    """Options of an adapter."""
+    if (text := _text(data)) is None:
+        return
+    for file in ("o.yaml", "o.json"):
+        with suppress(UsageError):
+            found = read_options(text, file, ENVIRON)
+            for adapter in ("http", "openai", "aui"):
+                with suppress(UsageError):
+                    found.checked(adapter)
+
+
+@_target(samples.PRICES)
+def price_table(data: bytes) -> None:
+    """A table of prices."""
+    for name in ("p.yaml", "p.json"):
+        file = _FOLDER / name
+        file.write_bytes(data)
+        with suppress(UsageError):
+            prices.read(file)
+
+
+_FOLDER = Path(tempfile.mkdtemp(prefix="ci-evals-fuzz-"))
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
+
+
+@_target(samples.THRESHOLDS)
+def thresholds(data: bytes) -> None:
+    """`--thresholds` and `--max-drop`."""
+    suites = layout.load(samples.RESULTS[0], "r").suites
+    text = data.decode(errors="replace")
+    for read in (read_thresholds, lambda text: read_drops(text)[1]):
+        with suppress(UsageError):
+            found = read(text)
+            assert all(0 <= item.required <= 100 for item in found)
+            check_names("--thresholds", found, suites)
+
+
+@_target(samples.INPUTS)
+def action_inputs(data: bytes) -> None:
+    """Inputs of the action, `name=value` a line."""
+    lines = [line.partition("=") for line in data.decode(errors="replace").split("\n")]
+    environ = {f"INPUT_{name.upper()}": value for name, _, value in lines}
+    for read in (inputs.read, inputs.check_unused):
+        with suppress(UsageError):
+            read(environ)
+
+
+@_target(samples.EVENTS)
+def event_payload(data: bytes) -> None:
+    """The payload of an event."""
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):
+        told = {}
+    for event in (
+        *sorted(context.PULL_REQUEST_EVENTS),
+        "issue_comment",
+        "workflow_run",
+        "merge_group",
+        "push",
+        "",
+    ):
+        environ = {"GITHUB_EVENT_NAME": event, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/7/merge"}
+        known = context.read(environ, told)
+        assert known.run_url is None or known.run_url.startswith("https://github.com/o/r/actions/runs/")
+        assert json.dumps([known.foreign, known.without_secrets, known.of_pull_request])
+
+
+# Agents
+
+
+def _evaluations() -> Any:
+    suite = {
+        "name": "S",
+        "agentId": "a",
+        "tests": [{"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "tags": ["t"]}],
+    }
+    names = {"tool_used": "toolName", "tool_not_used": "toolName", "param_exists": "paramName"}
+    names |= {"param_not_exists": "paramName", "rule_triggered": "ruleCode", "rule_not_triggered": "ruleCode"}
+    names |= {
+        "integration_called": "integrationCode",
+        "contains": "text",
+        "not_contains": "text",
+        "regex": "pattern",
+    }
+    plain = ("escalated", "not_escalated", "escalated_due_to_error", "not_escalated_due_to_error")
+    items: list[dict[str, Any]] = [{"strict": kind} for kind in plain]
+    items += [{"strict": kind, key: "refund-type"} for kind, key in names.items()]
+    items += [
+        {"strict": "param_equals", "paramName": "days-late", "paramValue": value}
+        for value in (0, "0", [1], None)
+    ]
+    items += [{"strict": "answer_matches", "expected": "80", "match": mode} for mode in _MODES]
+    items += [{"strict": "max_agent_turns", "turns": 3}, {"strict": "max_latency", "seconds": 1}]
+    suite["tests"][0]["evaluations"] = [{"criterion": "c", **item} for item in items]
+    return load(json.dumps(suite), "s.json", Reading()).suite.tests[0].evaluations
+
+
+_MODES = ("bidirectional", "gaia", "exact", "contains", "fuzzy", "numeric")
+EVALUATIONS = _evaluations()
+_FIELDS = {
+    "escalated": ("handed_over", "workflows"),
+    "not_escalated": ("handed_over", "workflows"),
+    "tool_used": ("workflows",),
+    "tool_not_used": ("workflows",),
+    "param_exists": ("params",),
+    "param_not_exists": ("params",),
+    "param_equals": ("params",),
+    "rule_triggered": ("rules",),
+    "rule_not_triggered": ("rules",),
+    "integration_called": ("integrations",),
+    "escalated_due_to_error": ("error_response",),
+    "not_escalated_due_to_error": ("error_response",),
+}
+"""What of a reply is the evidence of each check."""
+
+
+def _judged(reply: Reply) -> None:
+    """A reply can be kept, shown and judged, and nothing is decided without evidence."""
+    exchange = Exchange(**dict(reply) | {"index": 1, "user": "hi", "user_source": UserSource.FIXED})
+    kept = REDACTOR.model(exchange)
+    assert Exchange.model_validate_json(kept.model_dump_json()) == kept
+    assert KEY not in kept.model_dump_json()
+    transcript = Transcript(exchanges=(kept,), status=EndState.COMPLETED)
+    for evaluation in EVALUATIONS:
+        verdict = strict.decide(evaluation, transcript)
+        fields = _FIELDS.get(evaluation.strict)
+        if fields and all(getattr(reply, name) is None for name in fields):
+            assert verdict.outcome is Outcome.UNDECIDED, evaluation
+    markdown._did(kept)
+
+
+def _parsed(data: bytes) -> JsonValue:
+    try:
+        return payload.parse(data)
+    except ValueError:
+        assert len(payload.error_detail(data, REDACTOR)) <= payload.MAX_EXCERPT + 30
+        raise AgentError("no JSON") from None
+
+
+@contextmanager
+def _foreseen(*errors: type[Exception]) -> Iterator[None]:
+    """Lets errors pass that a person can read: short, without a secret."""
+    try:
+        yield
+    except errors as error:
+        _is_worded(error)
+
+
+def _is_worded(error: Exception, most: int = 2_000) -> None:
+    assert str(error).strip()
+    assert KEY not in str(error)
+    assert len(str(error)) <= most, str(error)[:3000]
+
+
+@_target(samples.AUI)
+def aui(data: bytes) -> None:
+    """Whatever AUI's API says: a task, a reply, a trace."""
+    with _foreseen(AgentError):
+        body = _parsed(data)
+        with _foreseen(AgentError):
+            assert aui_wire.task_id_of(body, REDACTOR).strip()
+        fetched = aui_wire.fetched_trace_of(body, aui_wire.message_id_of(body) or "m-1")
+        for trace in (None, fetched):
+            _judged(aui_wire.read_reply(body, 0.5, REDACTOR, fetched_trace=trace, keep_raw=True))
+
+
+@_target(samples.CHAT)
+def chat(data: bytes) -> None:
+    """An agent's chat completion."""
+    with _foreseen(AgentError):
+        said = chat_wire.read(_parsed(data), REDACTOR)
+        for options in (_CHAT, ChatOptions()):
+            with _foreseen(AgentError):
+                if said.waits:
+                    json.dumps(chat_wire.results(said, {"refund": {"ok": True}, "f": "x", "c": None}))
+            _judged(chat_wire.reply([said, said], 0.5, options, keep_raw=True))
+
+
+_CHAT = ChatOptions.model_validate({"escalationTools": ["handover"], "request": {"tools": []}})
+
+
+@_target(samples.HTTP)
+def http(data: bytes) -> None:
+    """An answer of any JSON endpoint, by several paths."""
+    body = None
+    with _foreseen(AgentError):
+        body = _parsed(data)
+    for path in ("$.reply", "$", "$.*", "$..name", "$.tools[*]", "$[?@.status >= 200]", "$[0]"):
+        named = {name: path for name in HttpReply.model_fields if name != "text"}
+        with _foreseen(AgentError):
+            http_wire.session_of(body, JsonPath(path), REDACTOR)
+        with _foreseen(AgentError):
+            _judged(
+                http_wire.Reader(HttpReply(text="$.reply", **named)).reply(body, 0.5, REDACTOR, keep_raw=True)
+            )
+
+
+@_target(samples.JSON_PATHS)
+def json_path(data: bytes) -> None:
+    """A JSONPath, of any form."""
+    try:
+        path = JsonPath(data.decode(errors="replace"))
+    except ValueError:
+        return
+    for sample in (*samples.HTTP, *samples.AUI[:2]):
+        with suppress(ValueError):
+            path.find(json.loads(sample))
+
+
+@_target(samples.LINES)
+def plain(data: bytes) -> None:
+    """A line of a program, or what a function gives back."""
+    try:
+        reply = plain_reply.read(payload.parse(data), 0.5, keep_raw=True)
+    except ValueError as error:
+        _is_worded(error, MOST_BYTES * 10)  # the caller cuts it
+        return
+    _judged(reply)
+
+
+# Models
+
+
+@_target(samples.JUDGE)
+def judge(data: bytes) -> None:
+    """What a judge answers: it passes only what the answer says outright."""
+    text = data.decode(errors="replace")
+    transcript = Transcript(exchanges=(_SAID,), status=EndState.COMPLETED)
+    asked = Judge(ScriptedLLM([text]), REDACTOR).decide(
+        Judged(criterion="c"), TEST, [Turn(user="hi")], transcript
+    )
+    verdict = asyncio.run(asked)
+    found = read_answer(text)
+    if verdict.outcome is Outcome.UNDECIDED:
+        assert found is None or set(found.evidence) - {1}
+    else:
+        assert found is not None
+        assert (found.verdict == "pass") is (verdict.outcome is Outcome.PASSED)
+        assert verdict.reason.strip()
+
+
+_SAID = Exchange(agent="Hi", latency_seconds=1, index=1, user="hi", user_source=UserSource.FIXED)
+TEST = Test.model_validate(
+    {
+        "name": "t",
+        "guidelines": "g",
+        "tags": ["t"],
+        "evaluations": [{"criterion": "c"}],
+        "turns": [{"user": "hi"}],
+    }
+)
+
+
+@_target(samples.USER)
+def user(data: bytes) -> None:
+    """What a simulated user says."""
+    text = data.decode(errors="replace")
+    with _foreseen(LLMError):
+        said = asyncio.run(ModelUser(ScriptedLLM([text]), REDACTOR).next_message(TEST, [_SAID]))
+        _judged(_SAID.model_copy(update={"agent": said}))
+
+
+_MODELS = {
+    kind: kind("m", KEY, "http://127.0.0.1:9") for kind in (openai_llm.OpenAILLM, anthropic_llm.AnthropicLLM)
+}
+
+
+@_target([*samples.CHAT, *samples.ANTHROPIC])
+def completion(data: bytes) -> None:
+    """An answer of a model's provider."""
+    for model in _MODELS.values():
+        with _foreseen(LLMError):
+            said = model._completion(httpx2.Response(200, content=data))
+            assert said.text.strip()
+            _counted(said.input_tokens, said.output_tokens, said.cost_usd)
+
+
+@_target(samples.EMBEDDINGS)
+def embeddings(data: bytes) -> None:
+    """An answer of an embedding model's provider."""
+    with _foreseen(LLMError):
+        answer = _MODELS[openai_llm.OpenAILLM]._object(httpx2.Response(200, content=data))
+        for vector in openai_embedder._vectors(answer):
+            assert all(isinstance(number, float) for number in vector)
+
+
+@_target(samples.CLAUDE_CODE)
+def claude_code(data: bytes) -> None:
+    """The last event of the program `claude`."""
+    with suppress(ValueError):
+        event = payload.parse(data)
+        if isinstance(event, dict):
+            with _foreseen(LLMError):
+                said = _CLAUDE._read(event, _PROMPT)
+                _counted(said.input_tokens, said.output_tokens, said.cost_usd)
+
+
+def _claude() -> claude_code_llm.ClaudeCodeLLM:
+    """One without a program behind it: what is read here is what such a program has said."""
+    model = object.__new__(claude_code_llm.ClaudeCodeLLM)
+    model._who, model._redactor = "claude 2", REDACTOR
+    return model
+
+
+_CLAUDE = _claude()
+_PROMPT = claude_code_llm.Prompt(system="", text="hi", schema={"type": "object"})
+
+
+def _counted(tokens_in: int, tokens_out: int, cost: float | None) -> None:
+    """What a model used stands in the results, over many calls."""
+    RoleUsage(
+        role="judge",
+        model="m",
+        calls=1,
+        input_tokens=1000 * tokens_in,
+        output_tokens=1000 * tokens_out,
+        cost_usd=cost,
+    )
+
+
+# Results
+
+
+@_target(samples.RESULTS)
+def results(data: bytes) -> None:
+    """A results file: every report of it, its comparison with another, and it as a leg of a run."""
+    try:
+        found = layout.load(data, "r.json")
+    except UsageError as error:
+        _is_worded(error, MOST_BYTES * 10)
+        return
+    clean = REDACTOR.model(found)
+    files = layout.files(clean)
+    ET.fromstring(files[layout.JUNIT])
+    again = layout.load(files[layout.RESULTS], "again")
+    assert layout.dump(again) == files[layout.RESULTS]
+    console.summary(clean, color=False) if hasattr(console, "summary") else None
+    for head, base in ((clean, _OTHER), (_OTHER, clean)):
+        told = head.model_copy(update={"comparison": compare_results(head, base)})
+        markdown.comparison(told)
+        console.comparison(told, color=False)
+    with suppress(UsageError):
+        merging.merge([merging.Leg("a", clean), merging.Leg("b", _OTHER)])
+
+
+_OTHER = layout.load(samples.RESULTS[0], "other")
+
+
+@_target(samples.ZIPS)
+def artifact(data: bytes) -> None:
+    """The artifact of a baseline."""
+    with suppress(archive.ArchiveError):
+        content = archive.read(BytesIO(data), "_results.json")
+        with suppress(UsageError):
+            layout.load(content, "the artifact")
+
+
+# Other tools' files
+
+
+def _imported(kind: str, files: Mapping[str, str], data: bytes) -> None:
+    if (text := _text(data)) is None:
+        return
+    for source, output in files.items():
+        try:
+            written = suite_text(READERS[kind](text, source), kind, source, output)
+        except UsageError as error:
+            _is_worded(error, MOST_BYTES * 10)
+        else:
+            assert ENVIRON["A"] not in str(load(written, output, Reading(environ=ENVIRON)).suite)
+
+
+@_target(samples.PROMPTFOO)
+def promptfoo(data: bytes) -> None:
+    """A configuration of promptfoo."""
+    _imported("promptfoo", {"c.yaml": "s.yaml", "c.json": "s.json"}, data)
+
+
+@_target(samples.DEEPEVAL)
+def deepeval(data: bytes) -> None:
+    """Conversations of DeepEval."""
+    _imported("deepeval", {"g.json": "s.yaml", "g.jsonl": "s.json", "g.csv": "s.json"}, data)
+
+
+@_target(samples.GAIA)
+def gaia(data: bytes) -> None:
+    """GAIA's questions."""
+    _imported("gaia", {"m.jsonl": "s.yaml", "m.json": "s.json", "m.csv": "s.json"}, data)
+
+
+@_target(samples.TABLE)
+def table(data: bytes) -> None:
+    """A table of tests."""
+    _imported("csv", {"t.csv": "s.yaml"}, data)
+
+
+# Any text
+
+
+@_target(samples.TEXTS)
+def answer(data: bytes) -> None:
+    """A text as the answer, and as the expected one, in every way of comparing both."""
+    text = data.decode(errors="replace")
+    for found, expected in ((text, "80"), ("I found 1,234.5", text), (text, text)):
+        answers.bidirectional(found, expected)
+        answers.gaia(answers.final_answer(found), expected)
+        assert not (answers.exact(found, expected) and not answers.contains(found, expected))
+        assert 0 <= answers.similarity(found, expected) <= 1
+        answers.numeric(found, expected, 0.5, 0.1)
+
+
+@_target(samples.TEXTS)
+def report_text(data: bytes) -> None:
+    """A text in every place of a report."""
+    text = data.decode(errors="surrogateescape")
+    for line in (sanitize.one_line, sanitize.inline, sanitize.sentence, sanitize.cell, sanitize.log_line):
+        assert "\n" not in line(text)
+    assert "<" not in sanitize.html_in_markdown(text)
+    assert all(line.startswith(">") for line in sanitize.quote(text).split("\n"))
+    ET.fromstring("<a>" + sanitize.xml(text).replace("&", "").replace("<", "") + "</a>")
+    block = sanitize.code_block(text).split("\n")
+    assert block[0] not in block[1:-1]
+    assert all(line.startswith("> ") for line in sanitize.log(text, "> ").split("\n"))
+    assert len(sanitize.cut(text, 100).encode()) <= 100 + len(sanitize.CUT_NOTE.encode()) + 1
+    name = sanitize.file_name(text)
+    assert name == Path(name).name
+    assert len(name.encode()) <= 100
+
+
+@_target(samples.TEXTS)
+def secret(data: bytes) -> None:
+    """A text that holds secrets, and one that is a secret."""
+    text = data.decode(errors="replace")
+    assert KEY not in REDACTOR.text(f"{text}{KEY}{text}")
+    own = Redactor(values=[text[:500]])
+    if own.values and text.strip().isprintable() and len(text) <= 500:
+        assert text.strip() not in own.text(f"a {text} b")

@@ -1,0 +1,37 @@
+"""Whatever comes in: it is read, or refused in words. `fuzz.py` looks for longer."""
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutation import mutated
+from targets import TARGETS
+
+EXAMPLES = 40
+"""Of each target; its slow ones take some ten milliseconds each."""
+
+
+def anything(samples: list[bytes]) -> st.SearchStrategy[bytes]:
+    """Sound samples with something wrong in them, most of all; else any text, any bytes."""
+    spoilt = st.integers(0, 2**32).map(lambda seed: mutated(samples, Random(seed)))
+    return spoilt | spoilt | spoilt | st.text(max_size=200).map(str.encode) | st.binary(max_size=200)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_samples_are_read(name: str) -> None:
+    """What is spoilt below is sound before."""
+    for sample in TARGETS[name].samples:
+        TARGETS[name].run(sample)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_nothing_comes_unforeseen(name: str) -> None:
+    """No input ends in an error that nobody words, or is judged without evidence."""
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    @given(anything(TARGETS[name].samples))
+    def read(data: bytes) -> None:
+        TARGETS[name].run(data)
+
+    read()
