@@ -42,7 +42,7 @@ def render(results: Results, *, color: bool = False, verbose: bool = False) -> s
 
 def comparison(results: Results, *, color: bool = False) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    lines = [*results.gate.reasons, change.sentence(results)]
+    lines = [*_origin(results), *results.gate.reasons, change.sentence(results)]
     told = [sanitize.log_line(line, 2 * _REASON_LIMIT) for line in lines]
     if results.gate.checks:
         told = [_standing(results, color=color), *(f"  {line}" for line in told)]
@@ -320,6 +320,7 @@ def _verdict(results: Results, *, color: bool) -> str:
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
     told = [change.sentence(results)] if results.comparison else []
     lines = [
+        *_origin(results),
         *results.gate.reasons,
         *told,
         ", ".join(facts),
@@ -334,9 +335,15 @@ def _skipped(results: Results, *, color: bool) -> str:
     """All that there is to say where nothing was played: why."""
     why = highlights.why_skipped(results)
     played = f"{numbers.count(results.counts.tests, 'test')}, none of them played"
-    lines = [*([why] if why else []), played, *highlights.notes(results)]
+    lines = [*_origin(results), *([why] if why else []), played, *highlights.notes(results)]
     told = [f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines]
     return "\n".join([_standing(results, color=color), *told])
+
+
+def _origin(results: Results) -> list[str]:
+    """Where the conversations are from, if they were not held in this run."""
+    said = highlights.origin(results.run)
+    return [said] if said else []
 
 
 def _standing(results: Results, more: str = "", *, color: bool) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Odds, Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.results import Odds, Results, RunInfo, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.transcript import Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome
@@ -115,6 +115,18 @@ def why_skipped(results: Results) -> str | None:
     """Why nothing was played, in a sentence; None where it was, or nobody said."""
     why = (results.run.stopped_because or "").strip().rstrip(".")
     return f"{why[:1].upper()}{why[1:]}." if why and standing(results) is Standing.SKIPPED else None
+
+
+def origin(run: RunInfo) -> str | None:
+    """That these conversations were held in an earlier run, in a sentence; None where they were not."""
+    if (earlier := run.origin) is None:
+        return None
+    at = change.moment(earlier.started_at)
+    match earlier.how:
+        case "replay":
+            return f"Replayed from a recording of {at}: no agent and no model was asked."
+        case "rejudge":
+            return f"Judged again: the conversations are those of the run of {at}, and no agent was asked."
 
 
 def only_reported(results: Results) -> bool:

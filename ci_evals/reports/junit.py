@@ -143,6 +143,7 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         "run-confirm-trials": str(confirmation.trials) if confirmation else None,
+        "run-origin": highlights.origin(results.run),
         "gate": _GATE[highlights.standing(results)],
         "gate-failed": ", ".join(check.name for check in results.gate.checks if not check.holds),
     }

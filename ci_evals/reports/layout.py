@@ -114,7 +114,7 @@ def _suite_files(own: Results, suite: SuiteResult) -> Iterator[tuple[str, str]]:
     yield RESULTS, dump(own)
     yield SUITE_SUMMARY, markdown.suite_summary(own, suite, stems)
     for stem, test in zip(stems, suite.tests, strict=True):
-        yield f"{stem}.md", markdown.test_report(suite, test)
+        yield f"{stem}.md", markdown.test_report(suite, test, own.run)
 
 
 def _stems(suite: SuiteResult) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from ci_evals.domain.results import Results, SuiteResult, TestResult
+from ci_evals.domain.results import Results, RunInfo, SuiteResult, TestResult
 from ci_evals.domain.transcript import Exchange
 from ci_evals.reports import baseline, chart, failures, fit, highlights, sanitize, tables
 from ci_evals.reports import summary as run_summary
@@ -70,12 +70,13 @@ def comparison(results: Results) -> str:
     return fit.whole(sections)
 
 
-def test_report(suite: SuiteResult, test: TestResult) -> str:
+def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> str:
     """The whole story of one test: every trial's conversation, what the agent did, and each verdict."""
     text = section(
         "test",
         suite=suite,
         test=test,
+        origin=highlights.origin(run),
         trials=tables.of_trials(test),
         repeated=len(highlights.pass_hat_k(test)) > 1,
         most_k=_MOST_K,

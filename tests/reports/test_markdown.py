@@ -15,7 +15,7 @@ from ci_evals.reports import layout, markdown, summary
 def report_of(*exchanges, **fields) -> str:
     """The report of a test of one trial with these exchanges."""
     trial = build.trial_result(exchanges=exchanges, **fields)
-    return markdown.test_report(build.suite_result(), build.test_result(trials=(trial,)))
+    return markdown.test_report(build.suite_result(), build.test_result(trials=(trial,)), build.run_info())
 
 
 def test_no_trace_is_not_the_same_as_nothing_done():

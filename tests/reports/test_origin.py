@@ -1,0 +1,59 @@
+"""Results whose conversations were held in an earlier run say so, first of all."""
+
+from datetime import UTC, datetime
+
+import builders as build
+import cases
+import pytest
+
+from ci_evals.domain.results import Origin
+from ci_evals.reports import comment, console, layout, markdown
+
+AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+SAID = {
+    "replay": "Replayed from a recording of 2026-11-20 09:30 UTC: no agent and no model was asked.",
+    "rejudge": "Judged again: the conversations are those of the run of 2026-11-20 09:30 UTC, "
+    "and no agent was asked.",
+}
+
+
+def reports(results):
+    """Every report in words, by its name."""
+    files = layout.files(results)
+    return {name: text for name, text in files.items() if not name.endswith(".json")} | {
+        "comment": comment.render(results, comment.Place()),
+        "step summary": markdown.step_summary(results, 100_000),
+        "compare, Markdown": markdown.comparison(results),
+        "compare, text": console.comparison(results),
+        "console": console.render(results),
+    }
+
+
+def with_origin(results, how):
+    origin = Origin(how=how, run="run-0", started_at=AT)
+    return results.model_copy(update={"run": results.run.model_copy(update={"origin": origin})})
+
+
+@pytest.mark.parametrize("how", SAID)
+@pytest.mark.parametrize("case", ["good", "bad", "invalid"])
+def test_every_report_says_where_its_conversations_are_from(case, how):
+    """In the first lines; of the console in the first below the verdict."""
+    results = cases.CASES[case]()
+    assert not [name for name, text in reports(results).items() if SAID[how][:20] in text]
+    found = reports(with_origin(results, how))
+    for name in ("console", "compare, text"):
+        text = found.pop(name)
+        verdict = next(line for line in text.splitlines() if line.startswith("The "))
+        assert text.split(verdict, 1)[-1].strip().startswith(SAID[how]), name
+    assert f'<property name="run-origin" value="{SAID[how]}"' in found.pop("junit.xml")
+    assert len(found) > 5
+    for name, text in found.items():
+        lines = [line for line in text.splitlines() if line]
+        assert f"**{SAID[how]}**" in lines[1:3], name
+
+
+def test_so_does_the_report_of_a_run_that_was_skipped():
+    """It has one place less to say it in."""
+    results = with_origin(build.results(run=build.run_info(status="skipped")), "replay")
+    assert SAID["replay"] in console.render(results)
+    assert SAID["replay"] in comment.render(results, comment.Place())
