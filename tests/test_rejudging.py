@@ -17,7 +17,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.ports import Completion
 from ci_evals.redaction import Redactor
-from ci_evals.rejudging import Rejudged, Rejudging, rejudge
+from ci_evals.rejudging import Judges, Rejudged, Rejudging, rejudge
 from ci_evals.reports import layout
 from ci_evals.runner import Cast, Stop
 from ci_evals.scoring.gate import Policy
@@ -97,7 +97,7 @@ def work(judged: Results, **fields) -> Rejudging:
 
 
 async def again(judged: Results, judge, stop: Stop | None = None, **fields) -> Rejudged:
-    return await rejudge(work(judged, **fields), lambda _: judge, stop=stop)
+    return await rejudge(work(judged, **fields), Judges(lambda _: judge), stop=stop)
 
 
 def findings(results: Results, kind: str = "judged"):
@@ -159,7 +159,7 @@ async def test_what_is_told_of_the_run():
     judged = await played(suite({}), says("pass"))
     todo = work(judged, judge_model="other", config={"minScore": 90})
     later = judged.run.started_at + timedelta(days=3)
-    got = (await rejudge(todo, lambda _: says("pass"), now=lambda: later)).results
+    got = (await rejudge(todo, Judges(lambda _: says("pass")), now=lambda: later)).results
     assert got.run.id != judged.run.id
     assert (got.run.started_at, got.run.finished_at) == (later, later)
     assert got.suites[0].folder == f"Refunds/{later:%Y-%m-%dT%H-%M-%SZ}"
@@ -315,6 +315,26 @@ async def test_a_refused_key_ends_it_at_once():
     assert found.results.gate.reasons[0] == "the run was stopped: OpenAI refused the key"
     assert {finding.outcome for finding in findings(found.results)} == {Outcome.UNDECIDED}
     assert (found.not_judged, len(found.verdicts)) == (8, 2)
+
+
+async def test_a_key_that_is_known_to_be_refused():
+    """Learned beforehand, for nothing: no judge is asked at all."""
+    judge = says("pass")
+
+    async def check():
+        raise LLMAccessError("OpenAI refused the key")
+
+    todo = work(await played(suite({}), says("pass")))
+    found = await rejudge(todo, Judges(lambda _: judge, check))
+    assert judge.prompts == []
+    assert found.results.gate.reasons[0] == "the run was stopped: OpenAI refused the key"
+
+
+async def test_limits_of_the_rate_are_told():
+    """As a run tells them, among its warnings."""
+    todo = work(await played(suite({}), says("pass")))
+    found = await rejudge(todo, Judges(lambda _: says("pass"), notes=lambda: ("limited 37 times",)))
+    assert found.results.run.warnings == ("limited 37 times",)
 
 
 async def test_a_judge_that_is_gone_is_not_asked_for_ever():

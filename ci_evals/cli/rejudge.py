@@ -93,8 +93,8 @@ def rejudge_run(settings: RejudgeSettings) -> None:
 
 
 async def _judged_again(work: Rejudging, adapter: Adapter, listen: Listener, stop: Stop) -> Rejudged:
-    async with judges(adapter, work.redactor) as llm_of:
-        return await rejudge(work, llm_of, listen=listen, stop=stop)
+    async with judges(adapter, work.redactor) as panel:
+        return await rejudge(work, panel, listen=listen, stop=stop)
 
 
 def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:

@@ -1,14 +1,15 @@
 """Judging again, from the saved run to new results."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
@@ -33,9 +34,25 @@ class Rejudged:
     """Verdicts that the run ended too early for."""
 
 
+async def _unchecked() -> None:
+    """Nothing can be learned of a caller's own models beforehand."""
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The models that may judge."""
+
+    named: Callable[[str], LLM]
+    """Gives the model of a name; built when it is first asked for."""
+    check: Callable[[], Coroutine[Any, Any, None]] = _unchecked
+    """Learns whether their key is good, where that costs nothing. Raises `LLMAccessError` where it is not."""
+    notes: Callable[[], tuple[str, ...]] = tuple
+    """What a person should know of limits that were set to the rate."""
+
+
 @asynccontextmanager
-async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Callable[[str], LLM]]:
-    """The models of a provider by their names, each built when it is first asked for, while in use.
+async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
+    """The models of a provider, while in use.
 
     Raises:
         UsageError: there is no key, or the provider's program is not there.
@@ -43,7 +60,7 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Callable
     async with AsyncExitStack() as stack:
         built: dict[str, SdkLLM | ClaudeCodeLLM] = {}
 
-        def llm(model: str) -> LLM:
+        def named(model: str) -> LLM:
             if model not in built:
                 built[model] = models.llm(
                     adapter.provider, model, adapter.llm_key, redactor, token=adapter.llm_token
@@ -51,12 +68,20 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Callable
                 stack.push_async_callback(built[model].aclose)
             return built[model]
 
-        yield llm
+        async def check() -> None:
+            # They have one key.
+            if one := next((model for model in built.values() if isinstance(model, SdkLLM)), None):
+                await one.check()
+
+        def notes() -> tuple[str, ...]:
+            return tuple(note for model in built.values() if (note := model.note()))
+
+        yield Judges(named, check, notes)
 
 
 async def rejudge(
     work: Rejudging,
-    llm_of: Callable[[str], LLM],
+    judges: Judges,
     *,
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
@@ -64,7 +89,7 @@ async def rejudge(
 ) -> Rejudged:
     """Asks the judges for every judged criterion, and makes all numbers, comparison and decision anew.
 
-    A judge is asked what the judge of the run was asked. `llm_of` gives the model of a name.
+    A judge is asked what the judge of the run was asked.
 
     Raises:
         UsageError: before anybody is asked: there is nothing to judge, what is saved is no conversation, or a
@@ -79,11 +104,16 @@ async def rejudge(
     named = [work.judge_of(suite) for suite in work.judged.suites]
     if work.policy.max_cost is not None and work.provider not in TELLS_COST:
         _check_prices({named[case.trial.suite] for case in cases}, work.prices)
-    bench = Bench(work, {case.trial.suite: llm_of(named[case.trial.suite]) for case in cases}, stop, listen)
+    llms = {case.trial.suite: judges.named(named[case.trial.suite]) for case in cases}
+    bench = Bench(work, llms, stop, listen)
     started, begun = now(), time.perf_counter()
+    try:
+        await stop.cuts_off(judges.check())
+    except LLMAccessError as error:
+        stop.because(str(error), outage=True)
     await bench.judge(cases)
     again = {case.trial: bench.result_of(case) for case in cases}
-    made = Making(work, named, again, stop, started)
+    made = Making(work, named, again, stop, started, judges.notes())
     return Rejudged(
         results=made.results(now(), time.perf_counter() - begun),
         verdicts=tuple(twice for case in cases for twice in _both(work.judged, case, again[case.trial])),

@@ -60,7 +60,7 @@ class Bench:
         self._under_way -= 1
         self._costs.append(self._cost(meter.usage))
         if meter.refusal:
-            self._stop.because(meter.refusal)
+            self._stop.because(meter.refusal, outage=True)
         self._look_for_judge(found)
         self._listen(TrialFinished(case.trial, again.result))
 

@@ -42,6 +42,8 @@ class Making:
     again: Mapping[Trial, Again]
     stop: Stop
     started: datetime
+    notes: tuple[str, ...] = ()
+    """What a person should know of how judging went."""
 
     def results(self, finished: datetime, seconds: float) -> Results:
         """Scores, comparison and decision, without secrets."""
@@ -105,7 +107,10 @@ class Making:
             shard=saved.shard,
             origin=Origin(how="rejudge", run=saved.id, started_at=saved.started_at),
             baseline_note=work.baseline_note,
-            warnings=tuple(one for one in saved.warnings if not kinship.is_outdated(one, self.named)),
+            warnings=(
+                *(one for one in saved.warnings if not kinship.is_outdated(one, self.named)),
+                *self.notes,
+            ),
         )
 
     def _digests(self) -> Digests:
