@@ -1,0 +1,225 @@
+"""`run --record` and `run --replay` from the outside: recorded with keys, played where there are none."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import builders as build
+import pytest
+import world
+from commands import CLEAN, ci_evals, results_in, write_suite
+
+from ci_evals.adapters.recording.reading import Recording
+from ci_evals.adapters.recording.tape import Choice, Header, RecordedSuite
+from ci_evals.cli import recording
+from ci_evals.cli.choices import Provider, Trust
+from ci_evals.cli.reading import load_suites
+from ci_evals.cli.settings import RunSettings
+from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.results import Tool
+from ci_evals.planning.selection import Selection, plan
+from ci_evals.redaction import Redactor
+
+ORDER = "ORDER/77 & 1029"
+BOT = "def reply(message):\n    return {'text': f'You said {message}', 'workflows': ['ECHO']}\n"
+GUARD = """
+import atexit, runpy, sys
+
+def refuse(event, _):
+    if event in {"socket.connect", "socket.bind", "subprocess.Popen", "os.exec", "os.posix_spawn"}:
+        raise RuntimeError(f"a replay must not: {event}")
+
+sys.addaudithook(refuse)
+modules = {"openai", "anthropic", "bot"}
+atexit.register(lambda: print("imported:", sorted(modules & sys.modules.keys()), file=sys.stderr))
+runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
+"""
+FORK = {
+    "number": 7,
+    "pull_request": {
+        "number": 7,
+        "head": {"sha": "d" * 40, "ref": "topic", "repo": {"full_name": "stranger/fork"}},
+        "base": {"sha": "b" * 40, "ref": "main", "repo": {"full_name": "org/repo"}},
+    },
+}
+
+
+def suites(folder):
+    """Two: one over the AUI wire with secrets in all places, one of Python code with the embedded words."""
+    aui = {
+        "name": "Looks up an order",
+        "userInfo": {"order": "${ORDER}"},
+        "guidelines": "You ask for ${ORDER}.",
+        "turns": [{"user": "Where is ${ORDER}?"}],
+        "maxTurns": 3,
+        "evaluations": [
+            {"criterion": "It finds ${ORDER}"},
+            {"criterion": "It names it", "strict": "contains", "text": "${ORDER}"},
+        ],
+    }
+    write_suite(folder, aui, name="aui.json", baseUrl="${AGENT_URL}", judgeModel="judge-1")
+    write_suite(folder, {}, name="code.json", adapter="python:bot:reply", apiKey=None, agentId=None)
+    (folder / "bot.py").write_text(BOT)
+
+
+def comparable(results):
+    """What does not hang on when and where a run was made: the odds are drawn by its id."""
+    run = {name: results["run"][name] for name in ("status", "digests")}
+    run["digests"] = {name: value for name, value in run["digests"].items() if name != "agents"}
+    told = {name: value for name, value in results.items() if name not in {"run", "suites", "odds"}} | {
+        "run": run
+    }
+    for suite in results["suites"]:
+        del suite["folder"]
+        for test in suite["tests"]:
+            for trial in test["trials"]:
+                del trial["durationSeconds"]
+    return told | {"suites": results["suites"]}
+
+
+def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
+    """The same results, with no network, process, key, SDK or code of the suite; and it says so."""
+    suites(tmp_path)
+
+    def llm(asked):
+        if asked.wants_json:
+            return json.dumps({"reasoning": f"{ORDER} is found.", "verdict": "pass", "evidence": [1]})
+        return f"And {ORDER}?" if f"And {ORDER}?" not in asked.text else "###STOP###"
+
+    def agent(heard):
+        return world.message(f"Hello, {ORDER} is on its way", workflows=["LOOKUP"])
+
+    with world.agent(agent) as served, world.llm(llm) as models:
+        secrets = {"ORDER": ORDER, "AGENT_URL": served.url, "AGENT_KEY": served.key}
+        recorded = ci_evals(
+            "run",
+            "aui.json",
+            "code.json",
+            "--record=recording",
+            cwd=tmp_path,
+            env=secrets | models.env | {"LLM_API_KEY": models.key},
+        )
+        calls = len(models.asked)
+    assert recorded.returncode == 0, recorded.stderr + recorded.stdout
+    assert calls
+    first = results_in(tmp_path)
+    text = (tmp_path / "recording/recording.jsonl").read_text()
+    assert not [secret for secret in (*secrets.values(), models.key, "1029") if secret in text]
+
+    (tmp_path / "bot.py").unlink()
+    (tmp_path / "event.json").write_text(json.dumps(FORK))
+    env = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": "org/repo",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md"),
+        "CI_EVALS_BASELINE": "none",
+        "AGENT_KEY": "",  # as GitHub fills a secret in that a fork is not given
+    }
+    replayed = subprocess.run(
+        [sys.executable, "-c", GUARD, "run", "aui.json", "code.json", "--replay=recording"],
+        cwd=tmp_path,
+        env=CLEAN | env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert replayed.returncode == 0, replayed.stderr + replayed.stdout
+    assert replayed.stderr.splitlines()[-1] == "imported: []"
+    again = results_in(tmp_path)
+    origin = {"how": "replay", "run": first["run"]["id"], "startedAt": first["run"]["startedAt"]}
+    assert again["run"]["origin"] == origin
+    assert again["run"]["warnings"] == []
+    assert comparable(again) == comparable(first)
+    said = "Replayed from a recording of "
+    assert said in replayed.stdout
+    assert said in (tmp_path / "step.md").read_text()
+    assert said in (tmp_path / "results/summary.md").read_text()
+
+
+def test_a_replay_and_a_recording_at_once_are_refused():
+    """Nobody is asked in a replay; and one that was broken off is begun again."""
+    folder = Path("recording")
+    with pytest.raises(UsageError, match="there is nothing to record"):
+        recording.opened(RunSettings(suites=[], record=folder, replay=folder))
+    with pytest.raises(UsageError, match="leave --resume out"):
+        recording.opened(RunSettings(suites=[], resume=folder, replay=folder))
+    with pytest.raises(UsageError, match="--replay: there is no recording in 'recording'"):
+        recording.opened(RunSettings(suites=[], replay=folder))
+
+
+def write_recording(folder, *recorded, torn="", **models):
+    """A recording without trials."""
+    header = Header(
+        tool=Tool(version="0.1.0"),
+        run="run-1",
+        started_at=build.STARTED_AT,
+        models=Choice(**({"provider": "anthropic"} | models)),
+        suites=recorded,
+    )
+    (folder / "recording.jsonl").write_text(header.model_dump_json(by_alias=True) + "\n" + torn)
+    return folder
+
+
+def test_provider_and_models_are_those_of_the_recording(tmp_path):
+    """Unless others are named: they gave no answers, and the replay will say so."""
+    write_recording(tmp_path, judge_model="judge-1", user_model="user-1")
+    settings, found = recording.opened(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
+    assert (settings.provider, settings.judge_model, settings.user_model) == (
+        "anthropic",
+        "judge-1",
+        "user-2",
+    )
+    assert found is not None
+    with pytest.raises(UsageError, match="--provider=offline: the recording was made with anthropic"):
+        recording.opened(RunSettings(suites=[], replay=tmp_path, provider=Provider.OFFLINE))
+    write_recording(tmp_path, provider="nobody")
+    with pytest.raises(UsageError, match="'nobody', which is no provider"):
+        recording.opened(RunSettings(suites=[], replay=tmp_path))
+
+
+def loaded(folder, *tests, replay=True, **fields):
+    """The plan of a suite with these fields, read for a replay."""
+    name = write_suite(folder, *tests, **fields)
+    settings = RunSettings(suites=[str(folder / name)], trust_suites=Trust.ALWAYS)
+    found = load_suites(settings, {"SET": "a-known-value", "SHORT": "abc"}, replay=replay)
+    return plan(found, Selection(), 1)
+
+
+def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
+    """A suite that names another is warned of, and so is a torn line."""
+    planned = loaded(tmp_path)
+    then = RecordedSuite(file="elsewhere.json", name="Stub", adapter="http", agent_id="agent-0")
+    write_recording(tmp_path, then, torn='{"file":')
+    played = recording.as_recorded(planned, Recording(tmp_path), Redactor())
+    (suite,) = played.plan.suites
+    assert (suite.suite.adapter, suite.suite.agent_id) == ("http", "agent-0")
+    torn, other = played.warnings
+    assert "is torn" in torn
+    assert "names the agent 'agent-1', and was recorded with 'agent-0', whose answers these are" in other
+    write_recording(tmp_path, then.model_copy(update={"name": "Other"}))
+    with pytest.raises(UsageError, match=r"none of these suites is in .* it has: 'Other'"):
+        recording.as_recorded(planned, Recording(tmp_path), Redactor())
+
+
+def test_a_suite_is_read_without_its_secrets(tmp_path):
+    """Set or not they read as in the recording; what is no secret, and a default, as always."""
+    (suite,) = loaded(
+        tmp_path,
+        {
+            "guidelines": "${SET}, ${UNSET}, ${SHORT}, ${env:SET}, ${UNSET:-a default}",
+            "evaluations": [{"criterion": "c", "strict": "regex", "pattern": "^${SET}$"}],
+        },
+        baseUrl="${UNSET}",
+        apiKey=None,
+        agentId=None,
+    ).suites
+    (test,) = suite.suite.tests
+    assert test.guidelines == "***, ***, abc, a-known-value, a default"
+    assert re.fullmatch(test.evaluations[0].pattern, "***")
+    assert suite.suite.base_url == "***"
+    with pytest.raises(SuiteError, match="UNSET is not set"):
+        loaded(tmp_path, replay=False, baseUrl="${UNSET}")
