@@ -1,23 +1,113 @@
 """The command line as its users start it: a process of its own, in a folder of its own."""
 
+import atexit
 import json
 import os
+import select
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import nursery
 
 CLEAN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
 """No key and no CI of the machine that the tests run on may leak into them."""
 
+MODULE = "ci_evals"
+"""`ci-evals`, as a module."""
 
-def start(*args: str, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+SCRIPT = str(Path(__file__).parents[1] / "entrypoint.py")
+"""The action's door."""
+
+
+class Started:
+    """A command that runs, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, program: str, args: Sequence[str], cwd: Path, env: Mapping[str, str]):
+        self.args, self.returncode = args, None
+        out, stdout = os.pipe()
+        err, stderr = os.pipe()
+        self._life, alive = os.pipe()
+        with Path(os.devnull).open() as nothing:
+            streams = [nothing.fileno(), stdout, stderr, alive]
+            self.pid = nursery.ask_start(ready(), nursery.Start(program, [*args], str(cwd), {**env}), streams)
+        for stream in (stdout, stderr, alive):
+            os.close(stream)
+        self.stdout, self.stderr = os.fdopen(out), os.fdopen(err)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What is left in its streams, once they are closed and it has ended."""
+        with self.stdout, self.stderr, ThreadPoolExecutor(2) as readers:
+            said = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            if wait(said, timeout).not_done:
+                self.kill()
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            self.wait(timeout)
+        out, err = (one.result() for one in said)
+        return out, err
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, negative for the signal that ended it."""
+        if self.returncode is None:
+            # It never writes there: its end shows as the end of what can be read.
+            if not select.select([self._life], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            os.close(self._life)
+            self.returncode = nursery.ask_end(ready(), self.pid)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """To the process, unless it is known to have ended."""
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _nursery() -> socket.socket:
+    """Starts the one nursery of this process of pytest, and gives back where it is asked."""
+    ours, its = socket.socketpair()
+    process = subprocess.Popen([sys.executable, nursery.__file__], env=CLEAN, stdin=its)
+    its.close()
+
+    @atexit.register
+    def end() -> None:
+        ours.close()
+        process.terminate()
+        process.wait()
+
+    return ours
+
+
+_DOOR = _nursery()  # now, so that it imports while pytest collects
+
+
+@cache
+def ready() -> socket.socket:
+    """The nursery's door, once it is open."""
+    nursery.await_ready(_DOOR)
+    return _DOOR
+
+
+def start(
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, program: str = MODULE
+) -> Started | subprocess.Popen[str]:
     """Starts `ci-evals ARGS`."""
+    whole = CLEAN | dict(env or {})
+    if nursery.can_stand_in(whole):
+        return Started(program, args, cwd, whole)
     return subprocess.Popen(
-        [sys.executable, "-m", "ci_evals", *args],
+        [sys.executable, *(["-m"] if program == MODULE else []), program, *args],
         cwd=cwd,
-        env=CLEAN | dict(env or {}),
+        env=whole,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -25,11 +115,18 @@ def start(*args: str, cwd: Path, env: Mapping[str, str] | None = None) -> subpro
     )
 
 
-def ci_evals(*args: str, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def ci_evals(
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, program: str = MODULE
+) -> subprocess.CompletedProcess[str]:
     """Runs `ci-evals ARGS` to its end."""
-    process = start(*args, cwd=cwd, env=env)
+    process = start(*args, cwd=cwd, env=env, program=program)
     out, err = process.communicate(timeout=60)
     return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+
+def action(*args: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs the action as its container starts it, to its end."""
+    return ci_evals(*args, cwd=cwd, env=env, program=SCRIPT)
 
 
 def write_suite(folder: Path, *tests: dict[str, Any], name: str = "suite.json", **fields: Any) -> str:

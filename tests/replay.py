@@ -4,11 +4,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import github_api
+from commands import action
 from github_api import REPOSITORY, TOKEN, zip_of
 from github_runner import Step
 from papers import ROOT
@@ -110,14 +110,7 @@ class Actions:
         return Played(step, self.start(step, environment | variables, *arguments))
 
     def start(self, step, environment, *arguments):
-        return subprocess.run(
-            [sys.executable, ROOT / "entrypoint.py", *arguments],
-            cwd=step.workspace,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return action(*arguments, cwd=step.workspace, env=environment)
 
     def upload(self, step, run, name="ci-evals-results-default"):
         """GitHub's own upload step."""

@@ -1,11 +1,8 @@
 """The action: its declaration, its documentation and the settings agree, and its door opens."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import yaml
+from commands import action
 from github_runner import Step
 from papers import ROOT, code, table
 
@@ -22,14 +19,7 @@ def step(tmp_path):
 def play(step, *arguments, **inputs):
     """`entrypoint.py` as the runner starts it; underscores in the names of inputs are dashes."""
     named = {name.replace("_", "-"): value for name, value in inputs.items()}
-    return subprocess.run(
-        [sys.executable, ROOT / "entrypoint.py", *arguments],
-        cwd=step.workspace,
-        env={"PATH": os.environ["PATH"]} | step.variables(step.folder, named),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return action(*arguments, cwd=step.workspace, env=step.variables(step.folder, named))
 
 
 def test_the_inputs_are_the_options_of_run():

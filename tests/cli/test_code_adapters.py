@@ -3,15 +3,13 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, ci_evals, results_in, start, write_suite
+from commands import action, ci_evals, results_in, start, write_suite
 from github_runner import Step
-from papers import ROOT
 
 REPLY = """
 def reply(message, session):
@@ -113,14 +111,7 @@ def test_the_action_finds_the_code_in_the_workspace(folder, tmp_path):
     (tmp_path / "runner").mkdir()
     step = Step(tmp_path / "runner")
     suite = write_suite(folder, *TESTS, adapter="python:shop:reply", agentId=None, apiKey=None)
-    done = subprocess.run(
-        [sys.executable, ROOT / "entrypoint.py"],
-        cwd=folder,
-        env=CLEAN | step.variables(step.folder, {"suites": suite}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = action(cwd=folder, env=step.variables(step.folder, {"suites": suite}))
     assert done.returncode == 0, done.stdout + done.stderr
     assert step.outputs["result"] == "passed"
 

@@ -177,14 +177,16 @@ def test_the_schema_of_results_describes_them(tmp_path):
 
 
 def test_report_redraws_everything_byte_for_byte(tmp_path):
-    """From `_results.json` alone, of the run or of a suite; no clock, no environment."""
+    """From `_results.json` alone, of the run or of a suite; no clock, no environment, no order of a set."""
     ci_evals("run", "demo:hr", "--provider=offline", "--debug", cwd=tmp_path)
     folder = tmp_path / "results"
     before = files_in(folder)
     for path in folder.rglob("*"):
         if path.is_file() and path != folder / "_results.json":
             path.unlink()
-    ran = ci_evals("report", "results/_results.json", cwd=tmp_path, env={"TZ": "Asia/Tokyo"})
+    ran = ci_evals(
+        "report", "results/_results.json", cwd=tmp_path, env={"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
+    )
     assert ran.returncode == 0, ran.stderr
     assert files_in(folder) == before
     own = folder / results_in(tmp_path)["suites"][0]["folder"]

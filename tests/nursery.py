@@ -1,0 +1,163 @@
+"""A process that has imported the product, and forks the commands of tests off itself.
+
+A start of Python with all that a command imports costs most of a second of a processor, a fork some
+hundredths. What comes of the fork is a process of its own in all that a test can see: its environment,
+folder, streams, signals, exit code, and Python's own orderly end. What it shares with its siblings is the
+order of sets of strings: a test that this matters to sets PYTHONHASHSEED, and gets a start.
+
+Started as a program it is the nursery, and its standard input is the socket on which it is asked: for a
+child, whose process id is the answer, or for what became of one that has ended. It says when it is ready.
+"""
+
+import atexit
+import gc
+import json
+import locale
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+
+import ci_evals
+from ci_evals import bundled_suites, load_suite, templates
+
+LATE = (
+    "anthropic.resources.messages",
+    "anyio._backends._asyncio",
+    "httpcore2",
+    "openai.resources.chat",
+    "truststore",
+    "typer._adapters",
+)
+"""What the product's dependencies import when they are first used."""
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Start:
+    """What to start and how: a module's name or a script's path, with its arguments."""
+
+    program: str
+    args: list[str]
+    cwd: str
+    env: dict[str, str]
+
+
+def can_stand_in(env: Mapping[str, str]) -> bool:
+    """Whether a fork is the same as a start: the interpreter and the SDKs read some variables at theirs."""
+    read = {name for name in env if name.startswith(("PYTHON", "LANG", "LC_")) or name.endswith("_LOG")}
+    return all(env[name] == os.environ.get(name) for name in read - {"PYTHONPATH"})
+
+
+def await_ready(door: socket.socket) -> None:
+    """Returns once what can be imported is."""
+    assert door.recv(1), "the nursery died; what it said is above"
+
+
+def ask_start(door: socket.socket, start: Start, streams: list[int]) -> int:
+    """Asks for a child with these standard streams, and a fourth that it holds while it lives; its id."""
+    # The streams travel with the first bytes.
+    socket.send_fds(door, [b" "], streams)
+    door.sendall(json.dumps(asdict(start)).encode() + b"\n")
+    return int(door.recv(_CHUNK))
+
+
+def ask_end(door: socket.socket, pid: int) -> int:
+    """The exit code of a child that has ended, negative for a signal, as in `subprocess`."""
+    door.sendall(b"%d\n" % pid)
+    return int(door.recv(_CHUNK))
+
+
+def _serve(door: socket.socket) -> tuple[Start, list[int]] | None:
+    """Answers until nobody asks any more; in a child: what it is to be."""
+    while True:
+        heard, streams, _, _ = socket.recv_fds(door, _CHUNK, 4)
+        while heard and not heard.endswith(b"\n"):
+            heard += door.recv(_CHUNK)
+        if not heard:
+            return None
+        asked = json.loads(heard)
+        if isinstance(asked, int):
+            _, status = os.waitpid(asked, 0)
+            door.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+        elif pid := os.fork():
+            for stream in streams:
+                os.close(stream)
+            door.sendall(str(pid).encode())
+        else:
+            door.close()
+            return Start(**asked), streams
+
+
+def _become(start: Start, streams: list[int]) -> None:
+    """What the interpreter does when it begins, for a process that has begun long ago."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, stream in enumerate(streams[:3]):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.set_inheritable(streams[3], False)  # noqa: FBT003  # takes no names
+    os.chdir(start.cwd)
+    os.environ.clear()
+    os.environ.update(start.env)
+    time.tzset()
+    text = {"encoding": locale.getpreferredencoding(do_setlocale=False), "closefd": False}
+    sys.stdin = open(0, **text)  # noqa: SIM115  # the three are open to the end
+    sys.stdout = open(1, "w", **text, buffering=1 if os.isatty(1) else -1)  # noqa: SIM115
+    sys.stderr = open(2, "w", **text, buffering=1, errors="backslashreplace")  # noqa: SIM115
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+    script = Path(start.program)
+    sys.argv = [start.program, *start.args]
+    sys.path[0] = str(script.parent) if script.is_file() else start.cwd
+    sys.path[1:1] = filter(None, start.env.get("PYTHONPATH", "").split(os.pathsep))
+    if script.is_file():
+        runpy.run_path(start.program, run_name="__main__")
+    else:
+        runpy.run_module(start.program, run_name="__main__", alter_sys=True)
+
+
+def _end(code: object) -> None:
+    """Python's own end, but for giving back every object: to touch them all would copy them all."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    gc.collect()  # what was not closed says so
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if isinstance(code, int):
+        os._exit(code)
+    sys.exit(code)
+
+
+def _warm_up() -> None:
+    """Imports whatever a command may import, and fills what is kept: the compiled templates and patterns."""
+    modules = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals.")]
+    for name in (*modules, *LATE):
+        if not name.endswith("__main__"):
+            import_module(name)
+    for name in bundled_suites():
+        load_suite(name)
+    for name in templates._environment().list_templates(extensions=["j2"]):
+        templates._environment().get_template(name)
+    gc.collect()
+    gc.freeze()  # so that a child's collections of garbage do not copy what all have in common
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the tests, when its socket is closed
+    _warm_up()
+    with socket.socket(fileno=0) as asked_here:
+        asked_here.sendall(b"!")
+        child = _serve(asked_here)
+    if child:
+        try:
+            _become(*child)
+        except SystemExit as end:
+            _end(end.code)
