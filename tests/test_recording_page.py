@@ -1,0 +1,37 @@
+"""docs/record-and-replay.md says what is so."""
+
+import re
+import shlex
+
+import typer
+from papers import ROOT, blocks, code, table
+
+from ci_evals.cli.app import app
+
+PAGE = (ROOT / "docs/record-and-replay.md").read_text()
+RUN = typer.main.get_command(app).commands["run"]
+
+
+def test_the_page_shows_the_example():
+    """Both are copied; one of them alone would be kept up to date."""
+    assert blocks("yaml", PAGE) == [(ROOT / "examples/replay.yml").read_text()]
+
+
+def test_the_commands_are_understood():
+    """By the command line itself."""
+    for command in blocks("sh", PAGE):
+        program, name, *rest = shlex.split(command)
+        assert (program, name) == ("ci-evals", "run")
+        RUN.make_context(name, rest)
+
+
+def test_every_message_is_one_of_ours():
+    """Word for word, so that a search finds it."""
+    rooms = ("adapters/recording", "cli", "wiring")
+    source = "".join(file.read_text() for room in rooms for file in (ROOT / "ci_evals" / room).glob("*.py"))
+    plain = re.sub(r'"\s*f?"', "", source)  # texts that are written in several pieces
+    for message, _ in table("message", PAGE):
+        for part in re.split("…| to MODEL | 4 ", code(message)):
+            words = part.removeprefix("the recording has no answer to this: ").strip(" ,()")
+            assert words in plain, words
+    assert "the recording has no answer to this: " in plain
