@@ -81,7 +81,7 @@ class Platform:
 
     def client(self) -> GitHub:
         """A client of its API."""
-        return GitHub(self.context.api_url, self.token or "")
+        return GitHub(self.context.api_url, self.token or "", redactor=error_console(os.environ).redactor)
 
 
 def _event(environ: Mapping[str, str]) -> Any:

@@ -187,7 +187,7 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
         (422, {"message": "Validation Failed", "errors": "none"}, " (Validation Failed)"),
         (304, None, ""),
         (400, {"message": 7}, ""),
-        (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 287})"),
+        (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
     ],
 )  # fmt: skip
 async def test_a_refusal_says_what_is_missing(
@@ -272,14 +272,16 @@ async def test_connections_that_fail_have_an_end_too(api: GitHubApi, hub: GitHub
 async def test_trouble_of_githubs_is_tried_again(
     api: GitHubApi, hub: GitHub, slept: Slept, method: str, trouble: Answer
 ) -> None:
-    """Twice, after one second and two: doing these twice does no harm."""
+    """Twice, after up to two seconds and up to four: doing these twice does no harm."""
     comment = api.add_comment(7, "Hello")
     path = COMMENTS if method == "GET" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
     api.fail(method, trouble, trouble)
     await sent(hub, method, path)
     left = {"GET": [comment], "PATCH": [comment | {"body": "Bye"}], "DELETE": []}
     assert api.comments[7] == left[method]
-    assert slept == pytest.approx([1, 2], rel=0.1)
+    first, second = slept
+    assert 0 <= first <= 2
+    assert 0 <= second <= 4
     assert len(api.requests) == 3
 
 

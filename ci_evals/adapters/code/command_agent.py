@@ -138,8 +138,7 @@ class CommandAgent:
 
     def _complaint(self, session: Process) -> str:
         """The last words of its standard error, to go after a message."""
-        said = self._redactor.text(session.complaint.decode(errors="replace")).split()
-        words = " ".join(said)
+        words = session.complaint(self._redactor)
         if not words:
             return ""
         cut = words if len(words) <= payload.MAX_EXCERPT else f"…{words[-payload.MAX_EXCERPT :]}"

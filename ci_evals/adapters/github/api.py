@@ -23,9 +23,11 @@ from ci_evals.adapters.transport.connections import (
     new_client,
     proxy_for,
 )
+from ci_evals.adapters.transport.payload import shorten
 from ci_evals.adapters.transport.retry import MAX_RESENDS, may_resend, told_seconds, wait_seconds
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.text import visible
+from ci_evals.redaction import Redactor
 
 PAGE = 100
 """Items a page: the most that GitHub gives. Left to itself it gives 30."""
@@ -49,8 +51,6 @@ _LACKING = re.compile("not accessible by|must have|requires? .*(permission|scope
 
 _DAY_SECONDS = 86_400
 _SECONDS = re.compile(r"[0-9]{1,12}")
-_SAID_LENGTH = 300
-"""Characters of GitHub's own words that a message of ours quotes."""
 
 
 class GitHub:
@@ -67,8 +67,11 @@ class GitHub:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        redactor: Redactor | None = None,
     ) -> None:
+        """`redactor` knows the run's secrets, for what is told of errors; the token is added."""
         self._url, self._token, self._sleep, self._now = url.rstrip("/"), token, sleep, now
+        self._redactor = (redactor or Redactor()).knowing(keys=[token])
         self._patience = PATIENCE_SECONDS
 
     async def __aenter__(self) -> Self:
@@ -263,7 +266,8 @@ class GitHub:
         return (own.scheme, own.host, own.port) == (other.scheme, other.host, other.port)
 
     def _refused(self, answer: httpx2.Response, needs: str) -> GitHubError:
-        status, said = answer.status_code, _said(answer)
+        # Secrets go before anything is cut, or half of one might stay.
+        status, said = answer.status_code, shorten(self._redactor.text(_said(answer)))
         words = f"GitHub answered {status}" + (f" ({said})" if said else "")
         match status:
             case _ if _is_limited(answer):
@@ -338,5 +342,5 @@ def _said(answer: httpx2.Response) -> str:
             parts = [data, *(faults if isinstance(faults, list) else ())]
             told = [part.get("message") for part in parts if isinstance(part, dict)]
             words = "; ".join(one for one in told if isinstance(one, str))
-            return " ".join(visible(words).split())[:_SAID_LENGTH].rstrip(".")
+            return " ".join(visible(words).split()).rstrip(".")
     return ""

@@ -160,7 +160,9 @@ class ClaudeCodeLLM:
         if process.too_long:
             return LLMAnswerError(f"{self._who} answered with more than {connections.MAX_ANSWER_MB} MB")
         code = await process.code()
-        said = self._told(process.complaint.decode(errors="replace"), other.decode(errors="replace"))
+        said = self._told(
+            process.complaint(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
+        )
         if _NO_ACCESS.search(said):
             return self._no_access(said)
         if code == 0 and other:

@@ -8,12 +8,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self, cast
 
+from ci_evals.redaction import Redactor
+
 GRACE_SECONDS = 2.0
 """How long a program may go on when its standard input has ended, before it is told to end."""
 LAST_GRACE_SECONDS = 1.0
 """How long it may go on then."""
-MAX_COMPLAINT = 4_000
+MAX_COMPLAINT = 64_000
 """Bytes of a program's standard error that are kept, from its end."""
+_TORN = 16_000
+"""Characters at the beginning of what was kept that are not told, if more was there: half a secret has lost
+its other half, and nobody would know it. No secret is as long, however it is written."""
 
 _HELD_BACK = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_", "ACTIONS_ID_TOKEN_")
 _HELD_BACK_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
@@ -46,8 +51,8 @@ class Process(asyncio.SubprocessProtocol):
         self._done = asyncio.Event()
         self._ended = False
         self._transport: asyncio.SubprocessTransport
-        self.complaint = b""
-        """The end of what it wrote to its standard error."""
+        self._complaint = b""
+        self._complains_at_length = False
         self.too_long = False
         """Whether it wrote more than it may; it was killed then."""
 
@@ -89,6 +94,11 @@ class Process(asyncio.SubprocessProtocol):
             await self._news.wait()
         return self._lines.popleft() if self._lines else None
 
+    def complaint(self, redactor: Redactor) -> str:
+        """The end of what it wrote to its standard error, on one line and without secrets."""
+        said = redactor.text(self._complaint.decode(errors="replace"))
+        return " ".join((said[_TORN:] if self._complains_at_length else said).split())
+
     async def code(self) -> int | None:
         """The exit code of a process that is silent, negative for a signal; None where it still runs."""
         await _soon(self._done, _SETTLING_SECONDS)
@@ -125,7 +135,9 @@ class Process(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """It wrote something."""
         if fd == 2:
-            self.complaint = (self.complaint + data)[-MAX_COMPLAINT:]
+            self._complaint += data
+            if len(self._complaint) > 2 * MAX_COMPLAINT:
+                self._complaint, self._complains_at_length = self._complaint[-MAX_COMPLAINT:], True
         elif not self._silent:
             self._read(data)
 
