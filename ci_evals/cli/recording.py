@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ci_evals import wiring
 from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.recorder import Recorder
-from ci_evals.adapters.recording.tape import Choice
+from ci_evals.adapters.recording.tape import NAME, Choice
 from ci_evals.cli.choices import Provider
 from ci_evals.cli.console import Console
 from ci_evals.cli.settings import RunSettings
@@ -130,6 +130,12 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
         user_model=settings.user_model,
         embedding_model=settings.embedding_model,
     )
+    past = job.journal.past if job.journal else None
+    if past and past.done and not (settings.record / NAME).exists():
+        console.say(
+            f"note: there is no recording in {str(settings.record)!r} yet: what had finished before is not "
+            "in the recording"
+        )
     recorder = Recorder(settings.record, job.plan, models, job.redactor, console.say)
     try:
         yield replace(

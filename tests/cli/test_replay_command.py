@@ -1,26 +1,38 @@
 """`run --record` and `run --replay` from the outside: recorded with keys, played where there are none."""
 
+import io
 import json
 import re
+import shutil
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import builders as build
+import fakes
 import pytest
 import world
 from commands import CLEAN, ci_evals, results_in, write_suite
+from plans import planned
 
+from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.tape import Choice, Header, RecordedSuite
 from ci_evals.cli import recording
 from ci_evals.cli.choices import Provider, Trust
+from ci_evals.cli.console import Console
 from ci_evals.cli.reading import load_suites
 from ci_evals.cli.settings import RunSettings
 from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results import Tool
+from ci_evals.job import Job, evaluate
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast, Options
+from ci_evals.scoring.gate import Policy
 
 ORDER = "ORDER/77 & 1029"
 BOT = "def reply(message):\n    return {'text': f'You said {message}', 'workflows': ['ECHO']}\n"
@@ -189,12 +201,46 @@ def loaded(folder, *tests, replay=True, **fields):
     return plan(found, Selection(), 1)
 
 
+async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
+    """What its journal holds is in the recording too, and what comes later is added to it."""
+    one = {"turns": [{"user": "x"}], "evaluations": [{"criterion": "c", "strict": "not_escalated"}]}
+    plan = planned(*({"name": f"t{index}"} | one for index in range(4)), maxTurns=1)
+    job = Job(plan=plan, policy=Policy(), options=Options(parallel=2), redactor=Redactor())
+    whole, left, count, log = tmp_path / "whole", tmp_path / "left", Counter(), io.StringIO()
+
+    def listen(event):
+        count.update([type(event)])
+        if isinstance(event, TrialFinished) and count[TrialFinished] == 2:
+            shutil.copytree(whole, left)
+
+    async def play(folder, listen=lambda _: None, *, resume=False):
+        journal = Journal(folder, resume=resume)
+        settings = RunSettings(suites=[], record=folder / "recording")
+        with recording.recorded(
+            replace(job, journal=journal), settings, Console(log, Redactor())
+        ) as with_recorder:
+            results = await evaluate(with_recorder, Cast(fakes.ScriptedAgent()), listen=listen)
+        journal.close()
+        return results
+
+    await play(whole, listen)
+    done = Journal(left, resume=True).past.done
+    assert 2 <= len(done) <= len(Recording(left / "recording")) < 4
+    results = await play(left, resume=True)
+    found = Recording(left / "recording")
+    assert (len(found), found.header.run) == (4, results.run.id)
+    assert log.getvalue() == ""
+    shutil.rmtree(left / "recording")
+    await play(left, resume=True)
+    assert "what had finished before is not in the recording" in log.getvalue()
+
+
 def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
     """A suite that names another is warned of, and so is a torn line."""
-    planned = loaded(tmp_path)
+    now = loaded(tmp_path)
     then = RecordedSuite(file="elsewhere.json", name="Stub", adapter="http", agent_id="agent-0")
     write_recording(tmp_path, then, torn='{"file":')
-    played = recording.as_recorded(planned, Recording(tmp_path), Redactor())
+    played = recording.as_recorded(now, Recording(tmp_path), Redactor())
     (suite,) = played.plan.suites
     assert (suite.suite.adapter, suite.suite.agent_id) == ("http", "agent-0")
     torn, other = played.warnings
@@ -202,7 +248,7 @@ def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
     assert "names the agent 'agent-1', and was recorded with 'agent-0', whose answers these are" in other
     write_recording(tmp_path, then.model_copy(update={"name": "Other"}))
     with pytest.raises(UsageError, match=r"none of these suites is in .* it has: 'Other'"):
-        recording.as_recorded(planned, Recording(tmp_path), Redactor())
+        recording.as_recorded(now, Recording(tmp_path), Redactor())
 
 
 def test_a_suite_is_read_without_its_secrets(tmp_path):
