@@ -1,5 +1,6 @@
 """Plays one trial: planned turns in, a transcript out."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.suite import Test, Turn
-from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
 from ci_evals.ports import Agent
 
 
@@ -64,7 +65,7 @@ class Conversation:
         return Ended(EndState.COMPLETED)
 
     async def _exchange(self, session: Any, turn: Turn, text: str) -> Exchange:
-        reply = await self._agent.send_message(session, text, timeout=turn.timeout)
+        reply = bounded(await self._agent.send_message(session, text, timeout=turn.timeout))
         exchange = Exchange(
             **{name: getattr(reply, name) for name in type(reply).model_fields},
             index=len(self.exchanges) + 1,
@@ -74,3 +75,34 @@ class Conversation:
         self.exchanges.append(exchange)
         self._listen(exchange.index)
         return exchange
+
+
+MOST_CHARACTERS = 1_000_000
+"""Of a reply's text, of its evidence, and of its trace. No judge could read more, and no person would; and
+all of it is searched for secrets, sent and written again and again."""
+
+
+def bounded(reply: Reply) -> Reply:
+    """The reply, with a note in place of a trace or a raw body that is too long: no verdict needs these.
+
+    Raises:
+        AgentError: its text or its evidence is too long.
+    """
+    if len(reply.agent) > MOST_CHARACTERS:
+        raise AgentError(f"the agent's reply is longer than {MOST_CHARACTERS:,} characters")
+    told = [reply.workflows, reply.params, reply.named_params, reply.rules, reply.error_detail]
+    calls = [[call.code, call.type, call.error] for call in reply.integrations or ()]
+    if _length([told, calls]) > MOST_CHARACTERS:
+        raise AgentError(
+            f"what the agent says it did for one reply is longer than {MOST_CHARACTERS:,} characters"
+        )
+    long = [name for name in ("trace", "raw") if _length(getattr(reply, name)) > MOST_CHARACTERS]
+    return reply.model_copy(update=dict.fromkeys(long, TOO_LONG)) if long else reply
+
+
+TOO_LONG = f"(not kept: longer than {MOST_CHARACTERS:,} characters)"
+
+
+def _length(value: object) -> int:
+    """Of JSON, about as a file would have it."""
+    return 0 if value is None else len(json.dumps(value))

@@ -13,6 +13,9 @@ from ci_evals.templates import render
 STOP_MARKER = "###STOP###"
 """What a simulated user writes when the conversation is over for it; the message is then not sent."""
 
+MOST_CHARACTERS = 100_000
+"""Of a user's message: no person writes more."""
+
 SYSTEM_TEMPLATE = "conversation/prompts/simulated_user_system.md.j2"
 TEMPLATE = "conversation/prompts/simulated_user.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
@@ -53,6 +56,8 @@ class ModelUser:
             except LLMAnswerError as error:
                 trouble = str(error)
                 continue
-            if answer:
+            if len(answer) > MOST_CHARACTERS:
+                trouble = f"the simulated user's message is longer than {MOST_CHARACTERS:,} characters"
+            elif answer:
                 return answer
         raise LLMError(f"{trouble} (asked twice)")

@@ -121,7 +121,10 @@ class Suite(Model):
     judge_model: NonBlank | None = Field(default=None, description="The judge's model.")
     user_model: NonBlank | None = Field(default=None, description="The simulated user's model.")
     max_turns: int = Field(
-        default=DEFAULT_MAX_TURNS, ge=1, description="Turns are filled up with `auto` to this many."
+        default=DEFAULT_MAX_TURNS,
+        ge=1,
+        le=MOST_TURNS,
+        description="Turns are filled up with `auto` to this many.",
     )
     min_score: float | None = Field(
         default=None, ge=0, le=100, description="Least score of this suite, 0 to 100."

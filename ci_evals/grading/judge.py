@@ -20,6 +20,9 @@ SYSTEM_TEMPLATE = "grading/prompts/judge_system.md.j2"
 TEMPLATE = "grading/prompts/judge.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
+MOST_CHARACTERS = 100_000
+"""Of an answer: a judge's reasoning takes some hundreds of words."""
+
 _ENDS = {
     EndState.COMPLETED: "all planned messages of the user were sent",
     EndState.STOPPED: "the user had nothing more to say",
@@ -91,6 +94,8 @@ def read_answer(text: str) -> Answer | None:
     A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
     unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
     """
+    if len(text) > MOST_CHARACTERS:
+        return None
     lines = text.strip().splitlines()
     if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
         text = "\n".join(lines[1:-1])

@@ -13,6 +13,9 @@ from ci_evals.domain.text import visible
 
 CUT_NOTE = "… (cut; _results.json has it whole)"
 
+_MOST_QUOTED = 100_000
+"""Bytes of UTF-8: some 20,000 words, and more than anybody reads on a page."""
+_LONGEST_NAME = 2_000
 _MAX_STEM = 90
 """Bytes of UTF-8: leaves room for a number and an extension within 100."""
 
@@ -90,8 +93,8 @@ def cell(text: str, limit: int | None = 160) -> str:
 
 
 def quote(text: str) -> str:
-    """`text` as a Markdown block quote, line for line."""
-    lines = clean(text).strip("\n").expandtabs(4).split("\n")
+    """`text` as a Markdown block quote, line for line; of one that is very long, its beginning."""
+    lines = cut(text, _MOST_QUOTED).strip("\n").expandtabs(4).split("\n")
     shown = [_indented(line) for line in lines]
     out = []
     for line, following in zip(shown, [*shown[1:], ""], strict=True):
@@ -101,17 +104,20 @@ def quote(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """`text`, a name from the agent's world, as a code span; as plain Markdown where a span could be left."""
-    line = one_line(text)
+    """`text`, a name from the agent's world, as a code span; as plain Markdown where a span could be left.
+
+    It is cut where it is very long.
+    """
+    line = one_line(text, _LONGEST_NAME)
     return f"`{line}`" if _PLAIN_CODE.fullmatch(line) else _escaped(line)
 
 
 def code_block(text: str) -> str:
     """`text` in a fence without language, longer than any run of backticks in it.
 
-    Runs of more than 200 are broken with a zero-width space.
+    Of a very long one it is the beginning. Runs of more than 200 are broken with a zero-width space.
     """
-    text = _LONG_FENCE.sub(_AND_ZERO_WIDTH, clean(text))
+    text = _LONG_FENCE.sub(_AND_ZERO_WIDTH, cut(text, _MOST_QUOTED))
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

@@ -38,7 +38,9 @@ def test_deep_branches_are_cut_off() -> None:
         (b'{"a": ', "not JSON"),
         (b"\xff\xfe\xff", "not JSON"),
         (b"9" * 5000, "not JSON"),
-        (b"[" * 200_000, "nested too deep"),
+        (b"[" * 90_000, "nested too deep"),
+        (b'{"a": [' + b'{"b": 0},' * 50_000 + b"0]}", "JSON of more than 100,000 values"),
+        (b"[" + b"[], " * 99_999 + b"[ ]]", "JSON of more than 100,000 values"),
     ],
 )
 def test_what_is_not_json_is_said_to_be(body: bytes, reason: str) -> None:
@@ -73,6 +75,14 @@ def test_what_is_not_json_is_said_to_be(body: bytes, reason: str) -> None:
 def test_every_form_of_error_body_is_one_short_line(body: str, expected: str) -> None:
     """Whatever a server or a proxy says about a refusal, a person can read it."""
     assert payload.error_detail(body.encode(), NOTHING) == expected
+
+
+def test_as_many_values_as_may_be_are_read() -> None:
+    """What looks like more of them in a text is none."""
+    assert payload.parse(b"[" + b"[], " * 99_998 + b"{ }]") == [[]] * 99_998 + [{}]
+    text = '[{,\\"\\' * 40_000
+    assert payload.parse(json.dumps([text]).encode()) == [text]
+    assert payload.parse(json.dumps([text]).encode("utf-16")) == [text]
 
 
 def test_long_error_texts_are_cut() -> None:

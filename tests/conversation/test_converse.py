@@ -115,6 +115,36 @@ async def test_failures_keep_what_was_said(script, user, cause):
     assert agent.sessions[0].closed
 
 
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (fakes.reply("x" * 1_000_001), "the agent's reply is longer than 1,000,000 characters"),
+        (
+            fakes.reply("x", params={"a": "x" * 1_000_001}),
+            "what the agent says it did for one reply is longer",
+        ),
+        (
+            fakes.reply("x", integrations=[{"code": "x" * 1_000_001}]),
+            "what the agent says it did for one reply",
+        ),
+    ],
+)
+async def test_a_reply_has_an_end(reply, why):
+    """A megabyte of words can neither be judged nor read: the trial fails, and nobody works through it."""
+    transcript, _ = await play(["hi"], [reply])
+    assert transcript.status == "failed"
+    assert transcript.error.startswith(why)
+
+
+async def test_a_trace_is_kept_up_to_a_length():
+    """What was read out of it counts all the same; a reply may be as long as one may be."""
+    most = fakes.reply("x" * 1_000_000, workflows=("A",), trace={"a": "x" * 1_000_000}, raw={"text": "x"})
+    transcript, _ = await play(["hi"], [most])
+    (exchange,) = transcript.exchanges
+    assert (len(exchange.agent), exchange.workflows, exchange.raw) == (1_000_000, ("A",), {"text": "x"})
+    assert exchange.trace == "(not kept: longer than 1,000,000 characters)"
+
+
 async def test_a_session_that_does_not_open():
     """Is a failure without exchanges."""
     agent = fakes.ScriptedAgent(opening=AgentError("refused"))

@@ -62,3 +62,12 @@ async def test_an_empty_line_is_asked_for_once_more():
         played, llm = user(answer)
         with pytest.raises(LLMError, match=rf"{said} \(asked twice\)"):
             await played.next_message(TEST, [])
+
+
+async def test_no_user_writes_a_book():
+    """It is asked once more, and then there is no message."""
+    played, _ = user("x" * 100_001, "Hello")
+    assert await played.next_message(TEST, []) == "Hello"
+    played, _ = user("x" * 100_001)
+    with pytest.raises(LLMError, match=r"message is longer than 100,000 characters \(asked twice\)"):
+        await played.next_message(TEST, [])

@@ -7,7 +7,12 @@ from typing import Any
 import builders as build
 import github_api
 
-from ci_evals.domain.results import Git, Role, RoleUsage, Usage
+from ci_evals import __version__
+from ci_evals.adapters.recording import tape
+from ci_evals.domain import journal
+from ci_evals.domain.base import Record
+from ci_evals.domain.results import Git, RoleUsage, Tool, Usage
+from ci_evals.domain.transcript import Reply
 from ci_evals.reports import layout
 
 _ROOT = Path(__file__).parents[2]
@@ -256,8 +261,61 @@ def _results() -> list[bytes]:
     return [layout.dump(results).encode() for results in (head, plain)]
 
 
-_ROLES: tuple[Role, ...] = ("user", "judge")
 RESULTS = _results()
+
+
+def _lines(*records: Record) -> bytes:
+    return b"".join(record.model_dump_json(by_alias=True).encode() + b"\n" for record in records)
+
+
+PLANNED = json.dumps(
+    {
+        "name": "S",
+        "agentId": "a",
+        "tests": [
+            {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
+        ],
+    }
+)
+_RUN: dict[str, Any] = {"tool": Tool(version=__version__), "run": "run-1", "started_at": build.STARTED_AT}
+_FAILED = build.trial_result(2, status="failed", error="no answer", exchanges=(), findings=())
+JOURNAL = [
+    _lines(
+        journal.Header(digests=build.run_info().digests, **_RUN),
+        journal.Entry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
+        journal.Entry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
+        journal.Mark(mark="outage"),
+        journal.Mark(mark="ended"),
+    )
+]
+RECORDING = [
+    _lines(
+        tape.Header(
+            models=tape.Choice(provider="openai"),
+            suites=(tape.RecordedSuite(file="s.json", name="S", adapter="aui"),),
+            **_RUN,
+        ),
+        tape.Take(
+            file="s.json",
+            suite="S",
+            test="t",
+            index=1,
+            attempts=(
+                tape.Attempt(fault=tape.Fault(error="AgentError", message="no")),
+                tape.Attempt(
+                    answers=(
+                        tape.Answer(
+                            message="hi", answer=Reply(agent="Hello", latency_seconds=1, params={"a": [1]})
+                        ),
+                        tape.Answer(message="bye", answer=tape.Fault(error="LLMError", message="odd")),
+                    )
+                ),
+            ),
+            judge=(tape.Completed(prompt="p", answer=tape.Words(text="{}", cost_usd=0.1)),),
+            embedder=(tape.Embedded(texts="d", answer=tape.Vectors(vectors=((0.5, 1.0),))),),
+        ),
+    )
+]
 ZIPS = [
     github_api.zip_of({"_results.json": RESULTS[1], "a/_results.json": "{}", "b/": ""}),
     github_api.zip_of({"x/\u00fc/_results.json": "{}"}),
@@ -368,9 +426,9 @@ OPTIONS = [
     b"""\
 headers: {Authorization: "Bearer ${A}", X-Session: "{{session}}"}
 open: {method: POST, path: /sessions, body: {user: "{{userInfo.name}}"}, session: $.id}
-send: {method: POST, path: "/chat/{{session}}", query: {a: b}, body: {text: "{{message}}", all: "{{history}}"}}
+send: {method: POST, path: "/chat/{{session}}", query: {a: b}, body: {text: "{{message}}", a: "{{history}}"}}
 close: {method: DELETE, path: "/sessions/{{session}}"}
-reply: {text: $.reply, workflows: "$.tools[*].name", params: $.params, error: $.error, escalated: $.handover}
+reply: {text: $.reply, workflows: "$.tools[*]", params: $.params, error: $.error, escalated: $.to}
 """,
     *_json(
         {

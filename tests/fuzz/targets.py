@@ -22,6 +22,7 @@ from fakes import ScriptedLLM
 from mutation import MOST_BYTES
 from pydantic import JsonValue
 
+from ci_evals.adapters import journal as journals
 from ci_evals.adapters import prices
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.endpoints import aui_wire, chat_wire, http_wire
@@ -29,12 +30,15 @@ from ci_evals.adapters.github import archive, context
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
+from ci_evals.adapters.recording.player import Playback, ReplayedAgent, ReplayedLLM
+from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.transport import payload
 from ci_evals.cli import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
 from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
 from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.journal import Header, Past
 from ci_evals.domain.json_path import JsonPath
 from ci_evals.domain.results import RoleUsage
 from ci_evals.domain.suite import Suite, Test, Turn
@@ -217,6 +221,7 @@ def _evaluations() -> Any:
 
 
 _MODES = ("bidirectional", "gaia", "exact", "contains", "fuzzy", "numeric")
+PLAN = plan([load(samples.PLANNED, "s.json", Reading())], Selection(), 1)
 EVALUATIONS = _evaluations()
 _FIELDS = {
     "escalated": ("handed_over", "workflows"),
@@ -462,6 +467,47 @@ def results(data: bytes) -> None:
         console.comparison(told, color=False)
     with suppress(UsageError):
         merging.merge([merging.Leg("a", clean), merging.Leg("b", _OTHER)])
+
+
+@_target(samples.JOURNAL)
+def journal(data: bytes) -> None:
+    """The journal of a run that was broken off."""
+    (_FOLDER / journals.NAME).write_bytes(data)
+    with _foreseen(UsageError):
+        kept = journals.Journal(_FOLDER, resume=True)
+        for result in kept.past.done.values() if kept.past else ():
+            assert result.score is None or 0 <= result.score <= 100
+        # What is gone on with says the same again; a torn end is cut off once.
+        kept.open(kept.past.header if kept.past else _HEADER)
+        kept.close()
+        again = journals.Journal(_FOLDER, resume=True)
+        assert again.past == (kept.past or Past(_HEADER, {}, 0.0))
+
+
+_HEADER = Header.model_validate_json(samples.JOURNAL[0].split(b"\n")[0])
+
+
+@_target(samples.RECORDING)
+def recording(data: bytes) -> None:
+    """What `--replay` plays."""
+    file = _FOLDER / "recording.jsonl"
+    file.write_bytes(data)
+    with _foreseen(UsageError):
+        found = Recording(file)
+        assert found.size <= len(data)
+        playback = Playback(found, PLAN, PLAN.trials[0], REDACTOR)
+        with _foreseen(AgentError, LLMError):
+            asyncio.run(_replayed(playback))
+
+
+async def _replayed(playback: Playback) -> None:
+    agent = ReplayedAgent(playback)
+    for _ in range(2):
+        with suppress(AgentError):
+            _judged(await agent.send_message(await agent.open_session(TEST), "hi", timeout=1))
+    model = ReplayedLLM("m", "the judge's question", playback.take.judge, playback)
+    said = await model.complete(claude_code_llm.Prompt(system="", text="hi"))
+    _counted(said.input_tokens, said.output_tokens, said.cost_usd)
 
 
 _OTHER = layout.load(samples.RESULTS[0], "other")

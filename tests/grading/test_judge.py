@@ -162,6 +162,7 @@ def test_readable_answers(text):
         '{"reasoning": "r", "verdict": "pass", "evidence": ["1"]}',
         '{"reasoning": "r", "verdict": "pass", "evidence": [], "score": 1}',
         "[" * 100_000,
+        answer(reasoning="x" * 100_000),
     ],
 )
 def test_unreadable_answers(text):

@@ -79,6 +79,7 @@ def read(text: str, file: str) -> None:
 @example(("tests", 0, "evaluations", 0, "weight"), float("nan"))
 @example(("tests", 0, "evaluations", 0, "strict"), {"a": 1})
 @example(path=("tests", 0, "evaluations", 1, "turn"), value=True)
+@example(path=("maxTurns",), value=10**9)
 def test_any_value_in_any_place(path, value):
     """Of a suite that was sound before; in both formats."""
     suite = changed(path, value)

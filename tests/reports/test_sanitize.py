@@ -1,6 +1,7 @@
 """Nothing that an agent, a user, a judge or a suite says becomes markup, a command or a reference."""
 
 import re
+import time
 from xml.etree import ElementTree as ET
 
 import hostile
@@ -138,6 +139,16 @@ def test_no_run_of_backticks_closes_a_code_block(run):
     page = hostile.Page(f"{sanitize.code_block('`' * run + chr(10) + '# heading')}\n\nafter")
     assert page.tags == ["pre", "code", "p"]
     assert page.text.replace(ZERO_WIDTH, "").startswith("`" * run)
+
+
+@pytest.mark.parametrize("place", [sanitize.quote, sanitize.code_block, sanitize.code])
+def test_of_a_very_long_text_the_beginning_is_shown(place):
+    """A page with megabytes is read by nobody, and making it safe would take many seconds."""
+    started = time.process_time()
+    shown = place("@a " * 3_000_000)
+    assert len(shown) < 400_000
+    assert shown.count("a") > 600
+    assert time.process_time() - started < 3  # seconds; without an end: ten and more
 
 
 @everywhere

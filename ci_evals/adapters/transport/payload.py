@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable
 from html import unescape
+from itertools import islice
 from typing import Any
 
 from pydantic import JsonValue
@@ -15,6 +16,10 @@ from ci_evals.redaction import Redactor
 MAX_DEPTH = 100
 """Deeper branches are cut off: no agent nests so far, and what writes JSON gives up at some 250 levels."""
 
+MOST_VALUES = 100_000
+"""A megabyte of brackets becomes a hundred of objects, and looking through them takes seconds. A large trace
+holds some thousand values."""
+
 TOO_DEEP = f"(cut off here: nested deeper than {MAX_DEPTH} levels)"
 MAX_EXCERPT = 300
 """Characters of a foreign error text that a message of ours quotes."""
@@ -23,21 +28,35 @@ MAX_EXCERPT = 300
 # the next tag of any kind, since a search for its own end from every `<title>` would be quadratic.
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
+_SIGNS = (",", "[", "{")
+_NEXT_VALUE = re.compile(r'"[^"]*"|([,{[])(?!\s*[\]}])')
+"""A text, or what stands before each value but the first; an empty list or object holds none."""
 
 
-def parse(body: bytes) -> JsonValue:
+def parse(body: bytes, most_values: int = MOST_VALUES) -> JsonValue:
     """The JSON in `body`, cleaned (see `clean`).
 
     Raises:
-        ValueError: it is not JSON, or so deep that it cannot be read.
+        ValueError: it is not JSON, so deep that it cannot be read, or of more values than may be.
     """
     try:
-        value = json.loads(body)
+        text = body.decode(json.detect_encoding(body), "surrogatepass")
+        too_many = sum(map(text.count, _SIGNS)) >= most_values and _holds_more(text, most_values)
+        value = None if too_many else json.loads(text)
     except RecursionError:
         raise ValueError("nested too deep to be read") from None
     except ValueError:  # also bytes that are no text, and numbers of thousands of digits
         raise ValueError("not JSON") from None
+    if too_many:
+        raise ValueError(f"JSON of more than {most_values:,} values")
     return clean(value)
+
+
+def _holds_more(text: str, most: int) -> bool:
+    """Whether it has more values, were it JSON. Looks no further than it has to."""
+    plain = text.replace("\\\\", "").replace('\\"', "")
+    found = (True for place in _NEXT_VALUE.finditer(plain) if place[1])
+    return sum(1 for _ in islice(found, most)) == most
 
 
 def clean(value: Any, depth: int = 0) -> JsonValue:
@@ -94,7 +113,7 @@ def excerpt(body: bytes, redactor: Redactor) -> str:
         return "an empty body"
     if not _HTML.match(text):
         return shorten(redactor.text(text))
-    found = _TITLE.search(text)
+    found = _TITLE.search(redactor.text(text))  # else a title might end within a secret
     title = redactor.text(unescape(found[1])) if found else ""
     return f"an HTML page titled {shorten(title)!r}" if title.strip() else "an HTML page"
 
