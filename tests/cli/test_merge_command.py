@@ -227,8 +227,6 @@ def test_all_that_cannot_be_read_is_told_at_once(legs):
     [
         {"run": {"startedAt": "2026-11-21T09:30:00"}},
         {"run": {"startedAt": "2026-11-21T09:30:00Z", "finishedAt": "1971-01-02T00:00:00Z"}},
-        {"usage": {"calls": 10**15}},
-        {"usage": {"tokens": {"input": 10**15, "output": 10**15}}},
         {"counts": {"tests": 10**16}},
     ],
 )
