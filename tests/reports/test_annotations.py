@@ -132,11 +132,11 @@ def test_a_skipped_run_is_a_notice():
     assert notice.message == "not tested: the pull request comes from a fork"
 
 
-@pytest.mark.parametrize("case", cases.CASES)
+@pytest.mark.parametrize("case", sorted(cases.CASES.keys() - {"unproven"}))  # no text that `proven` lacks
 @given(text=hostile.texts)
 def test_hostile_text_is_one_harmless_line(case, text):
     """Whatever agents, judges and suites wrote."""
-    for one in annotations(hostile.poisoned(cases.CASES[case](), text)):
+    for one in annotations(hostile.poisoned(cases.made(case), text)):
         for told in (one.title, one.message):
             assert len(told.splitlines()) <= 1
             assert hostile.commands(told.removeprefix("::")) == []
