@@ -51,10 +51,7 @@ class Redactor:
         return Redactor(self.keys.union(keys), self.values.union(values))
 
     def text(self, text: str) -> str:
-        """`text` without any secret, also none that would show once a report took out what cannot be seen.
-
-        Only a text with such a secret loses its invisible characters and terminal escapes here.
-        """
+        """`text` without any secret, also none that would show once a report took out what cannot be seen."""
         clear = self._known.hidden(text)
         whole = clear.replace("\r", "\n")  # white space is no news to us
         seen = bare(whole)
@@ -62,6 +59,16 @@ class Redactor:
             return clear
         hidden = self._known.hidden(seen)
         return clear if hidden == seen else hidden
+
+    def text_to_read(self, text: str) -> str:
+        """`text` without any secret, also none that shows once it is read as JSON, if it is such."""
+        clear = self.text(text)
+        try:
+            value = json.loads(clear)
+        except (ValueError, RecursionError):
+            return clear
+        hidden = self.json(value)
+        return clear if hidden == value else json.dumps(hidden, ensure_ascii=False)
 
     @cached_property
     def only_keys(self) -> "Redactor":
@@ -157,16 +164,23 @@ class _Forms:
 
     def hidden(self, text: str) -> str:
         """`text` without the secrets."""
-        spans = sorted(found.span() for form in self._in(text) for found in form.pattern.finditer(text))
+        spans = self._spans(text)
+        if "\\n" in text or "\\r" in text:
+            # Lines within JSON within this text; as many blanks, so that every place stays the same.
+            spans += self._spans(_ESCAPED_END.sub(lambda found: " " * len(found[0]), text))
         if not spans:
             return text
         clear, end = [], 0
-        for first, last in spans:
+        for first, last in sorted(spans):
             # What two secrets share is hidden with both.
             if first >= end:
                 clear += [text[end:first], MASK]
             end = max(end, last)
         return "".join([*clear, text[end:]])
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """From where to where the secrets stand."""
+        return [found.span() for form in self._in(text) for found in form.pattern.finditer(text)]
 
     def _in(self, text: str) -> set[_Form]:
         """The forms whose signs are in the text."""
@@ -195,12 +209,13 @@ def _squeezed(text: str) -> str:
     return data.decode("latin-1").replace("\xc2\xa0", "")
 
 
+_ESCAPED_END = re.compile(r"\\+[nr]")
 _GAP = r"\s*"
 """White space may break a secret anywhere."""
 _SPACE = (
     r"(?:\s|\+|%(?:25){0,2}(?:[cC]2%(?:25){0,2}[aA]0|2[bB0]|0[9aAdD])"
     r"|&(?:amp;){0,3}(?:nbsp|#0*(?:9|10|13|32|160)|#[xX]0*(?:9|[aA]|[dD]|20|[aA]0));"
-    r"|\\{1,4}(?:[tnr]|u00(?:[02][09aAdD]|[aA]0)|xa0))+"
+    r"|\\{1,8}(?:[tnr]|u00(?:[02][09aAdD]|[aA]0)|xa0))+"
 )
 
 
@@ -230,8 +245,8 @@ def _character(character: str, times: int) -> str:
         return character
     code = ord(character)
     if character == "\\":
-        single = r"%(?:25){0,2}5[cC]|\\{1,4}(?:u005[cC]|x5[cC])|&(?:amp;){0,3}#(?:0*92|[xX]0*5[cC]);"
-        return rf"(?:\\{{{times},{4 * times}}}|(?:{single}){{{times}}})"
+        single = r"%(?:25){0,2}5[cC]|\\{1,8}(?:u005[cC]|x5[cC])|&(?:amp;){0,3}#(?:0*92|[xX]0*5[cC]);"
+        return rf"(?:\\{{{times},{8 * times}}}|(?:{single}){{{times}}})"
     # Half of a surrogate pair has no bytes, and no place in an address.
     data = character.encode(errors="replace")
     names = (f"#0*{code}", f"#[xX]0*{_hex(f'{code:x}')}", _ENTITIES.get(code))
@@ -239,11 +254,11 @@ def _character(character: str, times: int) -> str:
         "|".join(
             (
                 re.escape(character),
-                rf"\\\\{{0,3}}(?:{'|'.join(_escapes(character))})",
+                rf"\\\\{{0,7}}(?:{'|'.join(_escapes(character))})",
                 "".join(f"%(?:25){{0,2}}{_hex(f'{byte:02x}')}" for byte in data),
                 *([f"%(?:25){{0,2}}{_hex(f'{code:02x}')}"] if 0x80 <= code < 0x100 else []),
                 rf"&(?:amp;){{0,3}}(?:{'|'.join(filter(None, names))});",
-                *([r"'(?:\\{1,4}'|\"'\")'"] if character == "'" else []),  # as in a shell
+                *([r"'(?:\\{1,8}'|\"'\")'"] if character == "'" else []),  # as in a shell
                 *(["\ufffd"] if 0xD800 <= code <= 0xDFFF else []),
             )
         )
@@ -256,8 +271,8 @@ def _escapes(character: str) -> Iterator[str]:
     units = character.encode("utf-16-be", "surrogatepass").hex()
     data = character.encode(errors="replace")
     yield re.escape(character)
-    yield r"\\{1,4}".join(f"u{_hex(units[place : place + 4])}" for place in range(0, len(units), 4))
-    yield r"\\{1,4}".join(f"x{_hex(f'{byte:02x}')}" for byte in data)
+    yield r"\\{1,8}".join(f"u{_hex(units[place : place + 4])}" for place in range(0, len(units), 4))
+    yield r"\\{1,8}".join(f"x{_hex(f'{byte:02x}')}" for byte in data)
     yield rf"u\{{0*{_hex(f'{code:x}')}\}}"
     yield f"U{_hex(f'{code:08x}')}"
     if code < 0x100:
@@ -327,8 +342,8 @@ def _sextet(character: str) -> str:
     """Matches a character of base 64 in both alphabets, also within JSON or an address."""
     match character:
         case "+":
-            return r"(?:[+-]|%(?:25){0,2}2[bB]|\\{1,4}u002[bB]|&#(?:43|[xX]2[bB]);)"
+            return r"(?:[+-]|%(?:25){0,2}2[bB]|\\{1,8}u002[bB]|&#(?:43|[xX]2[bB]);)"
         case "/":
-            return r"(?:\\{0,4}/|_|%(?:25){0,2}2[fF]|\\{1,4}u002[fF]|&#(?:47|[xX]2[fF]);)"
+            return r"(?:\\{0,8}/|_|%(?:25){0,2}2[fF]|\\{1,8}u002[fF]|&#(?:47|[xX]2[fF]);)"
         case _:
             return character

@@ -94,6 +94,7 @@ def test_a_key_is_hidden_in_a_basic_header(form):
         lambda key: b64encode(json.dumps({"apiKey": key}, ensure_ascii=False).encode()).decode(),
         lambda key: b64encode(f"key={quote_plus(key)}&x=1".encode()).decode(),
         lambda key: encodebytes(b"Signed by somebody whose name is long: " + key.encode()).decode(),
+        lambda key: json.dumps(encodebytes(b"user:" + key.encode()).decode()),
         lambda key: b64encode(b"user:" + key.encode("latin-1")).decode(),
     ],
 )
@@ -102,10 +103,25 @@ def test_a_key_is_hidden_in_base_64_of_what_others_made_of_it(key, written):
     for key_sent in (key, key.strip()):
         shown = Redactor(keys=[key]).text(written(key_sent))
         assert MASK in shown
-        for clear in re.split("[^A-Za-z0-9+/]+", "".join(shown.split())):
+        for clear in re.split("[^A-Za-z0-9+/]+", "".join(shown.replace("\\n", "").split())):
             for at in range(4):
                 told = b64decode(clear[at : at + (len(clear) - at) // 4 * 4]).decode("latin-1")
                 assert not any(key[place : place + 4] in told for place in range(len(key.strip()) - 4))
+
+
+def test_a_key_is_hidden_where_a_line_ends_within_it_in_json_within_a_text():
+    """As a model answers in JSON, and what it answers with is kept as a text."""
+    for echo in ("sk-abc-\\n  123456 no", "sk-abc\\\\r\\\\n-123456 no", "sk-abc-123456 no"):
+        assert Redactor(keys=["sk-abc-123456"]).text(echo) == f"{MASK} no"
+
+
+def test_a_text_that_will_be_read_as_json_holds_no_key_then():
+    """What nobody sees in an escape (`\\u200b`) is seen by who reads it; other texts stay as they are."""
+    redactor = Redactor(keys=["sk-abc-123456"])
+    told = json.dumps({"reasoning": "\u200b".join("it is sk-abc-123456"), "of": ["sk-abc-123456"]}, indent=1)
+    assert json.loads(redactor.text_to_read(told)) == {"reasoning": f"it is {MASK}", "of": [MASK]}
+    for text in ('{"a" : 1.0,\n"b": "\\u200bx"}', "no JSON", "[" * 100_000):
+        assert redactor.text_to_read(text) == text
 
 
 def test_secrets_that_share_letters_are_hidden_with_what_they_share():

@@ -240,7 +240,7 @@ class RecordedLLM:
         await asyncio.sleep(0)  # all that is asked together comes before any answer, here as in a replay
         completion = await slot.hear(self._llm.complete(prompt), self._redactor)
         slot.answer = Words(
-            text=self._redactor.text(completion.text),
+            text=self._redactor.text_to_read(completion.text),
             input_tokens=completion.input_tokens,
             output_tokens=completion.output_tokens,
             cost_usd=completion.cost_usd,

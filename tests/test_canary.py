@@ -1,0 +1,243 @@
+"""Random secrets in every source, echoed by every neighbour: no output holds any of them, in any form."""
+
+import json
+import sys
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import endpoints
+import github_api
+import replay
+import world
+from canary import Canaries, forms
+from commands import files_in
+from world import Fault
+
+from ci_evals.redaction import Redactor
+
+PYTHON_AGENT = """
+import os, pathlib
+ECHO = pathlib.Path("echo.txt").read_text()
+def reply(message, session):
+    if message == "fall":
+        raise LookupError(ECHO)
+    return {"text": ECHO, "workflows": [ECHO], "params": {ECHO: ECHO}, "trace": [ECHO]}
+"""
+PROGRAM = """
+import json, os, pathlib, sys
+echo = pathlib.Path("echo.txt").read_text()
+pathlib.Path("argv.txt").write_text("\\n".join(sys.argv))
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] == "message" and heard["text"] == "fall":
+        sys.exit("\\n".join(os.environ.values()) + "x" * 99 + echo)
+    if heard["type"] == "message" and heard["text"] == "babble":
+        print(echo, flush=True)
+    elif heard["type"] == "message":
+        print(json.dumps({"text": "\\n".join(os.environ.values()), "error": echo}), flush=True)
+"""
+JUDGED = {"criterion": "Is polite"}
+
+
+def test_the_canaries_sing():
+    """What is looked for is found in every form, so that a test that finds nothing means something."""
+    canaries = Canaries()
+    secret = canaries.plant("KEY", more="ö\n")
+    canaries.plant("OTHER")
+    for form in forms(secret):
+        assert canaries.told(f"<{form}>", "KEY"), form
+        assert not canaries.told(f"<{form}>", "OTHER")
+        assert not canaries.told(Redactor(keys=[secret]).text(f"<{form}>"))
+
+
+class Actions(replay.Actions):
+    """The action, in a workspace that somebody fills."""
+
+    def __init__(self, api, folder, files):
+        super().__init__(api, folder)
+        self.files = files
+
+    def start(self, step, environment, *arguments):
+        for name, text in self.files.items():
+            (step.workspace / name).write_text(text)
+        return super().start(step, environment | {"PYTHONPATH": str(step.workspace)}, *arguments)
+
+
+@contextmanager
+def neighbours(canaries, keys):
+    """An agent of each kind over HTTP, and the models; all tell all they were told, and more."""
+
+    def answer_of_model(asked):
+        if not asked.wants_json:
+            return f"Hm. {canaries.echo()}"
+        if "Answers in riddles" in asked.text:
+            return canaries.echo()
+        return json.dumps({"reasoning": canaries.echo(), "verdict": "fail", "evidence": [1]})
+
+    def answer_of_agent(heard):
+        echo = canaries.echo()
+        faults = {
+            "fail": Fault(500, json.dumps({"error": {"message": echo}}), {"x-request": quote(echo)[:900]}),
+            "page": Fault(200, f"<html><title>{canaries.echo()}</title>", content_type="text/html"),
+            "move": Fault(302, echo, {"Location": f"/elsewhere?key={quote(canaries.of['AUI_KEY'])}"}),
+        }
+        trace = {
+            "response": {"type": "error", "error": echo},
+            "integrations": [{"code": echo, "error": echo}],
+        }
+        return faults.get(heard.text) or world.message(echo, workflows=[echo], trace=trace)
+
+    def answer_of_endpoint(asked):
+        said = json.dumps(asked.body)
+        if "fail" in said:
+            return Fault(400, json.dumps({"detail": [canaries.echo(), asked.headers]}))
+        return endpoints.completion(canaries.echo(), tool_calls=endpoints.calls(("look_up", canaries.echo())))
+
+    with (
+        world.llm(answer_of_model) as models,
+        world.agent(answer_of_agent) as aui,
+        endpoints.serving(answer_of_endpoint) as chat,
+    ):
+        models.key, aui.key, chat.key = keys
+        yield models, aui, chat
+
+
+def suite(name, *tests, **fields):
+    """The text of a suite; each test says what it is named after."""
+    played = [
+        {
+            "name": f"{name} {number}",
+            "guidelines": "You ask.",
+            "turns": [{"user": said}],
+            "maxTurns": 1,
+            "evaluations": [
+                JUDGED,
+                {"criterion": "Says it", "strict": "contains", "text": "${VALUE_OF_CRITERION}"},
+            ],
+        }
+        | more
+        for number, (said, more) in enumerate(tests)
+    ]
+    return json.dumps({"name": name, "agentId": "agent-1", "tests": played} | fields, indent=2)
+
+
+def test_no_secret_leaves_a_run(tmp_path):
+    """Agents of each kind, judge, user and GitHub echo: no file, stream, comment or prompt holds a secret."""
+    canaries = Canaries()
+    plant = canaries.plant
+    keys = [plant("LLM_KEY"), plant("AUI_KEY"), plant("CHAT_KEY", between=("_", "+/"))]
+    hidden = {
+        name: plant(name)
+        for name in (
+            "LLM_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AZURE_OPENAI_AD_TOKEN", "STRIPE_KEY",
+        )
+    } | {"PGPASSWORD": plant("PGPASSWORD", between=("-", "@ö"), more="\n")}  # fmt: skip
+    hidden["DATABASE_URL"] = f"postgres://app:{quote(plant('DATABASE'), safe='')}@127.0.0.1/app?sslmode=off"
+    values = {
+        f"VALUE_OF_{part}": plant(f"VALUE_OF_{part}", between=("\n é\\", ' 東"'), more="=\n")
+        for part in ("NAME", "GUIDELINES", "USER", "TURN", "CRITERION", "EXPECTATION", "OPTION")
+    }
+    values["VALUE_LONG"] = plant("VALUE_LONG", between=("/",) * 40)
+    inner = {
+        "name": "aui ${VALUE_OF_NAME}",
+        "guidelines": "You know ${VALUE_OF_GUIDELINES}.",
+        "userInfo": {"number": "${VALUE_OF_USER}", "proof": ["${VALUE_LONG}"]},
+        "turns": [
+            {"user": "Take ${VALUE_OF_TURN}", "expectation": "${VALUE_OF_EXPECTATION}"},
+            {"user": "auto"},
+        ],
+        "maxTurns": 2,
+    }
+    riddle = {"evaluations": [{"criterion": "Answers in riddles"}]}
+    literal = plant("LITERAL_KEY")
+    told = plant("TOLD_OPTION", between=("+/",))
+    with neighbours(canaries, keys) as (models, aui, chat), github_api.serving() as api:
+        chat_options = {
+            "headers": {
+                "Authorization": "Bearer {{key}}",
+                "X-Secret": f"{told} {plant('HEADER', between=())}",
+            },
+            "query": {"sig": plant("QUERY", between=("%2B",))},
+        }
+        files = {
+            "agent.py": PYTHON_AGENT,
+            "program.py": PROGRAM,
+            "1.json": suite(
+                "AUI", ("", inner), ("fail", {}), ("page", {}), ("move", riddle),
+                apiKey="${AUI_KEY}", baseUrl=aui.url,
+            ),
+            "2.json": suite(
+                "Chat", ("hi", riddle), ("fail", {}), adapter="openai", model="m", apiKey="${CHAT_KEY}",
+                baseUrl=f"{chat.url}/v1", adapterOptions=chat_options,
+            ),
+            "3.json": suite(
+                "Python", ("hi", {}), ("fall", {}), adapter="python:agent:reply", apiKey=literal,
+                adapterOptions={"note": "${VALUE_OF_OPTION}"},
+            ),
+            "4.json": suite(
+                "Program", ("hi", {}), ("fall", {}), ("babble", {}), apiKey=literal,
+                adapter=f"command: {sys.executable} program.py", baseUrl=f"https://x/?token={quote(told)}",
+            ),
+        }  # fmt: skip
+        token = api.token = plant("GITHUB_TOKEN", between=("_",))
+        extra = plant("AGENT_HEADERS", between=("+/=", "=="))
+        files["echo.txt"] = canaries.echo()
+        api.add_commits(replay.BASE)
+        api.add_commit(replay.HEAD, replay.BASE)
+        api.add_commit(replay.MERGE, replay.BASE, replay.HEAD)
+        api.add_pull(7, replay.HEAD)
+        api.fail("GET .*artifacts", *[github_api.Answer(404, {"message": canaries.echo()})] * 9)
+        inputs = {
+            "suites": "1.json\n2.json\n3.json\n4.json",
+            "provider": "openai",
+            "llm-key": keys[0],
+            "github-token": token,
+            "agent-headers": f"X-Extra: {extra}",
+            "retries": "0",
+            "debug": "true",
+            "verbose": "true",
+            "record": "recording",
+            "max-failures-in-row": "0",
+        }
+        played = Actions(api, tmp_path, files).of_pull_request(
+            7,
+            replay.HEAD,
+            replay.MERGE,
+            inputs=inputs,
+            AUI_KEY=keys[1],
+            CHAT_KEY=keys[2],
+            OPENAI_BASE_URL=models.openai_url,
+            **hidden,
+            **values,
+        )
+    (tmp_path / "err").write_text(played.done.stderr)
+    (tmp_path / "out").write_text(played.done.stdout)
+    assert played.done.returncode == 3, played.done.stderr[-3000:]
+    workspace = played.step.workspace
+    given = {*files, "argv.txt"}
+    outputs = {
+        name: data.decode()
+        for name, data in files_in(workspace).items()
+        if name not in given and "__" not in name
+    }
+    assert {name.partition("/")[0] for name in outputs} >= {"results", "recording"}
+    outputs |= {name: data.decode() for name, data in files_in(tmp_path / "1" / "file_commands").items()}
+    outputs["stdout"] = "\n".join(
+        line for line in played.done.stdout.splitlines() if not line.startswith("::add-mask::")
+    )
+    outputs["stderr"] = played.done.stderr
+    outputs["comments"] = json.dumps([[item.path, item.body] for item in api.requests], ensure_ascii=False)
+    outputs["argv"] = (workspace / "argv.txt").read_text()
+    assert "ci-evals comment" in outputs["comments"]
+    assert "results/journal.jsonl" in outputs
+    assert all(
+        "***" in outputs[name].replace("\\", "") for name in ("stdout", "stderr", "step_summary", "comments")
+    )
+    for name, text in outputs.items():
+        assert not canaries.told(text), name
+    for asked in models.asked:
+        secret = canaries.of if asked.wants_json else set(canaries.of) - values.keys()
+        assert not canaries.told(f"{asked.system}\n{asked.text}", *secret)
+    known = set(canaries.of) - values.keys()
+    for body in (*aui.tasks, *(vars(heard) for heard in aui.heard), *(asked.body for asked in chat.asked)):
+        assert not canaries.told(json.dumps(body, ensure_ascii=False), *known)
