@@ -1,6 +1,5 @@
 """Agents over HTTP as the contract wants them: they echo, and heed `person`, `fail` and `stall`."""
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,7 +58,7 @@ def chat_case(url: str) -> AgentCase:
     options = ChatOptions(escalation_tools=("to_person",))
 
     def agent(key: str, where: str) -> Agent:
-        return ChatAgent(ChatConfig("refund-agent", key, where, options), sleep=_no_sleep)
+        return ChatAgent(ChatConfig("refund-agent", key, where, options), pace=world.pace())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -74,7 +73,7 @@ def http_case(url: str) -> AgentCase:
     )
 
     def agent(key: str, where: str) -> Agent:
-        return HttpAgent(HttpConfig(where, options, key), sleep=_no_sleep)
+        return HttpAgent(HttpConfig(where, options, key), pace=world.pace())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -97,7 +96,3 @@ def _serving(said: Callable[[Asked], tuple[int, str]], answer: Callable[[int, st
     with endpoints.serving(route) as stub:
         yield stub.url
         over.set()
-
-
-async def _no_sleep(seconds: float) -> None:
-    await asyncio.sleep(0)

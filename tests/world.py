@@ -19,10 +19,27 @@ from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from ci_evals.adapters.transport.pace import Pace
+from ci_evals.adapters.transport.retry import PATIENT, Patience
+
 LLM_KEY = "llm-key-7f2d91c4"
 AGENT_KEY = "API_KEY_a3f09b62"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 JSON_ANSWER_MARK = "Answer with one JSON object"
+
+
+def pace(waits: list[float] | None = None, patience: Patience = PATIENT, most: int | None = None) -> Pace:
+    """A pace that waits in no time, and keeps in `waits` how long it would have; jitter is in the middle."""
+
+    async def sleep(seconds: float) -> None:
+        if waits is not None:
+            waits.append(seconds)
+
+    return Pace(most=most, patience=patience, sleep=sleep, clock=lambda: 0.0, luck=lambda: 0.5)
+
+
+ONCE = Patience(broken=0, limited=0)
+"""No call is made again."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +106,10 @@ class Models:
     asked: list[Asked] = field(default_factory=list)
     embed: Callable[[str], Any] = lambda text: [float(text.lower().count(letter)) for letter in LETTERS]
     """The vector of a text: by default, how often it has each letter."""
+    listing: Fault | None = None
+    """What is answered in place of a list of models; a key that is not ours is refused there too."""
+    listed: int = 0
+    """How often the models were asked for."""
     embedded: list[dict[str, Any]] = field(default_factory=list)
     """The bodies of what an embedding model was asked."""
 
@@ -104,6 +125,12 @@ class Models:
             "OPENAI_BASE_URL": self.openai_url,
             "ANTHROPIC_BASE_URL": self.url,
         }
+
+    def _list(self, request: Request) -> Response:
+        self.listed += 1
+        if self.key not in f"{request.headers.get('Authorization')} {request.headers.get('X-Api-Key')}":
+            return UNAUTHORIZED.response()
+        return self.listing.response() if self.listing else _json({"data": [{"id": "some-model"}]})
 
     def _openai(self, request: Request) -> Response:
         body = request.get_json()
@@ -275,6 +302,7 @@ def llm(answer: Callable[[Asked], str] = lambda asked: "Fine.") -> Iterator[Mode
     with serving() as server:
         models = Models(_url(server), answer)
         server.expect_request("/v1/chat/completions", "POST").respond_with_handler(models._openai)
+        server.expect_request("/v1/models", "GET").respond_with_handler(models._list)
         server.expect_request("/v1/embeddings", "POST").respond_with_handler(models._embeddings)
         server.expect_request("/v1/messages", "POST").respond_with_handler(models._anthropic)
         yield models

@@ -51,8 +51,10 @@ class Look:
         now: Callable[[], datetime],
         *,
         skipped_because: str | None = None,
+        notes: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._job, self._stop, self._now, self._skipped_because = job, stop, now, skipped_because
+        self._notes = notes
         self._provider = adapter.provider if isinstance(adapter, Adapter) else None
         self.counting = Counting(offline=isinstance(adapter, Adapter) and adapter.offline)
         past = job.journal.past if job.journal else None
@@ -123,7 +125,7 @@ class Look:
             shard=job.shard,
             origin=job.origin,
             baseline_note=job.baseline_note,
-            warnings=job.warnings,
+            warnings=(*job.warnings, *self._notes()),
         )
 
 

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import unpriced
@@ -20,7 +20,7 @@ from ci_evals.job.look import Look, models_of
 from ci_evals.planning.estimate import of_suite
 from ci_evals.runner import Cast, CastOf, Keep, Stop, run
 from ci_evals.scoring.gate import close_calls
-from ci_evals.wiring import Adapter, casts
+from ci_evals.wiring import Adapter, Company, casts
 
 
 async def evaluate(
@@ -42,8 +42,8 @@ async def evaluate(
     stop = stop or Stop()
     if job.policy.max_cost is not None:
         _check_prices(job, adapter)
-    async with _cast_of(job, adapter) as cast_of:
-        look = Look(job, adapter, stop, now)
+    async with _players(job, adapter) as players:
+        look = Look(job, adapter, stop, now, notes=players.notes)
         done: Mapping[Trial, TrialResult] = {}
         job.begun(look.header)
         if job.journal:
@@ -61,7 +61,7 @@ async def evaluate(
 
         play = partial(
             run,
-            cast_of=cast_of,
+            cast_of=players.cast_of,
             options=replace(job.options, judge_first=job.limits.fail_fast or budget.most is not None),
             redactor=job.redactor,
             admit=watch.admits,
@@ -71,6 +71,8 @@ async def evaluate(
             stop=stop,
         )
         with _timed(job, watch):
+            if not done.keys() >= set(job.plan.trials):
+                await stop.cuts_off(players.check(stop))
             return await _looked_twice(job, look, play, done, listen=listen, stop=stop)
 
 
@@ -164,13 +166,33 @@ def _too_dear(job: Job, results: Results, trials: int) -> bool:
     return allowed is not None and cost is not None and cost * trials / results.counts.trials > allowed
 
 
+@dataclass(frozen=True)
+class _Players:
+    """Who plays, and what can be asked of them all; of a cast that a caller brings nothing can."""
+
+    cast_of: CastOf
+    company: Company | None = None
+
+    async def check(self, stop: Stop) -> None:
+        """Ends the run before it has begun where a key is refused."""
+        try:
+            if self.company:
+                await self.company.check()
+        except (AgentAccessError, LLMAccessError) as error:
+            stop.because(str(error), outage=True)
+
+    def notes(self) -> tuple[str, ...]:
+        """What they tell of the run."""
+        return self.company.notes() if self.company else ()
+
+
 @asynccontextmanager
-async def _cast_of(job: Job, adapter: Adapter | Cast) -> AsyncIterator[CastOf]:
+async def _players(job: Job, adapter: Adapter | Cast) -> AsyncIterator[_Players]:
     if job.cast_of:
-        yield job.cast_of
+        yield _Players(job.cast_of)
     elif isinstance(adapter, Cast):
         cast = adapter
-        yield lambda trial: job.through(trial, cast)
+        yield _Players(lambda trial: job.through(trial, cast))
     else:
-        async with casts(job.plan, adapter, job.redactor) as built:
-            yield lambda trial: job.through(trial, built[trial.suite])
+        async with casts(job.plan, adapter, job.redactor) as company:
+            yield _Players(lambda trial: job.through(trial, company.casts[trial.suite]), company)

@@ -18,12 +18,15 @@ from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.redaction import Redactor
 from ci_evals.wiring.adapter import Adapter
+from ci_evals.wiring.paces import Paces
 
 if TYPE_CHECKING:
     from ci_evals.adapters.endpoints.http_agent import HttpAgent
 
 
-def agent(suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[], DemoServer]) -> Agent:
+def agent(
+    suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[], DemoServer], paces: Paces
+) -> Agent:
     """The agent of a suite. `demo` gives the embedded agent's server, started when it is first asked for.
 
     Raises:
@@ -40,7 +43,7 @@ def agent(suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[],
         return plugin_agent.load(name, about(suite, redactor, debug=adapter.debug), redactor)
     if name == "demo":
         return _demo(suite, adapter, demo())
-    return _OVER_HTTP[name](suite, adapter, redactor)
+    return _OVER_HTTP[name](suite, adapter, redactor, paces)
 
 
 def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
@@ -55,7 +58,7 @@ def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
     )
 
 
-def _aui(suite: Suite, adapter: Adapter, redactor: Redactor) -> AuiAgent:
+def _aui(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> AuiAgent:
     config = AuiConfig(
         agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
         key=suite.api_key.get_secret_value() if suite.api_key else "",
@@ -66,10 +69,10 @@ def _aui(suite: Suite, adapter: Adapter, redactor: Redactor) -> AuiAgent:
         task_origin_type=adapter.task_origin_type,
         debug=adapter.debug,
     )
-    return AuiAgent(config, redactor=redactor)
+    return AuiAgent(config, redactor=redactor, pace=paces.of(config.base_url, config.key))
 
 
-def _chat(suite: Suite, adapter: Adapter, redactor: Redactor) -> ChatAgent:
+def _chat(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> ChatAgent:
     said = about(suite, redactor, debug=adapter.debug)
     config = ChatConfig(
         model=said.model or said.agent_id or "",
@@ -79,10 +82,10 @@ def _chat(suite: Suite, adapter: Adapter, redactor: Redactor) -> ChatAgent:
         headers=adapter.headers,
         debug=said.debug,
     )
-    return ChatAgent(config, redactor=redactor)
+    return ChatAgent(config, redactor=redactor, pace=paces.of(config.base_url, config.key))
 
 
-def _http(suite: Suite, adapter: Adapter, redactor: Redactor) -> "HttpAgent":
+def _http(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> "HttpAgent":
     from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
     said = about(suite, redactor, debug=adapter.debug)
@@ -95,7 +98,7 @@ def _http(suite: Suite, adapter: Adapter, redactor: Redactor) -> "HttpAgent":
         headers=adapter.headers,
         debug=said.debug,
     )
-    return HttpAgent(config, redactor=redactor)
+    return HttpAgent(config, redactor=redactor, pace=paces.of(config.base_url, config.key))
 
 
 def _demo(suite: Suite, adapter: Adapter, server: DemoServer) -> AuiAgent:
@@ -104,7 +107,7 @@ def _demo(suite: Suite, adapter: Adapter, server: DemoServer) -> AuiAgent:
     )
 
 
-_OVER_HTTP: Mapping[str, Callable[[Suite, Adapter, Redactor], Agent]] = {
+_OVER_HTTP: Mapping[str, Callable[[Suite, Adapter, Redactor, Paces], Agent]] = {
     "aui": _aui,
     "openai": _chat,
     "http": _http,

@@ -1,9 +1,11 @@
 """Who plays in each suite of a plan, built when the plan is played and closed afterwards."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.local_embedder import LocalEmbedder
 from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
@@ -15,10 +17,50 @@ from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast
 from ci_evals.wiring import agents, models
 from ci_evals.wiring.adapter import Adapter
+from ci_evals.wiring.paces import Paces
+
+
+@dataclass(frozen=True)
+class Company:
+    """Who plays in a run."""
+
+    casts: tuple[Cast, ...]
+    """One for each suite of the plan."""
+    llms: Mapping[str, SdkLLM | ClaudeCodeLLM]
+    """By their models' names, whatever their part is."""
+    embedder: OpenAIEmbedder | LocalEmbedder | None
+    paces: Paces
+
+    async def check(self) -> None:
+        """Learns whether the keys are good, where that costs nothing and can be asked apart.
+
+        All models of a run are one provider's and have one key, so one of them is asked. An agent is, where a
+        simulated user would have to be paid before the agent is first spoken to. Takes some seconds at most.
+
+        Raises:
+            LLMAccessError: the models' key is refused, or has no quota left.
+            AgentAccessError: an agent's is.
+        """
+        models = [one for one in (*self.llms.values(), self.embedder) if isinstance(one, _CHECKED)]
+        agents = [cast.agent for cast in self.casts if cast.user_llm and isinstance(cast.agent, ChatAgent)]
+        checks = [one.check() for one in (*models[:1], *agents)]
+        for found in await asyncio.gather(*checks, return_exceptions=True):
+            if found:
+                raise found
+
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the limits that the neighbours set to the rate, until now."""
+        models = [one for one in (*self.llms.values(), self.embedder) if isinstance(one, _NOTING)]
+        told = (model.note() for model in models)
+        return (*self.paces.notes(), *(note for note in told if note))
+
+
+_CHECKED = SdkLLM | OpenAIEmbedder
+_NOTING = SdkLLM | OpenAIEmbedder | ClaudeCodeLLM
 
 
 @asynccontextmanager
-async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterator[tuple[Cast, ...]]:
+async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterator[Company]:
     """A cast for each suite of the plan, and the embedded agent for the suites that name it, while in use.
 
     Raises:
@@ -27,6 +69,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
     async with AsyncExitStack() as stack:
         servers: list[DemoServer] = []
         llms: dict[str, SdkLLM | ClaudeCodeLLM] = {}
+        paces = Paces()
 
         def demo() -> DemoServer:
             if not servers:
@@ -44,14 +87,14 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
         embedder = _embedder(plan, adapter, redactor, stack)
         built = []
         for planned in plan.suites:
-            cast = Cast(agents.agent(planned.suite, adapter, redactor, demo), embedder=embedder)
+            cast = Cast(agents.agent(planned.suite, adapter, redactor, demo, paces), embedder=embedder)
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
             if named and work.user_calls:
                 cast = replace(cast, user_llm=llm(named.user))
             if named and work.judge_calls:
                 cast = replace(cast, judge_llm=llm(named.judge))
             built.append(cast)
-        yield tuple(built)
+        yield Company(tuple(built), llms, embedder, paces)
 
 
 def _embedder(

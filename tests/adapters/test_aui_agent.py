@@ -49,11 +49,9 @@ def waits() -> list[float]:
 def agent_at(
     url: str, waits: list[float] | None = None, redactor: Redactor | None = None, **config: Any
 ) -> AuiAgent:
-    async def sleep(seconds: float) -> None:
-        if waits is not None:
-            waits.append(seconds)
-
-    return AuiAgent(AuiConfig("a1", world.AGENT_KEY, url, **config), redactor=redactor, sleep=sleep)
+    return AuiAgent(
+        AuiConfig("a1", world.AGENT_KEY, url, **config), redactor=redactor, pace=world.pace(waits)
+    )
 
 
 @asynccontextmanager
@@ -140,13 +138,15 @@ async def test_a_message_without_an_id_has_no_trace_to_fetch(stub: StubAgent) ->
     assert (reply.agent, reply.trace) == ("Hi", None)
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
-async def test_creating_a_task_is_tried_three_times(stub: StubAgent, waits: list[float], status: int) -> None:
-    """A task more does no harm: two resends, after one and two seconds."""
+@pytest.mark.parametrize(("status", "times"), [(408, 3), (500, 3), (503, 3), (429, 9), (529, 9)])
+async def test_how_often_creating_a_task_is_tried(
+    stub: StubAgent, waits: list[float], status: int, times: int
+) -> None:
+    """A task more does no harm: two resends where something is broken, eight where the rate is limited."""
     stub.faults = [Fault(status), Fault(status)]
     await say(agent_at(stub.url, waits), "Hello")
-    assert waits == [pytest.approx(1, rel=0.11), pytest.approx(2, rel=0.11)]
-    stub.faults = [Fault(status)] * 3
+    assert [wait for wait in waits if wait] == [1, 2]
+    stub.faults = [Fault(status)] * times
     with pytest.raises(AgentError, match=rf"answered with status {status}"):
         await say(agent_at(stub.url, waits), "Hello")
     assert stub.faults == []
@@ -164,7 +164,7 @@ async def test_a_refused_message_is_sent_again(stub: StubAgent, waits: list[floa
     assert reply.agent == "You said: Hello"
     assert len(stub.heard) == 1
     (wait,) = waits
-    assert 7 <= wait <= 7.7 if fault.headers else 0.9 <= wait <= 1.1
+    assert wait == pytest.approx(7.35) if fault.headers else wait == 1
 
 
 @pytest.mark.parametrize("status", [400, 408, 500, 502, 503])
@@ -236,6 +236,27 @@ async def test_an_answer_that_does_not_come_in_time(waits: list[float]) -> None:
                 await agent.send_message(session, "Hello", timeout=0.05)
         late.set()
     assert waits == []
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(402), Fault(429, json.dumps({"error": {"code": "insufficient_quota", "message": "x"}}))]
+)
+async def test_a_quota_that_is_used_up_is_not_waited_for(
+    stub: StubAgent, waits: list[float], fault: Fault
+) -> None:
+    """No other trial could do better: the run is to end."""
+    stub.faults = [fault]
+    with pytest.raises(AgentAccessError, match=rf"has no quota left for this key \({fault.status}\)"):
+        await agent_at(stub.url, waits).open_session(TEST)
+    assert waits == []
+
+
+async def test_an_agent_whose_model_has_no_quota_may_have_some_itself(stub: StubAgent) -> None:
+    """An agent that tells its own trouble has failed in that conversation, and the run goes on."""
+    stub.faults = [Fault(500, json.dumps({"error": {"code": "insufficient_quota"}}))] * 3
+    with pytest.raises(AgentError) as caught:
+        await agent_at(stub.url).open_session(TEST)
+    assert not isinstance(caught.value, AgentAccessError)
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -52,13 +52,9 @@ def agent_at(
     options: dict[str, Any] | None = None,
     **config: Any,
 ) -> ChatAgent:
-    async def sleep(seconds: float) -> None:
-        if waits is not None:
-            waits.append(seconds)
-
     given = {"model": "refund-agent", "key": endpoints.KEY, "base_url": url, **config}
     config_ = ChatConfig(**given, options=ChatOptions.model_validate(options or {}))
-    return ChatAgent(config_, redactor=redactor, sleep=sleep)
+    return ChatAgent(config_, redactor=redactor, pace=world.pace(waits))
 
 
 @asynccontextmanager

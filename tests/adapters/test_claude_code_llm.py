@@ -8,6 +8,7 @@ from pathlib import Path
 
 import claude_program
 import pytest
+import world
 
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
@@ -26,6 +27,7 @@ def program(tmp_path):
     def made(reply='return "Hello"', environ=None, version=claude_program.VERSION, **options):
         folder = tmp_path / "bin"
         claude_program.install(folder, reply, version)
+        options = {"pace": world.pace(patience=world.ONCE), **options}
         return ClaudeCodeLLM("sonnet", claude_program.environ(folder, **environ or {}), **options)
 
     made.asked = lambda: claude_program.asked(tmp_path / "bin")
@@ -130,6 +132,7 @@ NO_USE, NO_ACCESS, FAILED = LLMAnswerError, LLMAccessError, LLMError
         ("refused('', 500)", FAILED, "failed: success, status 500"),
         ("result(None, subtype='error_during_execution', errors=['no net']); sys.exit(1)", FAILED, "no net"),
         ("result(None, subtype='error_max_turns', is_error=True)", NO_USE, "wanted form (error_max_turns)"),
+        ("result('x', subtype=['success'])", FAILED, "failed: x"),
         ("result(' ')", NO_USE, "gave an empty answer"),
         ("result(None)", NO_USE, "gave an empty answer"),
         ("print('<html>')", NO_USE, "cannot be read: <html>"),
@@ -145,6 +148,26 @@ async def test_what_goes_wrong(program, reply, kind, said):
     assert type(error) is kind
     assert said in str(error)
     assert str(error).startswith("claude 2.1.296 ")
+
+
+async def test_a_limit_to_the_rate_is_waited_for(program):
+    """The program has its own patience with it; where that is at an end, ours begins, and is told of."""
+    waits = []
+    llm = program(
+        """
+again = os.path.join(os.path.dirname(sys.argv[0]), "again")
+if os.path.exists(again):
+    return "Hello"
+open(again, "w").close()
+refused("Request rejected (429)", 429)
+sys.exit()
+""",
+        pace=world.pace(waits),
+    )
+    assert (await llm.complete(PLAIN)).text == "Hello"
+    assert len(program.asked()) == 2
+    assert waits == [1.0]
+    assert llm.note().startswith("claude 2.1.296 (sonnet) limited the rate once (429): calls waited ")
 
 
 async def test_no_secret_is_told(program):
@@ -230,7 +253,7 @@ most = len(os.listdir(running))
 os.remove(mine)
 return str(most)
 """,
-        max_processes=2,
+        pace=world.pace(most=2),
     )
     answers = await asyncio.gather(*(llm.complete(PLAIN) for _ in range(6)))
     assert max(int(answer.text) for answer in answers) <= 2
@@ -238,7 +261,7 @@ return str(most)
 
 def test_a_model_serves_one_event_loop_after_the_other(program):
     """A library's user may call `asyncio.run` twice, with questions waiting for each other in both."""
-    llm = program(max_processes=1)
+    llm = program(pace=world.pace(most=1))
 
     async def ask_some():
         return await asyncio.gather(*(llm.complete(PLAIN) for _ in range(2)))

@@ -94,10 +94,6 @@ class Scripted(Ported):
         return ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
 
 
-async def no_sleep(seconds: float) -> None:
-    await asyncio.sleep(0)
-
-
 class Aui(Ported):
     __test__ = True
     stalls = True
@@ -120,7 +116,7 @@ class Aui(Ported):
             stalled.set()
 
     def at(self, key: str, url: str) -> AuiAgent:
-        return AuiAgent(AuiConfig("a1", key, url), sleep=no_sleep)
+        return AuiAgent(AuiConfig("a1", key, url), pace=world.pace())
 
     def agent(self) -> Any:
         return self.at(world.AGENT_KEY, self.url)

@@ -24,7 +24,9 @@ from ci_evals.wiring import models as wired
 
 
 async def embed(models: world.Models, *texts: str, key: str | None = None) -> Embeddings:
-    api = OpenAILLM(DEFAULT_MODEL, key or models.key, models.openai_url, max_retries=0, timeout=5)
+    api = OpenAILLM(
+        DEFAULT_MODEL, key or models.key, models.openai_url, pace=world.pace(patience=world.ONCE), timeout=5
+    )
     embedder = OpenAIEmbedder(api)
     assert embedder.model == DEFAULT_MODEL
     try:
@@ -83,6 +85,7 @@ async def test_a_wrong_key():
         ([{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}], 1),
         ([{"index": 7, "embedding": [1]}], 0),
         ([{"index": [], "embedding": [1]}, None, 5, {"embedding": None}], 0),
+        ([{"index": True, "embedding": [1]}, {"embedding": [True]}, {"embedding": [10**400]}], 0),
         (None, 0),
     ],
 )

@@ -54,13 +54,9 @@ def agent_at(
     options: dict[str, Any] | None = None,
     **config: Any,
 ) -> HttpAgent:
-    async def sleep(seconds: float) -> None:
-        if waits is not None:
-            waits.append(seconds)
-
     parsed = HttpOptions.model_validate({"send": SEND, "reply": REPLY, **(options or {})})
     return HttpAgent(
-        HttpConfig(url, parsed, **{"key": endpoints.KEY, **config}), redactor=redactor, sleep=sleep
+        HttpConfig(url, parsed, **{"key": endpoints.KEY, **config}), redactor=redactor, pace=world.pace(waits)
     )
 
 

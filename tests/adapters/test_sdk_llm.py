@@ -49,7 +49,7 @@ def make(request: pytest.FixtureRequest, models: Models) -> Make:
     """Makes a model of each provider in turn, without repeats unless a test wants some."""
 
     def make(model: str = "some-model", **options: Any) -> LLM:
-        options = {"max_retries": 0, "timeout": 5, **options}
+        options = {"pace": world.pace(patience=world.ONCE), "timeout": 5, **options}
         if request.param == "openai":
             return OpenAILLM(model, options.pop("key", models.key), models.openai_url, **options)
         return AnthropicLLM(model, options.pop("key", models.key), models.url, **options)
@@ -283,24 +283,160 @@ async def test_a_message_holds_no_half_of_a_secret(make: Make, models: Models) -
         assert "long" not in error
 
 
-async def test_passing_failures_are_repeated_by_the_sdk(make: Make, models: Models) -> None:
-    """As often as was asked for, after the time that the server named."""
-    models.faults = [world.RATE_LIMITED, world.RATE_LIMITED]
-    assert (await ask(make(max_retries=2))).text == '{"verdict": "pass"}'
-    assert len(models.asked) == 3
+async def test_what_is_broken_is_asked_three_times(make: Make, models: Models) -> None:
+    """A question does no harm twice; what does not mend in two waits is told, and nothing is hidden."""
+    waits: list[float] = []
+    models.faults = [world.SERVER_ERROR, world.fault(408)]
+    assert (await ask(make(pace=world.pace(waits)))).text == '{"verdict": "pass"}'
+    assert waits == [1.0, 2.0]
+    models.always = world.SERVER_ERROR
+    assert "answered with status 500" in str(await failure(make(pace=world.pace())))
+    assert len(models.asked) == 6
+
+
+async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
+    """Eight times, for as long as the server says in any of its ways, and it is told of afterwards."""
+    waits: list[float] = []
+    models.faults = [
+        world.fault(429, retry_after="7"),
+        world.fault(503, retry_after="7"),
+        world.fault(529),
+        Fault(429, "{}", {"retry-after-ms": "1500", "Retry-After": "2"}),
+        Fault(429, "{}", {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6s"}),
+        world.fault(429, retry_after="86400"),
+        *[world.fault(429, retry_after="0.01")] * 2,
+    ]
+    llm = make(pace=world.pace(waits))
+    assert (await ask(llm)).text == '{"verdict": "pass"}'
+    expected = [7.35, 7.35, 4.0, 1.575, 6.3, 60, 0.0105, 0.0105]
+    assert [wait for wait in waits if wait] == pytest.approx(expected)
+    note = llm.note()
+    assert note is not None
+    assert " at 127.0.0.1:" in note
+    assert "(some-model) limited the rate 8 times (429, 503, 529): calls waited " in note
+    models.always = world.fault(429, retry_after="1")
+    error = await failure(make(pace=world.pace()))
+    assert "limits the rate of calls (429)" in str(error)
+    assert len(models.asked) == 9 + 9
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"),
+    [
+        (world.fault(500, x_should_retry="false"), 1),
+        (world.fault(409, x_should_retry="true"), 3),
+        (world.fault(429, x_should_retry="false"), 1),
+        (world.fault(429, x_should_retry="perhaps"), 9),
+        (world.fault(400), 1),
+    ],
+)
+async def test_the_vendors_own_word_on_asking_again_counts(
+    make: Make, models: Models, fault: Fault, times: int
+) -> None:
+    """Their servers know best, and their SDKs obey them too."""
+    models.always = fault
+    await failure(make(pace=world.pace()))
+    assert len(models.asked) == times
+
+
+QUOTAS = [
+    Fault(402, ""),
+    Fault(429, json.dumps({"error": {"message": "x", "code": "billing_hard_limit_reached"}})),
+    Fault(403, json.dumps({"error": {"type": "billing_error", "message": "x"}})),
+    Fault(400, json.dumps({"error": {"message": "Your credit balance is too low to access the API."}})),
+    Fault(400, json.dumps({"error": {"message": "You have reached your specified API usage limits. You"}})),
+]
+
+
+@pytest.mark.parametrize("fault", [world.NO_QUOTA, *QUOTAS])
+async def test_a_quota_that_is_used_up_is_not_waited_for(make: Make, models: Models, fault: Fault) -> None:
+    """No wait brings it back: the run is to end, and the account's owner to be told."""
+    models.always = fault
+    error = await failure(make(pace=world.pace()))
+    assert isinstance(error, LLMAccessError)
+    assert f"has no quota left for this key ({fault.status})" in str(error)
+    assert len(models.asked) == 1
+
+
+async def test_a_quoted_conversation_is_no_refusal(make: Make, models: Models) -> None:
+    """Servers repeat what they cannot read: a customer who speaks of his balance ends no run."""
+    models.always = world.fault(400, "cannot read: 'Your credit balance is too low, insufficient_quota'")
+    assert not isinstance(await failure(make()), LLMAccessError)
+
+
+async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Make, models: Models) -> None:
+    """So that no call has to be refused first."""
+    waits: list[float] = []
+    limits = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}
+    body = {"choices": [{"message": {"content": "Hi"}}], "content": [{"type": "text", "text": "Hi"}]}
+    models.always = Fault(200, json.dumps(body), limits)
+    async with closing(make(pace=world.pace(waits))) as llm:
+        await llm.complete(PLAIN)
+        assert waits == []
+        await llm.complete(PLAIN)
+        assert llm.note() is None
+    assert waits == [60.0]
+
+
+async def test_a_good_key_is_checked_by_a_list(make: Make, models: Models) -> None:
+    """Once, without asking a model anything."""
+    async with closing(make()) as llm:
+        await llm.check()
+    assert (models.listed, models.asked) == (1, [])
+
+
+@pytest.mark.parametrize("listing", [None, *QUOTAS[:2]])
+async def test_a_key_that_will_not_do_is_found_for_nothing(
+    make: Make, models: Models, listing: Fault | None
+) -> None:
+    """A refused one, and one without quota; the message is the same as in mid-run."""
+    models.listing = listing
+    async with closing(make(**({} if listing else {"key": "wrong-key-123"}))) as llm:
+        with pytest.raises(LLMAccessError, match=r"has no quota left|refused the key \(401\): Invalid key"):
+            await llm.check()
+    assert models.asked == []
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        world.fault(401, "You have insufficient permissions for this operation. Missing scopes: model.read."),
+        world.fault(403, "not you"),
+        world.fault(404),
+        world.SERVER_ERROR,
+        world.RATE_LIMITED,
+        world.GARBAGE,
+        Fault(302, headers={"Location": "http://127.0.0.1:9/"}),
+        Fault(200, BOMB, {"Content-Encoding": "gzip"}),
+    ],
+)
+async def test_any_other_answer_says_nothing_of_the_key(make: Make, models: Models, listing: Fault) -> None:
+    """Keys may be good for models, and not for their list; and not every server has one."""
+    models.listing = listing
+    async with closing(make()) as llm:
+        await llm.check()
+        assert (await llm.complete(PLAIN)).text == '{"verdict": "pass"}'
+
+
+async def test_nobody_there_says_nothing_of_the_key(make: Make) -> None:
+    """The run will tell."""
+    async with world.raw_server() as (url, heard):
+        await type(make())("m", "some-key", url).check()
+    await type(make())("m", "some-key", "http://127.0.0.1:1").check()
+    assert len(heard) == 1
 
 
 @pytest.mark.parametrize(("kind", "name"), [(OpenAILLM, "OpenAI"), (AnthropicLLM, "Anthropic")])
 async def test_a_server_that_is_not_there(kind: type[LLM], name: str) -> None:
     """The error says that it could not be reached."""
-    llm = kind("m", "key", "http://127.0.0.1:1", max_retries=0)
+    llm = kind("m", "key", "http://127.0.0.1:1", pace=world.pace(patience=world.ONCE))
     assert f"{name} at 127.0.0.1:1 could not be reached" in str(await failure(llm))
 
 
 async def test_a_connection_that_breaks(make: Make, models: Models) -> None:
     """The server was there: that is said otherwise than that it could not be reached."""
     async with world.raw_server() as (url, heard):
-        error = str(await failure(type(make())("m", "some-key", url, max_retries=0)))
+        error = str(await failure(type(make())("m", "some-key", url, pace=world.pace(patience=world.ONCE))))
     assert f" at {url.removeprefix('http://')} broke: Server disconnected" in error
     models.always = Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"})
     assert " broke: Error -3 while decompressing" in str(await failure(make()))
@@ -336,7 +472,9 @@ async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> No
     dried = asyncio.Event()
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
-        llm = type(make())("m", "some-key", f"http://{host}:{port}", max_retries=0, timeout=0.05)
+        llm = type(make())(
+            "m", "some-key", f"http://{host}:{port}", pace=world.pace(patience=world.ONCE), timeout=0.05
+        )
         assert str(await failure(llm)).endswith("did not answer within 0.05 s")
         await dried.wait()
     assert len(asked) == 1
@@ -345,14 +483,13 @@ async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> No
 async def test_a_late_answer_counts_its_attempts(make: Make, models: Models) -> None:
     """Whoever waited three times as long as the timeout reads why."""
     late = threading.Event()
-    models.faults = [world.RATE_LIMITED]
     models.answer = lambda asked: str(late.wait(5))
     try:
-        error = str(await failure(make(timeout=0.05, max_retries=1)))
+        error = str(await failure(make(timeout=0.05, pace=world.pace())))
     finally:
         late.set()
-    assert error.endswith("did not answer within 0.05 s at the last of 2 attempts")
-    assert len(models.asked) == 2
+    assert error.endswith("did not answer within 0.05 s at the last of 3 attempts")
+    assert len(models.asked) == 3
 
 
 @settings(
@@ -368,7 +505,7 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
     async def ask_once() -> None:
         async with world.raw_server(*[answer, world.HANG_UP] * 2) as (url, _):
             with suppress(LLMError):
-                await ask(kind("m", "some-key", url, max_retries=0), JUDGING)
+                await ask(kind("m", "some-key", url, pace=world.pace(patience=world.ONCE)), JUDGING)
 
     asyncio.run(ask_once())
 
@@ -455,7 +592,9 @@ async def test_anthropic_answers_that_are_none(models: Models, answer: Any, mess
     assert message in str(await failure(AnthropicLLM("m", models.key, models.url)))
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "x", "completion_tokens": -1}, []])
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": "x", "completion_tokens": -1}, [], {"prompt_tokens": 10**19}]
+)
 async def test_a_server_may_tell_no_tokens(models: Models, usage: Any) -> None:
     """Tokens that are not told count as none; parts of a text are joined."""
     content = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}, {"type": "other"}]
@@ -496,7 +635,7 @@ async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
         return asked.text
 
     models.answer = answer
-    async with closing(make(max_calls=3)) as llm:
+    async with closing(make(pace=world.pace(most=3))) as llm:
         answers = await asyncio.gather(*(llm.complete(Prompt("", f"n{n}")) for n in range(12)))
         assert len(llm._idle) <= 3
     assert [answer.text for answer in answers] == [f"n{n}" for n in range(12)]
@@ -505,7 +644,7 @@ async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
 
 def test_a_model_serves_one_event_loop_after_the_other(make: Make, models: Models) -> None:
     """A library's user may call `asyncio.run` twice, with calls waiting for each other in both."""
-    llm = make(max_calls=1)
+    llm = make(pace=world.pace(most=1))
 
     async def ask_some() -> list[Completion]:
         async with closing(llm):

@@ -5,9 +5,8 @@ What adapters of agents that are asked over HTTP have in common. Each conversati
 
 import asyncio
 import json
-import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -16,10 +15,17 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import connections, payload, retry
+from ci_evals.adapters.transport import connections, payload, rate_limits, retry
+from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.domain import placeholders
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.redaction import Redactor
+
+CHECK_SECONDS = 5.0
+"""What asking whether a key is good may take."""
+
+_OF_MONEY = frozenset({402, 429})
+"""Any other status of an agent may be about a model that it asks with a key of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Answer:
     content: bytes
     seconds: float
     """How long the request that succeeded took, without refused ones and waits."""
+    headers: httpx2.Headers = field(repr=False)
 
 
 class NoSuchPathError(AgentError):
@@ -63,7 +70,7 @@ class AgentServer:
         headers: Mapping[str, str],
         redactor: Redactor,
         *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        pace: Pace | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Looks at the environment for a proxy.
@@ -72,7 +79,7 @@ class AgentServer:
             url: An http(s) address, which paths go after.
             headers: Of every request.
             redactor: Knows the run's and the agent's secrets, for what is told of errors.
-            sleep: Waits before a resend.
+            pace: Of all calls to this server with this key; by default one for this object alone.
             clock: Seconds, for latencies.
 
         Raises:
@@ -84,7 +91,7 @@ class AgentServer:
         self._path = urlsplit(url).path
         self._proxy = connections.proxy_for(url)
         self._headers = dict(headers)
-        self._sleep = sleep
+        self._pace = pace or Pace()
         self._clock = clock
         self._key_held = False
         """Whether the key was accepted once: a 403 after that is about one request, not about the key."""
@@ -120,44 +127,62 @@ class AgentServer:
             ) from None
 
     async def send(self, client: httpx2.AsyncClient, call: Call) -> Answer:
-        """Sends a request, again where that can do no harm.
+        """Sends a request when its turn comes, again where that can do no harm.
 
         Raises:
             AgentError: it was refused, or there was no answer in time.
         """
-        for resend in range(retry.MAX_RESENDS + 1):
-            last = resend == retry.MAX_RESENDS
-            told = None
-            started = self._clock()
-            try:
-                async with asyncio.timeout(call.timeout):
-                    response = await _request(client, call)
-            except TimeoutError:
-                seconds = call.of_seconds or call.timeout
-                raise AgentError(f"the agent did not answer within {seconds:g} s") from None
-            except connections.AnswerTooLargeError as error:
-                raise AgentError(f"the agent at {self.host} {error}") from None
-            except httpx2.HTTPError as error:
-                # Only a connection that was never made is sure to have carried nothing. One that was kept
-                # from the message before and is broken may have: the agent may have acted on it. That is
-                # rare, for the pool looks whether the other end has closed before it uses a connection
-                # again, and keeps none for long (KEEPALIVE_SECONDS).
-                sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-                if last or (sent and not call.idempotent):
-                    raise self._unreachable(error) from error
-            else:
-                if response.is_success:
-                    self._key_held = True
-                    return Answer(response.content, self._clock() - started)
-                told = retry.told_seconds(response.headers.get("retry-after"), datetime.now(UTC))
-                again = retry.may_resend(
-                    response.status_code, idempotent=call.idempotent, told_to_wait=told is not None
-                )
-                if last or not again:
-                    raise self._refused(response, call)
-            luck = random.random()  # noqa: S311  # spreads load, keeps no secret
-            await self._sleep(retry.wait_seconds(resend, told, luck))
-        raise AssertionError("the last resend returns or raises")
+        return await self._pace.send(lambda _: self._attempt(client, call))
+
+    async def check(self, path: str, query: Mapping[str, str] | None = None) -> None:
+        """Learns whether the key is good from a path that costs nothing. Most answers, or none, say nothing.
+
+        Raises:
+            AgentAccessError: the key is not good, or has no credit left.
+        """
+        call = Call("GET", self.at(path, query), CHECK_SECONDS, idempotent=True)
+        client = self.new_client()
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                response = await _request(client, call)
+        except (TimeoutError, httpx2.HTTPError, connections.AnswerTooLargeError):
+            return
+        finally:
+            await close(client)
+        if rate_limits.refuses_key(response.status_code, response.content):
+            raise self._refused(response, call)
+
+    async def _attempt(self, client: httpx2.AsyncClient, call: Call) -> Answer:
+        started = self._clock()
+        try:
+            async with asyncio.timeout(call.timeout):
+                response = await _request(client, call)
+        except TimeoutError:
+            seconds = call.of_seconds or call.timeout
+            raise AgentError(f"the agent did not answer within {seconds:g} s") from None
+        except connections.AnswerTooLargeError as error:
+            raise AgentError(f"the agent at {self.host} {error}") from None
+        except httpx2.HTTPError as error:
+            # Only a connection that was never made is sure to have carried nothing. One that was kept
+            # from the message before and is broken may have: the agent may have acted on it. That is
+            # rare, for the pool looks whether the other end has closed before it uses a connection
+            # again, and keeps none for long (KEEPALIVE_SECONDS).
+            failure = self._unreachable(error)
+            sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            if sent and not call.idempotent:
+                raise failure from error
+            raise Setback(failure) from error
+        if response.is_success:
+            self._key_held = True
+            return Answer(response.content, self._clock() - started, response.headers)
+        failure = self._refused(response, call)
+        if isinstance(failure, AgentAccessError):
+            raise failure
+        told = rate_limits.told_wait(response.headers, datetime.now(UTC))
+        status, told_to_wait = response.status_code, "retry-after" in response.headers and told is not None
+        if not retry.may_resend(status, idempotent=call.idempotent, told_to_wait=told_to_wait):
+            raise failure
+        raise Setback(failure, status, told)
 
     def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
         reason = payload.shorten(self.redactor.text(str(error))) or type(error).__name__
@@ -173,6 +198,11 @@ class AgentServer:
                 "set --base-url to the final address"
             )
         detail = payload.error_detail(response.content, self.redactor)
+        if status in _OF_MONEY and rate_limits.quota_used_up(status, response.content):
+            return AgentAccessError(
+                f"the agent at {self.host} has no quota left for this key ({status}): {detail}; "
+                "see its billing"
+            )
         if status == 401 or (status == 403 and not self._key_held):
             return AgentAccessError(
                 f"the agent at {self.host} refused the key ({status}): {detail}; "

@@ -1,8 +1,7 @@
 """An agent behind an endpoint of chat completions: when it is asked. The wire is `chat_wire`."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import httpx2
@@ -11,11 +10,14 @@ from pydantic import JsonValue
 from ci_evals.adapters.endpoints import agent_http, chat_wire
 from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
 from ci_evals.adapters.transport import address
+from ci_evals.adapters.transport.pace import Pace
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.redaction import Redactor
+
+_MODELS_PATH = "/models"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class ChatAgent:
         config: ChatConfig,
         *,
         redactor: Redactor | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        pace: Pace | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Opens nothing yet.
@@ -55,7 +57,7 @@ class ChatAgent:
         Args:
             config: Which agent and where.
             redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
-            sleep: Waits before a resend.
+            pace: Of all calls to this server with this key; by default one for this object alone.
             clock: Seconds, for latencies.
 
         Raises:
@@ -67,10 +69,20 @@ class ChatAgent:
             url,
             agent_http.headers_with_key(config.options.headers, config.headers, config.key),
             agent_http.knowing(redactor, (config.key, *config.headers.values())),
-            sleep=sleep,
+            pace=pace,
             clock=clock,
         )
         self._address = self._server.at(chat_wire.PATH, config.options.query)
+
+    async def check(self) -> None:
+        """Asks which models there are, to learn for nothing whether the key is good.
+
+        A simulated user may have to be asked, and paid, for its first words before the agent is.
+
+        Raises:
+            AgentAccessError: it is not, or has no credit left. Any other answer, or none, says nothing.
+        """
+        await self._server.check(_MODELS_PATH, self._config.options.query)
 
     async def open_session(self, test: Test) -> _Session:
         """Begins a conversation on our side; the endpoint learns of it with the first message."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 from uuid import uuid4
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.endpoints import agent_http, http_wire
 from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
 from ci_evals.adapters.transport import address, connections
+from ci_evals.adapters.transport.pace import Pace
 from ci_evals.domain import placeholders
 from ci_evals.domain.agents import HttpOptions, HttpRequest
 from ci_evals.domain.errors import AgentError, UsageError
@@ -61,7 +62,7 @@ class HttpAgent:
         config: HttpConfig,
         *,
         redactor: Redactor | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        pace: Pace | None = None,
         clock: Callable[[], float] = time.perf_counter,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
@@ -70,7 +71,7 @@ class HttpAgent:
         Args:
             config: Which agent and where.
             redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
-            sleep: Waits before a resend.
+            pace: Of all calls to this server with this key; by default one for this object alone.
             clock: Seconds, for latencies.
             new_id: A fresh id for a conversation that the agent gives none.
 
@@ -86,7 +87,7 @@ class HttpAgent:
                 fixed, config.headers, config.key, placed="key" in placeholders.names(self._varying)
             ),
             agent_http.knowing(redactor, (config.key, *config.headers.values())),
-            sleep=sleep,
+            pace=pace,
             clock=clock,
         )
         self._session_path = JsonPath(options.open.session) if options.open else None

@@ -24,7 +24,8 @@ from ci_evals.adapters.transport.connections import (
     proxy_for,
 )
 from ci_evals.adapters.transport.payload import shorten
-from ci_evals.adapters.transport.retry import MAX_RESENDS, may_resend, told_seconds, wait_seconds
+from ci_evals.adapters.transport.rate_limits import told_seconds
+from ci_evals.adapters.transport.retry import MAX_RESENDS, may_resend, wait_seconds
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.text import visible
 from ci_evals.redaction import Redactor

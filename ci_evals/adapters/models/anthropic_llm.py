@@ -4,7 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.sdk_llm import Mode, SdkLLM, Vendor, tokens, told_by
+from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens, told_by
+from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.ports import Completion, Prompt
 
 DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"
@@ -31,6 +32,7 @@ class AnthropicLLM(SdkLLM):
         address="ANTHROPIC_BASE_URL",
         default_address="https://api.anthropic.com",
         path="/v1/messages",
+        models_path="/v1/models",
         modes=(Mode.JSON_SCHEMA, Mode.TEXT),
         bearer="ANTHROPIC_AUTH_TOKEN",
         bearer_argument="auth_token",

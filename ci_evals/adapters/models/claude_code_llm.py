@@ -13,14 +13,17 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.text import whole
@@ -47,6 +50,7 @@ _NO_ACCESS = re.compile(
     r"|disabled claude subscription|credit balance",
     re.IGNORECASE,
 )
+_LIMITED = (429, 529)
 _USED_UP = re.compile(r"\bhit your\b.{0,40}\blimit|usage limit", re.IGNORECASE)
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
@@ -61,7 +65,7 @@ class ClaudeCodeLLM:
         *,
         timeout: float = 120,
         redactor: Redactor | None = None,
-        max_processes: int | None = None,
+        pace: Pace | None = None,
     ) -> None:
         """Finds the program and asks for its version, which takes a moment.
 
@@ -70,7 +74,7 @@ class ClaudeCodeLLM:
             environ: The environment; the program gets it without what is meant for us alone.
             timeout: Seconds that an answer may take, from the start of its process.
             redactor: Knows the run's secrets, for what is told of errors.
-            max_processes: How many may run at once; by default two for each processor, at least four.
+            pace: Of its processes; by default at once two for each processor, at least four.
 
         Raises:
             UsageError: there is no such program, or it is too old.
@@ -82,23 +86,23 @@ class ClaudeCodeLLM:
         self._who = f"{PROGRAM} {self.version}"
         self._timeout = timeout
         self._redactor = redactor or Redactor()
-        self._max_processes = max_processes or min(
-            max(4, 2 * (os.cpu_count() or 1)), connections.fair_share()
-        )
-        self._slots: asyncio.Semaphore | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        at_once = min(max(4, 2 * (os.cpu_count() or 1)), connections.fair_share())
+        self._pace = pace or Pace(most=at_once)
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks once, in a process of its own."""
-        loop = asyncio.get_running_loop()
-        if self._slots is None or self._loop is not loop:  # a semaphore serves one event loop
-            self._slots, self._loop = asyncio.Semaphore(self._max_processes), loop
-        async with self._slots:
-            with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
-                return self._read(await self._answer(prompt, Path(folder)), prompt)
+        """Asks once, in a process of its own; again where the program has given up on a limit to the rate."""
+        return (await self._pace.send(lambda _: self._asked(prompt))).completion
+
+    def note(self) -> str | None:
+        """What a person should know of limits that were set to the rate; None if none were."""
+        return self._pace.note(f"{self._who} ({self.model})")
 
     async def aclose(self) -> None:
         """Nothing is kept open."""
+
+    async def _asked(self, prompt: Prompt) -> "_Answered":
+        with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
+            return _Answered(self._read(await self._answer(prompt, Path(folder)), prompt))
 
     async def _answer(self, prompt: Prompt, folder: Path) -> dict[str, JsonValue]:
         """The program's own account of how it went."""
@@ -174,7 +178,10 @@ class ClaudeCodeLLM:
         if subtype in _NO_MODEL_ANSWER:
             raise LLMAnswerError(f"{self._who} gave no answer of the wanted form ({subtype})")
         if result.get("is_error") or subtype != "success":
-            raise self._failure(result)
+            failure, status = self._failure(result), result.get("api_error_status")
+            if status in _LIMITED and not isinstance(failure, LLMAccessError):
+                raise Setback(failure, int(status))
+            raise failure
         structured = result.get("structured_output")
         if prompt.schema is not None and structured is not None:
             text = json.dumps(structured, ensure_ascii=False)
@@ -207,6 +214,16 @@ class ClaudeCodeLLM:
     def _told(self, *texts: str) -> str:
         said = " ".join(" ".join(self._redactor.text(text) for text in texts).split())
         return payload.shorten(said)
+
+
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """An answer as a pace wants it. The program keeps to itself what servers tell in headers."""
+
+    completion: Completion
+    headers: httpx2.Headers = field(default_factory=httpx2.Headers)
 
 
 _KINDS_OF_INPUT = ("", "cache_creation_", "cache_read_")

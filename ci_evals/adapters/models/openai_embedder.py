@@ -16,7 +16,7 @@ class OpenAIEmbedder:
     """An embedding model behind OpenAI's SDK. Implements the port `Embedder`."""
 
     def __init__(self, api: SdkLLM) -> None:
-        """`api` has the embedding model's name; it brings clients, retries and errors in words."""
+        """`api` has the embedding model's name; it brings clients, resends and errors in words."""
         self.model = api.model
         self._api = api
 
@@ -29,6 +29,14 @@ class OpenAIEmbedder:
             said = f"gave {len(vectors)} readable vectors for {len(texts)} texts"
             raise LLMAnswerError(f"{self._api.vendor.name} {said}; is {self.model} an embedding model?")
         return Embeddings(tuple(vectors), tokens(answer.get("usage"), "prompt_tokens"))
+
+    async def check(self) -> None:
+        """Learns for nothing whether the key is good; as of `SdkLLM`."""
+        await self._api.check()
+
+    def note(self) -> str | None:
+        """What a person should know of limits that the provider set to the rate; None if it set none."""
+        return self._api.note()
 
     async def aclose(self) -> None:
         """Closes every connection."""

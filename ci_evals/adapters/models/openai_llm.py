@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.sdk_llm import Mode, SdkLLM, Vendor, tokens, told_by
+from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens, told_by
+from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.domain.errors import UsageError
 from ci_evals.ports import Completion, Prompt
 
@@ -33,6 +34,7 @@ class OpenAILLM(SdkLLM):
         address="OPENAI_BASE_URL",
         default_address="https://api.openai.com/v1",
         path="/chat/completions",
+        models_path="/models",
         modes=(Mode.JSON_SCHEMA, Mode.JSON_OBJECT, Mode.TEXT),
     )
 

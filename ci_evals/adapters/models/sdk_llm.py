@@ -1,8 +1,9 @@
 """What the models behind a vendor's Python SDK have in common: clients, falling back, and errors in words.
 
-Calls go through the SDK's documented low-level `post`: its retries, headers and variables serve as they are,
-while the typed methods would cost twice the processor time, warn on the console about ageing models, and
-stumble over answers of compatible servers that differ in a field which is not read here.
+Calls go through the SDK's documented low-level `post`: its headers and variables serve as they are, while the
+typed methods would cost twice the processor time, warn on the console about ageing models, and stumble over
+answers of compatible servers that differ in a field which is not read here. Its retries are switched off: of a
+server that limits the rate all calls have to know (`transport.pace`).
 """
 
 import asyncio
@@ -12,22 +13,31 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, ClassVar
 
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.models.vendor import Mode, Vendor
+from ci_evals.adapters.transport import connections, payload, rate_limits, retry
+from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.templates import render
 
+CHECK_SECONDS = 5.0
+"""What asking whether a key is good may take."""
+
 _JSON_ANSWER = "adapters/prompts/json_answer.md.j2"
+_MOST_TOKENS = 10**9
+"""Of one answer: more is no count."""
+_MOST_NUMBERS = 1_000_000
+"""Of an answer that is vectors: those of some hundred texts."""
 _FORM_REFUSED = frozenset({400, 404, 422, 501})
 _OF_THE_FORM = re.compile(
     r"response_format|json_schema|json_object|output_config|schema|structured", re.IGNORECASE
@@ -37,42 +47,6 @@ _OF_SOMETHING_ELSE = re.compile(
     r"|model_not_found|\bmodel:|context[ _]?(length|window|size)|too long|too many tokens",
     re.IGNORECASE,
 )
-
-
-class Mode(StrEnum):
-    """How the provider is asked for an answer of a certain form."""
-
-    JSON_SCHEMA = "json_schema"
-    """The schema goes along, and the provider holds the model to it."""
-    JSON_OBJECT = "json_object"
-    """The provider sees to JSON; the schema stands in the prompt."""
-    TEXT = "text"
-    """The schema stands in the prompt, and nothing else is asked of the provider."""
-
-
-@dataclass(frozen=True)
-class Vendor:
-    """What tells one SDK from another."""
-
-    name: str
-    """As messages call it."""
-    module: str
-    """The SDK's module, which takes a second or two to import."""
-    client: str
-    """The class of its asynchronous client."""
-    key: str
-    """The variable that holds the API key."""
-    address: str
-    """The variable that holds the address of the API."""
-    default_address: str | None
-    """The API's own, if it is the same for all."""
-    path: str
-    modes: tuple[Mode, ...]
-    """The forms of asking for JSON that the provider knows, the strictest first."""
-    bearer: str | None = None
-    """The variable that may hold a bearer token in place of the key."""
-    bearer_argument: str = "api_key"
-    """The client's argument for it."""
 
 
 class SdkLLM(ABC):
@@ -90,12 +64,11 @@ class SdkLLM(ABC):
         model: str,
         key: str | None,
         base_url: str | None = None,
-        max_retries: int = 2,
         timeout: float = 120,
         *,
         token: str | None = None,
         redactor: Redactor | None = None,
-        max_calls: int | None = None,
+        pace: Pace | None = None,
     ) -> None:
         """Imports the SDK, which takes a second or two.
 
@@ -103,11 +76,10 @@ class SdkLLM(ABC):
             model: Its name.
             key: The API key; without one `token` counts.
             base_url: Where the API is; without it the vendor's own variable says so, or the vendor is asked.
-            max_retries: How often the SDK repeats a failed call.
             timeout: Seconds that each attempt may take in all.
             token: A bearer token in place of the key, for vendors and gateways that give such.
             redactor: Knows the run's secrets, for what is told of errors; the key is added.
-            max_calls: How many calls may be under way at once; by default what open files allow.
+            pace: Of its calls; by default as many at once as open files allow.
 
         Raises:
             UsageError: the key or the address cannot be used.
@@ -122,7 +94,6 @@ class SdkLLM(ABC):
         known = redactor or Redactor()
         self._redactor = Redactor(known.keys | {self._key}, known.values)
         self._sdk = import_module(vendor.module)
-        self._max_retries = max_retries
         self._timeout = timeout
         if not base_url and os.environ.get(vendor.address) == "":
             base_url = vendor.default_address  # the SDKs take what a workflow sets to nothing for an address
@@ -138,9 +109,7 @@ class SdkLLM(ABC):
         self._key_held = False
         """Whether the key was accepted once: a 403 after that is about one prompt, not about the key."""
         self._idle: list[Any] = []
-        self._max_calls = max_calls or connections.fair_share()
-        self._slots: asyncio.Semaphore | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pace = pace or Pace(most=connections.fair_share())
         self._refused = 0
         """How many of the vendor's forms of asking the server has refused for good."""
 
@@ -172,6 +141,26 @@ class SdkLLM(ABC):
                 return self._completion(response)
         raise AssertionError("the last form returns or raises")
 
+    async def check(self) -> None:
+        """Asks which models there are, to learn for nothing whether the key is good.
+
+        Raises:
+            LLMAccessError: it is not, or has no quota left. Any other answer, or none, says nothing.
+        """
+        sdk = self._sdk
+        try:
+            async with asyncio.timeout(CHECK_SECONDS), self._client() as client:
+                await client.get(self.vendor.models_path, cast_to=httpx2.Response)
+        except sdk.APIStatusError as error:
+            if rate_limits.refuses_key(error.status_code, error.response.content):
+                raise self._status_failure(error.response) from None
+        except (TimeoutError, sdk.APIConnectionError, connections.AnswerTooLargeError):
+            return
+
+    def note(self) -> str | None:
+        """What a person should know of limits that the provider set to the rate; None if it set none."""
+        return self._pace.note(f"{self._who} ({self.model})")
+
     async def aclose(self) -> None:
         """Closes every connection. The object can be used again afterwards."""
         while self._idle:
@@ -193,15 +182,15 @@ class SdkLLM(ABC):
         return getattr(self._sdk, self.vendor.client)(
             **{self._key_argument: self._key},
             base_url=base_url,
-            max_retries=self._max_retries,
+            max_retries=0,
             timeout=None,  # the HTTP client has one for the whole of an attempt
             http_client=http,
         )
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, JsonValue]:
-        """The answer to a request for another thing than words, with the same clients, retries and errors."""
+        """The answer to a request for another thing than words, with the same clients, resends and errors."""
         try:
-            return self._object(await self._send(path, body))
+            return self._object(await self._send(path, body), _MOST_NUMBERS)
         except _RefusedError as error:
             raise error.failure from None
 
@@ -217,6 +206,9 @@ class SdkLLM(ABC):
             raise error.failure from None
 
     async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
+        return await self._pace.send(lambda attempt: self._attempt(path, body, attempt))
+
+    async def _attempt(self, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
         sdk = self._sdk
         try:
             async with self._client() as client:
@@ -226,12 +218,11 @@ class SdkLLM(ABC):
                 self._key_held = True
                 return response
         except sdk.APIStatusError as error:
-            failure = self._status_failure(error.response)
-            raise _RefusedError(failure, error.status_code, error.response.content) from None
-        except sdk.APITimeoutError as error:
-            attempts = 1 + int(error.request.headers.get("x-stainless-retry-count", 0))
-            which = f" at the last of {attempts} attempts" if attempts > 1 else ""
-            raise LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}") from None
+            raise self._refusal(error.response) from None
+        except sdk.APITimeoutError:
+            which = f" at the last of {attempt} attempts" if attempt > 1 else ""
+            failure = LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}")
+            raise Setback(failure) from None
         except sdk.APIConnectionError as error:
             cause = error.__cause__
             if isinstance(
@@ -240,27 +231,35 @@ class SdkLLM(ABC):
                 raise LLMAnswerError(f"{self._who} {cause}") from None
             reason = payload.shorten(self._redactor.text(str(cause or error))) or type(cause).__name__
             if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
-                raise LLMError(f"{self._who} could not be reached: {reason}") from error
-            raise LLMError(f"the connection to {self._who} broke: {reason}") from error
+                raise Setback(LLMError(f"{self._who} could not be reached: {reason}")) from error
+            raise Setback(LLMError(f"the connection to {self._who} broke: {reason}")) from error
         except connections.AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
+
+    def _refusal(self, response: httpx2.Response) -> Exception:
+        """What an error status comes to: the end, or a setback. A question asked twice does no harm."""
+        status, failure = response.status_code, self._status_failure(response)
+        refused = _RefusedError(failure, status, response.content)
+        told = rate_limits.told_wait(response.headers, datetime.now(UTC))
+        again = retry.may_resend(status, idempotent=True, told_to_wait=told is not None)
+        # Both vendors' SDKs obey this header of their servers.
+        again = {"true": True, "false": False}.get(response.headers.get("x-should-retry", ""), again)
+        return (
+            Setback(refused, status, told) if again and not isinstance(failure, LLMAccessError) else refused
+        )
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Any]:
         """An SDK client for one call: the one used last, whose connection is the most likely to be open."""
-        loop = asyncio.get_running_loop()
-        if self._slots is None or self._loop is not loop:  # a semaphore serves one event loop
-            self._slots, self._loop = asyncio.Semaphore(self._max_calls), loop
-        async with self._slots:
-            if self._idle:
-                client = self._idle.pop()
-            else:
-                http = connections.new_client(self._url, proxy=self._proxy, timeout=self._timeout)
-                client = self._new_client(http, self._url)
-            try:
-                yield client
-            finally:
-                self._idle.append(client)
+        if self._idle:
+            client = self._idle.pop()
+        else:
+            http = connections.new_client(self._url, proxy=self._proxy, timeout=self._timeout)
+            client = self._new_client(http, self._url)
+        try:
+            yield client
+        finally:
+            self._idle.append(client)
 
     def _completion(self, response: httpx2.Response) -> Completion:
         answer = self._object(response)
@@ -270,9 +269,11 @@ class SdkLLM(ABC):
             told = payload.shorten(self._redactor.text(str(error)))
             raise LLMAnswerError(f"{self._who} {told}") from None
 
-    def _object(self, response: httpx2.Response) -> dict[str, JsonValue]:
+    def _object(
+        self, response: httpx2.Response, most_values: int = payload.MOST_VALUES
+    ) -> dict[str, JsonValue]:
         try:
-            answer = payload.parse(response.content)
+            answer = payload.parse(response.content, most_values)
         except ValueError as error:
             found = payload.excerpt(response.content, self._redactor)
             told = f"{self._who} gave an answer that cannot be read ({error}): {found}"
@@ -289,12 +290,12 @@ class SdkLLM(ABC):
                 f"set {self.vendor.address} to the final address"
             )
         detail = payload.error_detail(response.content, self._redactor)
-        if status == 401 or (status == 403 and not self._key_held):
-            return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
-        if b"insufficient_quota" in response.content:
+        if rate_limits.quota_used_up(status, response.content):
             return LLMAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
+        if status == 401 or (status == 403 and not self._key_held):
+            return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
         if status == 429:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")
         return LLMError(f"{self._who} answered with status {status}: {detail}")
@@ -335,4 +336,4 @@ def told_by(answer: dict[str, JsonValue]) -> str:
 def tokens(usage: JsonValue, key: str) -> int:
     """A count of tokens out of a usage object; 0 where the server does not tell it."""
     count = usage.get(key) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
+    return count if type(count) is int and 0 < count <= _MOST_TOKENS else 0

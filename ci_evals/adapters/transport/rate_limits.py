@@ -1,0 +1,189 @@
+"""What a server tells of its limits, in headers and in the bodies of its refusals. Pure.
+
+Every value is a stranger's: what cannot be read counts as not told, and whoever waits sets a bound.
+
+Headers: `Retry-After` (RFC 9110, seconds or a date), `retry-after-ms`; OpenAI's
+`x-ratelimit-remaining-requests` with `x-ratelimit-reset-requests: 6m0s`; Anthropic's
+`anthropic-ratelimit-requests-remaining` with a time of RFC 3339; the IETF's drafts on RateLimit fields; and
+`X-RateLimit-Reset`, which is seconds, or a time since 1970.
+"""
+
+import math
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx2
+from pydantic import JsonValue
+
+from ci_evals.adapters.transport import payload
+
+_MOST_LETTERS = 64
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
+_PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ms|us|µs|ns|h|m|s|d)")
+_DURATION = re.compile(rf"(?:{_PART.pattern})+")
+_UNIT_SECONDS = {
+    "d": 86400.0,
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ns": 1e-9,
+}
+_EPOCH, _EPOCH_MS = 1e9, 1e12
+"""Numbers from here on are no durations: 31 years of seconds, or milliseconds since 1970."""
+
+_NOTHING_LEFT = re.compile(rb"\s*0+(\.0*)?\s*")
+_RESETS = ("ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset")
+_DRAFT = b"ratelimit"
+_DRAFT_LEFT = re.compile(r"\b(?:r|remaining)\s*=\s*([0-9]{1,15})\b")
+_DRAFT_RESET = re.compile(r"\b(?:t|reset)\s*=\s*([0-9]{1,15})\b")
+
+_USED_UP_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "billing_error",
+        "insufficient_balance",
+    }
+)
+_USED_UP_WORDS = (
+    "your credit balance is too low",
+    "you have reached your specified api usage limits",
+    "you have reached your specified workspace api usage limits",
+)
+_LACKS_PERMISSION = re.compile(r"\bscopes?\b|permission|lacks the required", re.IGNORECASE)
+_FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
+
+
+def told_wait(headers: httpx2.Headers, now: datetime) -> float | None:
+    """The seconds that a refusal asks to wait, in whichever way; none if it does not, or not readably."""
+    if (text := headers.get("retry-after-ms", "").strip()) and (number := _number(text)) is not None:
+        return number / 1000
+    if (told := told_seconds(headers.get("retry-after", ""), now)) is not None:
+        return told
+    if (told := used_up(headers, now)) is not None:
+        return told
+    if any(b"remaining" in name.lower() for name, _ in headers.raw):
+        return None  # nothing that is counted there is used up, so its reset is no help
+    resets = [told_seconds(headers.get(name, ""), now) for name in _RESETS]
+    return max((found for found in resets if found is not None), default=None)
+
+
+def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
+    """The seconds until there is something left again of every limit that is used up; none if none is.
+
+    A good answer may tell it too: it was the last one for now.
+    """
+    found = []
+    for name, value in headers.raw:
+        name = name.lower()  # noqa: PLW2901  # names have no case
+        if b"remaining" in name and b"limit" in name:
+            if _NOTHING_LEFT.fullmatch(value):
+                reset = name.replace(b"remaining", b"reset").decode("latin-1")
+                found.append(told_seconds(headers.get(reset, ""), now))
+        elif name == _DRAFT:
+            found += _of_draft(value.decode("latin-1"))
+    return max((seconds for seconds in found if seconds is not None), default=None)
+
+
+def told_seconds(text: str | None, now: datetime) -> float | None:
+    """The seconds that a header's value stands for; 0 for a time that has passed, none if unreadable.
+
+    It may be a number of seconds, a time since 1970 in seconds or milliseconds, a duration such as `6m0s` or
+    `120ms`, a time of RFC 3339 or an HTTP date.
+    """
+    text = (text or "").strip()
+    if len(text) > _MOST_LETTERS:
+        return math.inf if text.isascii() and text.isdigit() else None
+    number = _number(text)
+    if number is not None:
+        return _since(number, now)
+    if _DURATION.fullmatch(text):
+        return sum(float(count) * _UNIT_SECONDS[unit] for count, unit in _PART.findall(text))
+    at = _time(text)
+    return None if at is None else max(0.0, (at - now).total_seconds())
+
+
+def quota_used_up(status: int, body: bytes) -> bool:
+    """Whether a refusal is one that no wait ends: what was paid for, or is allowed to be spent, is used up.
+
+    Only what stands where errors have their code and message counts: the rest may quote a conversation.
+    """
+    if status == _PAYMENT_REQUIRED:
+        return True
+    return any(
+        text in _USED_UP_CODES or text.startswith(_USED_UP_WORDS)
+        for text in (said.strip().lower() for said in _said(body))
+    )
+
+
+def refuses_key(status: int, body: bytes) -> bool:
+    """Whether an answer to a question that costs nothing shows that the key will not do for any other.
+
+    A 401 may also say that a good key lacks a permission: OpenAI and Azure have keys that may ask models, and
+    may not ask which there are.
+    """
+    if status == _UNAUTHORIZED:
+        return not any(_LACKS_PERMISSION.search(text) for text in _said(body))
+    return status >= _FIRST_ERROR and quota_used_up(status, body)
+
+
+def _said(body: bytes) -> list[str]:
+    """The codes and messages of an error: at the top of its body, which may be a list, and under `error`."""
+    try:
+        value = payload.parse(body)
+    except ValueError:
+        return []
+    tops = value[:1] if isinstance(value, list) else [value]
+    return [text for top in tops for text in _of_error(top)]
+
+
+def _of_error(top: JsonValue) -> list[str]:
+    if not isinstance(top, dict):
+        return []
+    objects = [top, error] if isinstance(error := top.get("error"), dict) else [top]
+    found = [
+        found
+        for one in objects
+        for name in ("code", "type", "message")
+        if isinstance(found := one.get(name), str)
+    ]
+    return [*found, error] if isinstance(error, str) else found
+
+
+def _of_draft(text: str) -> list[float | None]:
+    """The resets of those limits in a `RateLimit` header that are used up.
+
+    Newer drafts have a list, `"default";r=0;t=30`; in an older one all is one limit: `remaining=0, reset=30`.
+    """
+    text = text[: 16 * _MOST_LETTERS]
+    found: list[float | None] = []
+    for limit in [text] if "remaining" in text else text.split(","):
+        left, reset = _DRAFT_LEFT.search(limit), _DRAFT_RESET.search(limit)
+        if left and reset and int(left[1]) == 0:
+            found.append(float(reset[1]))
+    return found
+
+
+def _number(text: str) -> float | None:
+    return float(text) if len(text) <= _MOST_LETTERS and _NUMBER.fullmatch(text) else None
+
+
+def _since(number: float, now: datetime) -> float:
+    if number < _EPOCH:
+        return number
+    at = number / 1000 if number >= _EPOCH_MS else number
+    return max(0.0, at - now.timestamp())
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text) if text[:4].isdigit() else parsedate_to_datetime(text)
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return at.astimezone(UTC)
+    except (ValueError, OverflowError, TypeError):  # the last two for years and zones that no calendar has
+        return None

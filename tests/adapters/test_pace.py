@@ -1,0 +1,392 @@
+"""How fast a neighbour is asked, in a time that stands still unless somebody waits."""
+
+import asyncio
+import random
+import selectors
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+import httpx2
+import pytest
+import world
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.adapters.transport.pace import Pace, Setback
+from ci_evals.adapters.transport.retry import Patience
+
+
+@dataclass(frozen=True)
+class Answer:
+    headers: httpx2.Headers = field(default_factory=httpx2.Headers)
+
+
+class Failed(Exception):  # noqa: N818  # what happened, not what it is
+    """What a call comes to in the end."""
+
+
+def limited(told: float | None = None) -> Setback:
+    return Setback(Failed("limited"), 429, told)
+
+
+BROKEN = Setback(Failed("broken"), 500)
+
+
+class Wire:
+    """Calls that end when a test says so, in the order in which they went out."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.sent: list[str] = []
+        self._open: dict[str, asyncio.Future[Answer]] = {}
+
+    def call(self, name: str) -> "asyncio.Task[Answer]":
+        async def attempt(_: int) -> Answer:
+            self.sent.append(name)
+            self._open[name] = asyncio.get_running_loop().create_future()
+            try:
+                return await self._open[name]
+            finally:
+                del self._open[name]
+
+        return asyncio.create_task(self.pace.send(attempt))
+
+    @property
+    def under_way(self) -> list[str]:
+        return list(self._open)
+
+    async def ends(self, *names: str, setback: Setback | None = None) -> None:
+        """Ends calls, well or not, and lets happen what follows."""
+        for name in names:
+            if setback:
+                self._open[name].set_exception(setback)
+            else:
+                self._open[name].set_result(Answer())
+        await settled()
+
+
+async def settled() -> None:
+    for _ in range(60):
+        await asyncio.sleep(0)
+
+
+async def begun(wire: Wire, count: int) -> list["asyncio.Task[Answer]"]:
+    """So many calls, named by letters."""
+    calls = [wire.call(chr(ord("a") + number)) for number in range(count)]
+    await settled()
+    return calls
+
+
+async def all_ended(wire: Wire, calls: list["asyncio.Task[Answer]"]) -> None:
+    """Every call that is left ends well."""
+    while wire.under_way:
+        await wire.ends(*wire.under_way)
+    await asyncio.gather(*calls)
+
+
+async def test_there_is_no_limit_until_one_is_met() -> None:
+    """A server that never complains is asked as much as anybody wants."""
+    wire = Wire(world.pace())
+    calls = await begun(wire, 26)
+    assert len(wire.under_way) == 26
+    await all_ended(wire, calls)
+    assert (wire.pace.at_a_time, wire.pace.note("it")) == (None, None)
+
+
+async def test_no_more_at_a_time_than_was_said() -> None:
+    """In the order in which they were asked for."""
+    wire = Wire(world.pace(most=2))
+    calls = await begun(wire, 4)
+    assert wire.under_way == ["a", "b"]
+    await wire.ends("b")
+    assert wire.under_way == ["a", "c"]
+    await all_ended(wire, calls)
+    assert wire.sent == ["a", "b", "c", "d"]
+
+
+async def test_a_refusal_halves_once_for_all_that_were_sent_before() -> None:
+    """Eight at once, and three refused: that is one limit met, not three. The next is another."""
+    wire = Wire(world.pace())
+    calls = await begun(wire, 8)
+    await wire.ends("a", "b", "c", setback=limited())
+    assert wire.pace.at_a_time == 4
+    await wire.ends("d", "e", "f", "g", "h")
+    assert wire.under_way == ["a", "b", "c"]
+    await wire.ends("a", setback=limited())
+    assert wire.pace.at_a_time == 1
+    await all_ended(wire, calls)
+    note = wire.pace.note("the agent")
+    assert note == "the agent limited the rate 4 times (429): calls waited 0 s in all, at least 1 at a time"
+
+
+async def test_every_full_round_lets_one_more_go() -> None:
+    """Until as many go as had gone before, and then any number; what was sent before does not count."""
+    wire = Wire(world.pace())
+    calls = await begun(wire, 6)
+    await wire.ends("f", setback=limited())
+    assert wire.pace.at_a_time == 3
+    await wire.ends("a", "b", "c", "d", "e")
+    calls += [wire.call(f"more {number}") for number in range(20)]
+    await settled()
+    seen = []
+    while wire.under_way:
+        seen.append(len(wire.under_way))
+        await wire.ends(*wire.under_way)
+    assert seen == [3, 4, 5, 9]
+    await asyncio.gather(*calls)
+    assert wire.pace.at_a_time is None
+
+
+async def test_everybody_waits_until_the_time_that_was_told() -> None:
+    """Those who come later too; and the refused one goes first, for it had asked first."""
+    time = Time()
+    wire = Wire(time.pace())
+    calls = await begun(wire, 2)
+    await wire.ends("a", setback=limited(7))
+    assert time.sleepers == [pytest.approx(7.35)]
+    calls.append(wire.call("c"))
+    await wire.ends("b")
+    assert wire.sent == ["a", "b"]
+    await time.passes(7)
+    assert wire.sent == ["a", "b"]
+    await time.passes(1)
+    assert wire.sent == ["a", "b", "a"]
+    await all_ended(wire, calls)
+    assert wire.sent == ["a", "b", "a", "c"]
+    note = wire.pace.note("it")
+    assert note == "it limited the rate once (429): calls waited 15 s in all, at least 1 at a time"
+
+
+async def test_a_longer_wait_that_is_told_meanwhile_counts() -> None:
+    """And a shorter one does not."""
+    time = Time()
+    wire = Wire(time.pace())
+    calls = await begun(wire, 3)
+    await wire.ends("a", setback=limited(10))
+    await wire.ends("b", setback=limited(20))
+    await wire.ends("c", setback=limited(1))
+    await time.passes(11)
+    assert len(wire.sent) == 3
+    await time.passes(10)
+    assert wire.sent[3:] == ["a"]
+    await all_ended(wire, calls)
+
+
+async def test_until_there_is_room_again_calls_go_out_evenly() -> None:
+    """Four at a time that take two seconds each: one every half second, no rush after each wait."""
+    time = Time()
+    wire = Wire(time.pace())
+    calls = await begun(wire, 8)
+    await time.passes(2)
+    await wire.ends("a", setback=limited(1))
+    await wire.ends("b", "c", "d", "e", "f", "g", "h")
+    calls += [wire.call(f"more {number}") for number in range(4)]
+    await settled()
+    seen = []
+    for _ in range(6):
+        await time.passes(0.5)
+        seen.append(len(wire.under_way))
+    assert seen == [0, 0, 1, 2, 3, 4]
+    while not all(call.done() for call in calls):
+        await wire.ends(*wire.under_way)
+        await time.passes(1)
+
+
+async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> None:
+    """Each has its own number; what is raised in the end is the call's last failure, or any other at once."""
+    waits: list[float] = []
+    pace = world.pace(waits, Patience(broken=2, limited=3))
+    left = [limited(5), BROKEN, limited(5), BROKEN, limited(5), limited(5)]
+    attempts = []
+
+    async def attempt(number: int) -> Answer:
+        attempts.append(number)
+        raise left.pop(0)
+
+    with pytest.raises(Failed, match="limited"):
+        await pace.send(attempt)
+    assert attempts == [1, 2, 3, 4, 5, 6]
+    assert [wait for wait in waits if wait] == [5.25, 1, 5.25, 2, 5.25]
+    left, attempts = [BROKEN] * 3, []
+    with pytest.raises(Failed, match="broken"):
+        await pace.send(attempt)
+    assert attempts == [1, 2, 3]
+
+    async def bug(_: int) -> Answer:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await pace.send(bug)
+
+
+async def test_who_is_cancelled_holds_up_nobody() -> None:
+    """Neither in line, nor first in it, nor while it waits for a time, nor under way."""
+    time = Time()
+    wire = Wire(time.pace(most=2))
+    calls = await begun(wire, 8)
+    for name in "cdb":  # first in line, then the next first, then one under way
+        calls[ord(name) - ord("a")].cancel()
+        await settled()
+    assert wire.under_way == ["a", "e"]
+    await wire.ends("a", setback=limited(9))
+    await wire.ends("e")
+    calls[0].cancel()
+    await settled()
+    await time.passes(10)
+    assert wire.under_way == ["f"]
+    await all_ended(wire, calls[5:])
+    assert [call.cancelled() for call in calls] == [True, True, True, True, False, False, False, False]
+
+
+def test_one_event_loop_after_the_other() -> None:
+    """What an earlier one left behind, in line and under way, is of no account to the next."""
+    pace = world.pace(most=2)
+
+    async def broken_off() -> None:
+        wire = Wire(pace)
+        await begun(wire, 5)
+        await wire.ends("a", setback=limited(3))
+
+    async def whole() -> list[str]:
+        wire = Wire(pace)
+        await all_ended(wire, await begun(wire, 5))
+        return wire.sent
+
+    asyncio.run(broken_off())
+    assert [len(asyncio.run(whole())) for _ in range(2)] == [5, 5]
+
+
+@given(
+    st.lists(st.sampled_from(["ok", "ok", "ok", "limited", "told", "broken", "last", "cancel"]), max_size=60),
+    st.integers(1, 12),
+    st.sampled_from([None, 1, 3]),
+)
+def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> None:
+    """Whatever befalls calls, none is forgotten, and no more are under way than may be."""
+    pace = world.pace(most=most, patience=Patience(broken=1, limited=2))
+    left, under_way = iter(fates), 0
+
+    async def attempt(_: int) -> Answer:
+        nonlocal under_way
+        under_way += 1
+        assert pace.at_a_time is None or most is None or under_way <= most
+        try:
+            await asyncio.sleep(0)
+            match next(left, "ok"):
+                case "limited":
+                    raise limited()
+                case "told":
+                    raise limited(5)
+                case "broken":
+                    raise BROKEN
+                case "last":
+                    return Answer(httpx2.Headers({"RateLimit-Remaining": "0", "RateLimit-Reset": "9"}))
+                case "cancel":
+                    raise asyncio.CancelledError
+                case _:
+                    return Answer()
+        finally:
+            under_way -= 1
+
+    async def crowd() -> list[Answer | BaseException]:
+        calls = (pace.send(attempt) for _ in range(parallel * 3))
+        async with asyncio.timeout(5):
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    ended = asyncio.run(crowd())
+    assert under_way == 0
+    assert all(isinstance(one, Answer | Failed | asyncio.CancelledError) for one in ended)
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.5])
+@pytest.mark.parametrize("tells", ["exactly", "in whole seconds", "nothing"])
+def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float) -> None:
+    """A hundred at once where fifty a second are served: none is lost, and little time."""
+    served = refused = 0
+    loop = _Loop()
+    level, at, lucky = 50.0, loop.time(), random.Random(1)
+    pace = Pace(clock=loop.time, luck=lucky.random)
+
+    async def attempt(_: int) -> Answer:
+        nonlocal level, at, served, refused
+        await asyncio.sleep(seconds * 0.1)
+        level, at = min(50.0, level + (loop.time() - at) * 50), loop.time()
+        if level < 1:
+            refused += 1
+            lack = (1 - level) / 50
+            raise limited({"exactly": lack, "in whole seconds": ceil(lack)}.get(tells))
+        level -= 1
+        served += 1
+        await asyncio.sleep(seconds * lucky.uniform(0.4, 1.4))
+        return Answer()
+
+    async def conversation() -> None:
+        for _ in range(15):
+            await pace.send(attempt)
+
+    began = loop.time()
+    loop.run(*(conversation() for _ in range(100)))
+    assert served == 1500
+    assert loop.time() - began < (1500 - 50) / 50 * 1.3
+    assert refused < 300
+
+
+class Time:
+    """A time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._sleeping: list[tuple[float, float, asyncio.Future[None]]] = []
+
+    def pace(self, **options: Any) -> Pace:
+        return Pace(sleep=self._sleep, clock=lambda: self._now, luck=lambda: 0.5, **options)
+
+    @property
+    def sleepers(self) -> list[float]:
+        """How long each who waits wanted to."""
+        return [seconds for _, seconds, future in self._sleeping if not future.done()]
+
+    async def passes(self, seconds: float) -> None:
+        end = self._now + seconds
+        while due := [one for one in self._sleeping if one[0] <= end and not one[2].done()]:
+            until, _, future = min(due, key=lambda one: one[0])
+            self._now = max(self._now, until)
+            future.set_result(None)
+            await settled()
+        self._now = end
+        await settled()
+
+    async def _sleep(self, seconds: float) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._sleeping.append((self._now + seconds, seconds, future))
+        await future
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop in whose time nobody has to wait."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        selector = selectors.SelectSelector()
+        select = selector.select
+        self._look: Callable[[], Any] = lambda: select(0)
+        selector.select = self._pass  # type: ignore[method-assign]
+        super().__init__(selector)
+
+    def time(self) -> float:
+        return self._now
+
+    def run(self, *work: Coroutine[Any, Any, None]) -> None:
+        async def all_work() -> None:
+            await asyncio.gather(*work)
+
+        try:
+            self.run_until_complete(all_work())
+        finally:
+            self.close()
+
+    def _pass(self, timeout: float | None = None) -> Any:
+        self._now += timeout or 0.0
+        return self._look()

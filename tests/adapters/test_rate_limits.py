@@ -1,0 +1,196 @@
+"""What servers tell of their limits, and what cannot be made of it."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.adapters.transport import rate_limits, retry
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+EPOCH = int(NOW.timestamp())
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (None, None),
+        ("5", 5),
+        (" 0.25 ", 0.25),
+        (".5", 0.5),
+        ("1s", 1),
+        ("6m0s", 360),
+        ("120ms", 0.12),
+        ("1h2m3.5s", 3723.5),
+        ("1d", 86400),
+        (str(EPOCH + 12), 12),
+        (str((EPOCH + 12) * 1000), 12),
+        (str(EPOCH - 12), 0),
+        ("2026-11-21T09:30:12Z", 12),
+        ("2026-11-21T10:30:12.5+01:00", 12.5),
+        ("2026-11-21T09:00:00Z", 0),
+        ("Sat, 21 Nov 2026 09:30:12 GMT", 12),
+        ("Sat, 21 Nov 2026 09:00:00 GMT", 0),
+        ("Mon, 01 Jan 2024 00:00:00 -0000", 0),
+        ("9" * 400, float("inf")),
+        ("soon", None),
+        ("", None),
+        ("-1", None),
+        ("nan", None),
+        ("inf", None),
+        ("1e9", None),
+        ("s", None),
+        ("1x", None),
+        ("1s" * 40_000, None),
+        ("x" * 1_000_000, None),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999", None),
+        ("1 Jan 99999999999999999999 0:0:0 GMT", None),
+        ("0001-01-01T00:00:00+23:59", None),
+        ("9999-12-31T23:59:59-23:59", None),
+        ("２０２６-11-21T09:30:12Z", None),
+    ],
+)
+def test_how_times_are_told(header: str | None, expected: float | None) -> None:
+    """As seconds, as a time of many kinds or as a duration; anything else counts as not told."""
+    found = rate_limits.told_seconds(header, NOW)
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+OPENAI = {
+    "x-ratelimit-limit-requests": "5000",
+    "x-ratelimit-limit-tokens": "160000",
+    "x-ratelimit-remaining-requests": "4999",
+    "x-ratelimit-remaining-tokens": "159976",
+    "x-ratelimit-reset-requests": "12ms",
+    "x-ratelimit-reset-tokens": "9ms",
+}
+ANTHROPIC = {
+    "anthropic-ratelimit-requests-limit": "50",
+    "anthropic-ratelimit-requests-remaining": "0",
+    "anthropic-ratelimit-requests-reset": "2026-11-21T09:30:03Z",
+    "anthropic-ratelimit-input-tokens-remaining": "0",
+    "anthropic-ratelimit-input-tokens-reset": "2026-11-21T09:30:41Z",
+    "anthropic-ratelimit-output-tokens-remaining": "8000",
+    "anthropic-ratelimit-output-tokens-reset": "2026-11-21T09:31:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        (OPENAI, None),
+        (OPENAI | {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, 360),
+        (ANTHROPIC, 41),
+        ({"RateLimit-Remaining": "0", "RateLimit-Reset": "30"}, 30),
+        ({"RateLimit-Remaining": "1", "RateLimit-Reset": "30"}, None),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(EPOCH + 30)}, 30),
+        ({"X-Rate-Limit-Remaining": " 0 ", "X-Rate-Limit-Reset": "30"}, 30),
+        ({"X-RateLimit-Remaining": "0"}, None),
+        ({"X-RateLimit-Remaining": "-1", "X-RateLimit-Reset": "30"}, None),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "nan"}, None),
+        ({"RateLimit": '"burst";r=5;t=1, "daily";r=0;t=30'}, 30),
+        ({"RateLimit": '"default";r=50;t=30'}, None),
+        ({"RateLimit": "limit=100, remaining=0, reset=50"}, 50),
+        ({"RateLimit": "r=0" + ";r=0" * 100_000}, None),
+        ({"RateLimit-Policy": '"default";q=0;w=30'}, None),
+    ],
+)
+def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None) -> None:
+    """The longest reset of those limits of which nothing is left."""
+    assert rate_limits.used_up(httpx2.Headers(headers), NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
+        ({"retry-after-ms": "soon", "Retry-After": "2"}, 2),
+        ({"Retry-After": "2", **ANTHROPIC}, 2),
+        ({"Retry-After": "soon", **ANTHROPIC}, 41),
+        (OPENAI, None),
+        ({"X-RateLimit-Reset": str(EPOCH + 30)}, 30),
+        ({"RateLimit-Reset": "20", "X-RateLimit-Reset": "30"}, 30),
+        ({"X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "30"}, None),
+        ({"Retry-After": "0"}, 0),
+    ],
+)
+def test_what_a_refusal_asks_for(headers: dict[str, str], expected: float | None) -> None:
+    """Its own word first, then the reset of what is used up, then a reset alone."""
+    assert rate_limits.told_wait(httpx2.Headers(headers), NOW) == expected
+
+
+NAMES = st.sampled_from(
+    [*OPENAI, *ANTHROPIC, "Retry-After", "retry-after-ms", "RateLimit", "x-ratelimit-reset"]
+)
+DATES = st.tuples(
+    *(st.integers(-(10**20), 10**20) | st.integers(0, 60) for _ in range(5)), st.integers(-(10**15), 10**15)
+).map(lambda n: f"{n[0]} Jan {n[1]} {n[2]}:{n[3]}:{n[4]} {n[5]:+05}")
+TIMES = st.datetimes(timezones=st.integers(-1439, 1439).map(lambda m: timezone(timedelta(minutes=m)))).map(
+    str
+)
+VALUES = st.one_of(
+    st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=40),
+    st.sampled_from(["0", "nan", "-1", "9" * 400]),
+    st.from_regex(r"[0-9.hms;,=rtµ ]{0,70}", fullmatch=True),
+    DATES,
+    TIMES,
+)
+
+
+@given(st.lists(st.tuples(NAMES, VALUES), max_size=6))
+def test_no_header_breaks_the_reader(pairs: list[tuple[str, str]]) -> None:
+    """Whatever a server puts there, the wait is a number of seconds within a minute, or our own."""
+    headers = httpx2.Headers([(name.encode(), value.encode("latin-1")) for name, value in pairs])
+    for told in (rate_limits.told_wait(headers, NOW), rate_limits.used_up(headers, NOW)):
+        assert 0 <= retry.wait_seconds(0, told, 1.0) <= retry.MAX_WAIT_SECONDS
+
+
+def error(**fields: object) -> bytes:
+    return json.dumps({"error": fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "used_up"),
+    [
+        (402, b"", True),
+        (429, error(code="insufficient_quota"), True),
+        (429, error(type="insufficient_quota", message="You exceeded your current quota"), True),
+        (429, b'[{"error": {"code": "billing_hard_limit_reached"}}]', True),
+        (403, b'{"code": "insufficient_balance"}', True),
+        (400, error(message="Your credit balance is too low to access the API"), True),
+        (400, error(message="You have reached your specified workspace API usage limits."), True),
+        (429, error(code="rate_limit_exceeded", message="Rate limit reached"), False),
+        (429, error(message="You exceeded your current quota, please retry in 20 s"), False),
+        (400, error(message="cannot read 'Your credit balance is too low'"), False),
+        (422, b'{"detail": [{"input": {"message": "insufficient_quota"}}]}', False),
+        (429, b"insufficient_quota <html>", False),
+        (429, error(code=["insufficient_quota"], message=None), False),
+        (429, b"[" * 100_000, False),
+    ],
+)
+def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> None:
+    """By the code, or by how its message begins: elsewhere the words may be a conversation's."""
+    assert rate_limits.quota_used_up(status, body) is used_up
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "refused"),
+    [
+        (401, b"", True),
+        (401, error(message="Incorrect API key provided"), True),
+        (401, error(message="You have insufficient permissions. Missing scopes: model.read"), False),
+        (401, error(code="PermissionDenied", message="The principal lacks the required data action"), False),
+        (403, b"", False),
+        (402, b"", True),
+        (429, error(code="insufficient_quota"), True),
+        (200, error(code="insufficient_quota"), False),
+    ],
+)
+def test_an_answer_that_shows_a_key_to_be_no_good(status: int, body: bytes, refused: bool) -> None:
+    """Only what holds for every other request too."""
+    assert rate_limits.refuses_key(status, body) is refused
