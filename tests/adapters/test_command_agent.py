@@ -141,7 +141,7 @@ WRITES = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
         ("import os\nos.kill(os.getpid(), 9)", "was ended by signal 9 before it answered"),
         ("import os, time\nos.close(1)\ntime.sleep(60)", "closed its standard output without an answer"),
         (WRITES + "sys.stdout.buffer.write(b'\\xff\\xfe\\n')", "wrote a line that is not JSON"),
-        (WRITES + "print('x' * (17 * 2**20))", "answered with more than 16 MB before an end of line"),
+        (WRITES + "print('x' * (17 * 2**20))", "wrote more than 16 MB for one message"),
         (WRITES + "while True: print('\"y\"')", "more than"),
     ],
 )  # fmt: skip
@@ -167,6 +167,15 @@ async def test_two_lines_for_one_message_are_no_two_answers(program):
             await asyncio.sleep(0)
         with pytest.raises(AgentError, match='wrote more than one line for a message: "more"'):
             await agent.send_message(session, "Again", timeout=10)
+
+
+async def test_endless_lines_that_nobody_reads_end_the_program(program):
+    """In a moment: neither the memory nor the time that they take grows without end."""
+    started = time.process_time()
+    async with talking(program("while True: print('y')")) as session:
+        while not session.too_long:  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(0)
+    assert time.process_time() - started < 3  # seconds; where it was quadratic: half a minute
 
 
 async def test_its_last_words_hold_no_secret_and_are_few(program):

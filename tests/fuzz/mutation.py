@@ -150,7 +150,7 @@ def _in_values(data: bytes, samples: list[bytes], random: Random) -> bytes:
             here[key] = random.choice(
                 ([here[key]], {"value": here[key]}, {"data": here[key]}, [here[key]] * 3)
             )
-        case 5 if isinstance(here, dict) and here is not holder:
+        case 5 if isinstance(here, dict) and isinstance(key, str) and here is not holder:
             new = random.choice((key.upper(), f"{key}s", "x-" + key, "value", "", "\ud800"))
             here[new] = here.pop(key)
         case 5 | 6 if len(places) > 1 and here is not holder:

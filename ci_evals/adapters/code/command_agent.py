@@ -129,7 +129,7 @@ class CommandAgent:
     async def _ended(self, session: Process) -> str:
         """Why there is no answer and will be none."""
         if session.too_long:
-            return f"{self._name} answered with more than {MAX_ANSWER_MB} MB before an end of line"
+            return f"{self._name} wrote more than {MAX_ANSWER_MB} MB for one message"
         code = await session.code()
         if code is None:
             return f"{self._name} closed its standard output without an answer{self._complaint(session)}"

@@ -24,6 +24,8 @@ _HELD_BACK = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_", "ACTIONS_ID_TOKEN_")
 _HELD_BACK_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
 
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the one
+_LINE_BYTES = 64
+"""Of memory, for a line beside its own."""
 _SETTLING_SECONDS = 0.5
 """How long what a program wrote last may take to arrive when it has ended."""
 
@@ -45,6 +47,8 @@ class Process(asyncio.SubprocessProtocol):
         self._loop = asyncio.get_running_loop()
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
+        self._unread = 0
+        """Bytes that the lines take."""
         self._silent = False
         self._news = asyncio.Event()
         self._exited = asyncio.Event()
@@ -92,7 +96,11 @@ class Process(asyncio.SubprocessProtocol):
         while not self._lines and not self._silent:
             self._news.clear()
             await self._news.wait()
-        return self._lines.popleft() if self._lines else None
+        if not self._lines:
+            return None
+        line = self._lines.popleft()
+        self._unread -= len(line) + _LINE_BYTES
+        return line
 
     def complaint(self, redactor: Redactor) -> str:
         """The end of what it wrote to its standard error, on one line and without secrets."""
@@ -116,7 +124,8 @@ class Process(asyncio.SubprocessProtocol):
         """Ends it: its input first, then gently, then not. Its children go with it; never raises."""
         if self._ended:
             return
-        self._ended = True
+        self._ended = self._silent = True  # what it says now is not read any more
+        self._lines.clear()
         try:
             self.end_input()
             await _soon(self._exited, GRACE_SECONDS)
@@ -162,9 +171,11 @@ class Process(asyncio.SubprocessProtocol):
         self._rest += data
         if b"\n" in data:
             *lines, self._rest = self._rest.split(b"\n")
-            self._lines.extend(bytes(line) for line in lines if line.strip())
+            said = [bytes(line) for line in lines if line.strip()]
+            self._lines.extend(said)
+            self._unread += sum(map(len, said)) + _LINE_BYTES * len(said)
             self._news.set()
-        if len(self._rest) + sum(map(len, self._lines)) > self._most:
+        if len(self._rest) + self._unread > self._most:
             self.too_long = True
             self._lines.clear()
             self._fall_silent()
