@@ -66,23 +66,6 @@ def test_packages_that_come_along_are_found(tmp_path):
     assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 0
 
 
-@pytest.mark.parametrize("workflow", blocks("yaml", PYTHON))
-def test_the_workflow_is_valid(workflow, tmp_path):
-    """Copied as it is, it runs."""
-    file = tmp_path / "workflow.yml"
-    file.write_text(workflow)
-    tools = ROOT.joinpath(sys.executable).parent
-    for command in (
-        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows"],
-        ["actionlint"],
-        ["zizmor", "--offline", "--quiet", "--config", str(ROOT / ".github/zizmor.yml")],
-    ):
-        done = subprocess.run(
-            [tools / command[0], *command[1:], file], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_what_a_function_is_given_is_described():
     """Every part of the session."""
     told = {name for cell, _ in table("of `session`", PYTHON) for name in map(code, cell.split(", "))}

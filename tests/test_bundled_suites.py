@@ -104,7 +104,7 @@ USERS = {
 
 
 @cache
-def transcripts(user="scripted"):
+def transcripts(user):
     """Every bundled test, played once against the demo agent: transcripts by suite and test."""
 
     async def play(agent, suite, test):
@@ -224,7 +224,7 @@ def test_every_strict_check_can_fail(suite, test):
     The latency check is left out: it would take a slow agent.
     """
     for evaluation in strict_evaluations(test):
-        verdicts = (strict.decide(evaluation, transcript) for transcript in transcripts().values())
+        verdicts = (strict.decide(evaluation, transcript) for transcript in transcripts("scripted").values())
         fails = any(verdict.outcome is Outcome.FAILED for verdict in verdicts)
         assert evaluation.strict == "max_latency" or fails, evaluation.criterion
 

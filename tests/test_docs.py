@@ -25,7 +25,12 @@ PAPERS = [
     "CHANGELOG.md",
     *(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").glob("*.md"))),
 ]
-WORKFLOWS = [block for block in blocks("yaml") if "\njobs:" in block]
+WORKFLOWS = [
+    (paper, block)
+    for paper in PAPERS
+    for block in blocks("yaml", (ROOT / paper).read_text())
+    if "\njobs:" in block
+]
 
 
 def succeeds(*command: str | Path) -> None:
@@ -33,19 +38,23 @@ def succeeds(*command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_readme_shows_a_workflow():
-    """Most people copy it and read on only when it fails."""
-    assert WORKFLOWS
+def test_the_papers_show_workflows():
+    """Most people copy one and read on only when it fails."""
+    assert {"README.md", "docs/python-agent.md", "docs/openai-agent.md", "docs/http-agent.md"} <= {
+        paper for paper, _ in WORKFLOWS
+    }
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS)
-def test_workflows_in_the_readme_are_valid(workflow, tmp_path):
+def test_workflows_in_the_papers_are_valid(tmp_path):
     """Copied as they are, they run."""
-    file = tmp_path / "workflow.yml"
-    file.write_text(workflow)
-    succeeds(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", file)
-    succeeds(TOOLS / "actionlint", file)
-    succeeds(TOOLS / "zizmor", "--offline", "--quiet", "--config", ROOT / ".github/zizmor.yml", file)
+    files = [
+        tmp_path / f"{paper.replace('/', '-')}-{place}.yml" for place, (paper, _) in enumerate(WORKFLOWS)
+    ]
+    for file, (_, workflow) in zip(files, WORKFLOWS, strict=True):
+        file.write_text(workflow)
+    succeeds(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
+    succeeds(TOOLS / "actionlint", *files)
+    succeeds(TOOLS / "zizmor", "--offline", "--quiet", "--config", ROOT / ".github/zizmor.yml", *files)
 
 
 @pytest.mark.parametrize("example", blocks("json"))

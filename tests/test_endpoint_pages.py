@@ -83,24 +83,6 @@ def test_from_nothing_to_a_green_run(page, tmp_path):
         assert ci_evals(*command, cwd=tmp_path).returncode == 1
 
 
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_the_workflow_is_valid(page, tmp_path):
-    """Copied as it is, it runs."""
-    (workflow,) = [block for block in blocks("yaml", page) if "\njobs:" in block]
-    file = tmp_path / "workflow.yml"
-    file.write_text(workflow)
-    tools = ROOT.joinpath(sys.executable).parent
-    for command in (
-        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows"],
-        ["actionlint"],
-        ["zizmor", "--offline", "--quiet", "--config", str(ROOT / ".github/zizmor.yml")],
-    ):
-        done = subprocess.run(
-            [tools / command[0], *command[1:], file], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.mark.parametrize(
     ("name", "example"),
     [(n, b) for n, p in PAGES.items() for b in blocks("yaml", p) if b.startswith("adapterOptions:")],

@@ -180,6 +180,7 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
     """From `_results.json` alone, of the run or of a suite; no clock, no environment, no order of a set."""
     ci_evals("run", "demo:hr", "--provider=offline", "--debug", cwd=tmp_path)
     folder = tmp_path / "results"
+    (folder / "journal.jsonl").unlink()  # what a run writes for itself
     before = files_in(folder)
     for path in folder.rglob("*"):
         if path.is_file() and path != folder / "_results.json":
