@@ -1,0 +1,136 @@
+"""Limits that neighbours set, as a run meets them: keys that are refused, and rates."""
+
+import json
+
+import endpoints
+import pytest
+import world
+
+from ci_evals import create_adapter, load_suite, run_suite
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results import Results
+from ci_evals.wiring.paces import Paces
+
+VERDICT = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
+
+
+def planned(turns: list[str], evaluation: object) -> dict[str, object]:
+    """A test of just these turns."""
+    return {
+        "name": "T",
+        "guidelines": "You say hello.",
+        "turns": [{"user": turn} for turn in turns],
+        "maxTurns": len(turns),
+        "evaluations": [evaluation],
+    }
+
+
+def suite(adapter: str, turns: list[str], base_url: str, tests: int = 50, criterion: object = None) -> object:
+    """Many tests, which want a judge if nothing else is said."""
+    test = planned(turns, criterion or {"criterion": "Kind"})
+    return load_suite(
+        {
+            "name": "S",
+            "adapter": adapter,
+            "baseUrl": base_url,
+            "apiKey": "some-agent-key",
+            "agentId": "a1",
+            "tests": [{**test, "name": f"T{number}"} for number in range(tests)],
+        }
+    )
+
+
+@pytest.fixture
+def models(monkeypatch):
+    with world.llm(lambda asked: VERDICT if asked.wants_json else "Hello?") as models:
+        monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", models.url)
+        yield models
+
+
+def not_run(results: Results) -> None:
+    """The run was stopped before it had begun."""
+    assert results.gate.exit_code == Exit.INVALID
+    assert results.run.status == "stopped"
+    assert (results.counts.trials, results.counts.not_run) == (0, 50)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_a_wrong_llm_key_is_found_before_the_agent_is_asked(models, provider):
+    """The agent may cost money too: nobody is asked anything but for a list of models, once."""
+    with world.agent() as agent:
+        adapter = create_adapter(provider=provider, llm_key="wrong-llm-key", agent_key=agent.key)
+        results = await run_suite(adapter, suite("aui", ["Hello", "auto"], agent.url), parallel=50)
+        assert agent.requests == []
+    not_run(results)
+    assert "refused the key (401)" in (results.run.stopped_because or "")
+    assert (models.asked, models.listed) == ([], 1)
+
+
+async def test_a_quota_that_is_used_up_is_found_there_too(models):
+    """Where the provider tells it."""
+    models.listing = world.NO_QUOTA
+    with world.agent() as agent:
+        adapter = create_adapter(llm_key=models.key, agent_key=agent.key)
+        not_run(await run_suite(adapter, suite("aui", ["Hello"], agent.url), parallel=50))
+        assert agent.requests == []
+
+
+async def test_nobody_asks_for_models_who_asks_none(models):
+    """Without an LLM there is no key to be checked, nor is one for a program that has its own login."""
+    with world.agent() as agent:
+        adapter = create_adapter(provider="offline", agent_key=agent.key)
+        await run_suite(adapter, suite("aui", ["Hello"], agent.url, tests=1))
+        hears = {"criterion": "Hears", "strict": "contains", "text": "Hello"}
+        adapter = create_adapter(llm_key="wrong-llm-key", agent_key=agent.key)
+        results = await run_suite(adapter, suite("aui", ["Hello"], agent.url, 1, hears))
+    assert results.gate.passed
+    assert models.listed == 0
+
+
+@pytest.mark.parametrize("turns", [["Hello", "auto"], ["auto"]])
+@pytest.mark.parametrize("kind", ["aui", "openai"])
+async def test_a_wrong_agent_key_costs_nothing(models, kind, turns):
+    """However many conversations begin at once: no model is asked anything, and none is held anew."""
+    with world.agent() as aui, endpoints.serving(lambda asked: endpoints.completion("Hi")) as chat:
+        url = {"aui": aui.url, "openai": chat.url}[kind]
+        adapter = create_adapter(llm_key=models.key, agent_key="wrong-agent-key")
+        results = await run_suite(adapter, suite(kind, turns, url), parallel=50)
+        assert len(aui.requests) + len(chat.asked) <= 50
+    assert results.gate.exit_code == Exit.INVALID
+    assert "refused the key (401)" in (results.run.stopped_because or "")
+    assert models.asked == []
+
+
+async def test_what_was_limited_is_told_with_the_results(models):
+    """For every neighbour, beside the other warnings."""
+    fault = world.fault(429, retry_after="0.001")
+    models.faults = [fault] * 2
+    with world.agent() as agent:
+        agent.faults = [fault] * 3
+        adapter = create_adapter(llm_key=models.key, agent_key=agent.key, judge_model="j", user_model="u")
+        results = await run_suite(adapter, suite("aui", ["Hello"], agent.url, tests=1))
+    of_agent, of_model = results.run.warnings[-2:]
+    host = agent.url.removeprefix("http://")
+    assert of_agent.startswith(f"the agent at {host} limited the rate 3 times (429): calls waited ")
+    host = models.url.removeprefix("http://")
+    assert of_model.startswith(f"OpenAI at {host} (j) limited the rate 2 times (429): calls waited ")
+    assert of_model.endswith(" s in all, at least 1 at a time")
+    assert results.gate.passed
+
+
+async def test_a_run_without_limits_says_nothing(models):
+    """Of what was not met."""
+    with world.agent() as agent:
+        adapter = create_adapter(llm_key=models.key, agent_key=agent.key)
+        results = await run_suite(adapter, suite("aui", ["Hello"], agent.url, tests=1))
+    assert "limited" not in json.dumps(results.run.warnings)
+
+
+def test_suites_that_ask_one_server_with_one_key_share_a_pace():
+    """For the server counts their calls together; another key is counted by itself."""
+    paces = Paces()
+    one = paces.of("https://agent.example/v1", "key")
+    assert paces.of("https://agent.example/v2/", " key ") is one
+    assert paces.of("https://agent.example/v1", "other") is not one
+    assert paces.of("https://agent.example:8443/v1", "key") is not one
