@@ -7,12 +7,16 @@ from urllib.parse import quote
 
 import endpoints
 import github_api
+import pytest
 import replay
 import world
 from canary import Canaries, forms
-from commands import files_in
+from commands import ci_evals, files_in
 from world import Fault
 
+from ci_evals.domain.errors import SuiteError
+from ci_evals.planning.adapters import read_options
+from ci_evals.planning.parse import Reading, load
 from ci_evals.redaction import Redactor
 
 PYTHON_AGENT = """
@@ -210,8 +214,6 @@ def test_no_secret_leaves_a_run(tmp_path):
             **hidden,
             **values,
         )
-    (tmp_path / "err").write_text(played.done.stderr)
-    (tmp_path / "out").write_text(played.done.stdout)
     assert played.done.returncode == 3, played.done.stderr[-3000:]
     workspace = played.step.workspace
     given = {*files, "argv.txt"}
@@ -222,9 +224,7 @@ def test_no_secret_leaves_a_run(tmp_path):
     }
     assert {name.partition("/")[0] for name in outputs} >= {"results", "recording"}
     outputs |= {name: data.decode() for name, data in files_in(tmp_path / "1" / "file_commands").items()}
-    outputs["stdout"] = "\n".join(
-        line for line in played.done.stdout.splitlines() if not line.startswith("::add-mask::")
-    )
+    outputs["stdout"] = without_masks(played.done.stdout)
     outputs["stderr"] = played.done.stderr
     outputs["comments"] = json.dumps([[item.path, item.body] for item in api.requests], ensure_ascii=False)
     outputs["argv"] = (workspace / "argv.txt").read_text()
@@ -241,3 +241,112 @@ def test_no_secret_leaves_a_run(tmp_path):
     known = set(canaries.of) - values.keys()
     for body in (*aui.tasks, *(vars(heard) for heard in aui.heard), *(asked.body for asked in chat.asked)):
         assert not canaries.told(json.dumps(body, ensure_ascii=False), *known)
+
+
+BROKEN_AGENT = """
+import os
+from ci_evals.grading import strict
+def decide(*told):
+    raise KeyError(open("echo.txt").read())
+strict.decide = decide
+def reply(message):
+    return "fine"
+"""
+
+
+def test_no_secret_leaves_a_bug(tmp_path):
+    """An agent that is code may break us: neither the traceback nor the reports of what was played tell."""
+    canaries = Canaries()
+    env = {name: canaries.plant(name) for name in ("LLM_API_KEY", "AGENT_KEY", "DEPLOY_TOKEN", "VALUE")}
+    (tmp_path / "agent.py").write_text(BROKEN_AGENT)
+    (tmp_path / "1.json").write_text(
+        suite("Bug", ("${VALUE}", {}), adapter="python:agent:reply").replace("${VALUE_OF_CRITERION}", "fine")
+    )
+    (tmp_path / "echo.txt").write_text(canaries.echo())
+    env |= {"CI_EVALS_AGENT_HEADERS": f"X-Key: {canaries.plant('HEADER')}"}
+    env |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "results/step_summary")}
+    ran = ci_evals("run", "1.json", "--provider=offline", cwd=tmp_path, env=env)
+    assert ran.returncode == 70
+    assert "Traceback" in ran.stderr
+    assert "***" in ran.stderr
+    outputs = {name: data.decode() for name, data in files_in(tmp_path / "results").items()}
+    outputs |= {"stderr": ran.stderr, "stdout": without_masks(ran.stdout)}
+    for name, text in outputs.items():
+        assert not canaries.told(text), name
+
+
+def test_no_secret_leaves_a_refusal(tmp_path):
+    """Wrong inputs and a suite that is wrong throughout are told without what they hold."""
+    canaries = Canaries()
+    plant = canaries.plant
+    env = {
+        "LLM_API_KEY": plant("LLM_API_KEY"),
+        "VALUE": plant("VALUE", more="\n"),
+        "A_SECRET": plant("A_SECRET"),
+    }
+    summary = tmp_path / "summary"
+    env |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    (tmp_path / "1.json").write_text(wrong_suite(canaries))
+    address = f"https://host/?token={quote(plant('ADDRESS'), safe='')}"
+    (tmp_path / "2.json").write_text(suite("B", ("hi", {})).replace("${VALUE_OF_CRITERION}", "x"))
+    for arguments in (
+        ("1.json", f"--thresholds=suite:{env['A_SECRET']}=80", f"--agent-key={plant('AGENT_KEY')}"),
+        ("2.json", "--provider=offline", f"--base-url={address}", f"--agent-key={plant('OTHER_KEY')}"),
+    ):
+        ran = ci_evals("run", *arguments, cwd=tmp_path, env=env)
+        assert ran.returncode == 2
+        assert "::error" in ran.stderr
+        assert not canaries.told(ran.stderr + without_masks(ran.stdout) + summary.read_text())
+
+
+def test_no_secret_leaves_a_suite_that_cannot_be_read():
+    """Its faults are told with the values that are wrong, and some of those are secrets."""
+    canaries = Canaries()
+    text = wrong_suite(canaries)
+    with pytest.raises(SuiteError) as caught:
+        load(text, "1.json", Reading({"VALUE": canaries.plant("VALUE")}))
+    assert len(caught.value.problems) > 8
+    assert "***" in str(caught.value)
+    assert not canaries.told(str(caught.value))
+    options = {"headers": {"Authorization": f"{canaries.plant('OPTION')} {{{{nobody}}}}"}, "send": "${VALUE}"}
+    with pytest.raises(SuiteError) as caught:
+        read_options(json.dumps(options), "o.json", {"VALUE": canaries.of["VALUE"]}).checked("http")
+    assert not canaries.told(str(caught.value))
+
+
+def wrong_suite(canaries):
+    """The text of a suite in which everything is wrong that a message quotes."""
+    plant = canaries.plant
+    return json.dumps(
+        {
+            "name": ["${VALUE}"],
+            "apiKey": plant("LITERAL"),
+            "apikey": plant("MISSPELT"),
+            "baseUrl": [f"https://u:{quote(plant('PASSWORD'), safe='')}@host/"],
+            "adapter": "http",
+            "adapterOptions": {
+                "headers": {"Authorization": f"Bearer {plant('OPTION_HEADER')} {{{{nobody}}}}"},
+                "send": {"body": {"token": plant("OPTION_TOKEN"), "text": "{{massage}}"}},
+                "reply": {"text": "${VALUE}["},
+            },
+            "minScore": "${VALUE}",
+            "tests": [
+                {
+                    "name": "${VALUE}",
+                    "tags": "${VALUE}",
+                    "turns": [{"user": "a", "timeout": "${VALUE}"}],
+                    "evaluations": [
+                        {"criterion": "a", "strict": "${VALUE}"},
+                        {"criterion": "b", "strict": "regex", "pattern": "(${VALUE}"},
+                        {"criterion": "c", "strict": "regexp", "weight": "${VALUE}"},
+                    ],
+                },
+                {"name": "${VALUE}", "guidelines": "${NOT_SET}", "difficulty": "${VALUE}"},
+            ],
+        }
+    )
+
+
+def without_masks(stdout):
+    """Standard output as GitHub's log shows it: the runner obeys the lines that register secrets."""
+    return "\n".join(line for line in stdout.splitlines() if not line.startswith("::add-mask::"))

@@ -159,7 +159,8 @@ def warn(message: str, environ: Mapping[str, str]) -> None:
     """Says something that changes no exit code: in GitHub Actions as an annotation, elsewhere in the log."""
     console = error_console(environ)
     if _in_actions(environ):
-        console.command(commands.command("warning", sanitize.log_line(message), title="ci-evals"))
+        told = sanitize.log_line(console.redactor.text(message))
+        console.command(commands.command("warning", told, title="ci-evals"))
     else:
         console.say(f"warning: {message}")
 

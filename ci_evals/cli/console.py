@@ -34,6 +34,9 @@ SECRET_VARIABLES = (
 )
 """Variables whose values are keys or tokens, whether this run uses them or not."""
 
+_HEADER_VARIABLES = ("CI_EVALS_AGENT_HEADERS", "INPUT_AGENT-HEADERS")
+"""Lines of the form `NAME: VALUE`, whose values are keys."""
+
 
 @dataclass(frozen=True)
 class Console:
@@ -59,7 +62,10 @@ class Console:
 
 def environment_keys(environ: Mapping[str, str]) -> list[str]:
     """The keys and tokens that stand in the environment."""
-    return [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
+    keys = [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
+    lines = [line for name in _HEADER_VARIABLES for line in environ.get(name, "").splitlines()]
+    headers = [line.partition(":")[2].strip() for line in lines]
+    return [*keys, *headers, *(part for value in headers for part in value.split())]
 
 
 def environment_values(environ: Mapping[str, str], taken: Collection[str] = ()) -> list[str]:

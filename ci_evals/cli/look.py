@@ -74,7 +74,7 @@ def _calls(work: Estimate, *, offline: bool) -> tuple[int, int, int]:
 
 
 def _rows(plan: Plan, place: int, *, offline: bool) -> list[list[str]]:
-    planned = plan.suites[place]
+    planned, redactor = plan.suites[place], error_console(os.environ).redactor
     header = [
         "test",
         "tags",
@@ -91,7 +91,8 @@ def _rows(plan: Plan, place: int, *, offline: bool) -> list[list[str]]:
         work = of_test(plan, planned, test)
         counts = (work.trials, work.turns, work.strict, work.judged)
         calls = _calls(work, offline=offline)
-        name, tags = sanitize.log_line(test.name, 60), sanitize.log_line(", ".join(test.tags), 40)
+        shown = redactor.model(test)  # before anything is cut
+        name, tags = sanitize.log_line(shown.name, 60), sanitize.log_line(", ".join(shown.tags), 40)
         rows.append([name, tags, *map(str, counts), *map(str, calls)])
     return rows
 

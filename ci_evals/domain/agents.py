@@ -190,7 +190,7 @@ def secrets_of(options: Mapping[str, JsonValue] | None) -> Iterator[str]:
     headers = (options or {}).get("headers")
     yield from secrets.in_options({key: item for key, item in (options or {}).items() if key != "headers"})
     for name, value in headers.items() if isinstance(headers, dict) else ():
-        if isinstance(value, str) and _SECRET_HEADER.search(name):
+        if isinstance(value, str) and _SECRET_HEADER.search(str(name)):
             yield from (part for part in value.split() if "{{" not in part and "}}" not in part)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
-from ci_evals.domain.agents import BUILT_IN, COMMAND, OPTIONS, PYTHON, is_program
+from ci_evals.domain.agents import BUILT_IN, COMMAND, OPTIONS, PYTHON, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.planning.document import Document, Path, read
 from ci_evals.planning.faults import faults
@@ -28,7 +28,9 @@ def complaint(adapter: str, plugins: Collection[str]) -> str | None:
     )
 
 
-def option_problems(adapter: str, options: Any, document: Document, under: Path = ()) -> Iterator[Problem]:
+def option_problems(
+    adapter: str, options: Any, document: Document, redactor: Redactor, under: Path = ()
+) -> Iterator[Problem]:
     """What is wrong with the options of an adapter, which stand in `document` under that place."""
     if adapter in BUILT_IN and adapter not in OPTIONS:
         yield document.problem(under, f"the adapter {adapter!r} takes no options", at_key=bool(under))
@@ -38,7 +40,7 @@ def option_problems(adapter: str, options: Any, document: Document, under: Path 
                 json.dumps(options), strict=True, by_alias=True, by_name=False
             )
         except ValidationError as error:
-            yield from faults(document, options, error, root=OPTIONS[adapter], under=under)
+            yield from faults(document, options, error, redactor=redactor, root=OPTIONS[adapter], under=under)
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,9 @@ class OptionsFile:
         Raises:
             SuiteError: they do not, with every problem.
         """
-        if problems := tuple(option_problems(adapter, self.value, self.document)):
-            raise SuiteError(_clean(problems, self.secrets))
+        redactor = Redactor(secrets_of(self.value), self.secrets)
+        if problems := tuple(option_problems(adapter, self.value, self.document, redactor)):
+            raise SuiteError(_clean(problems, redactor))
         return self.value
 
 
@@ -75,11 +78,10 @@ def read_options(text: str, file: str, environ: Mapping[str, str], *, masked: bo
     if not problems and not isinstance(filled.value, dict):
         problems.append(document.problem((), "wants an object with the adapter's options"))
     if problems:
-        raise SuiteError(_clean(problems, filled.secrets))
+        raise SuiteError(_clean(problems, Redactor(values=filled.secrets)))
     return OptionsFile(filled.value, document, frozenset(filled.secrets))
 
 
-def _clean(problems: Iterable[Problem], secrets: Iterable[str]) -> list[Problem]:
-    """The problems, whose messages may quote values, without what came from the environment."""
-    redactor = Redactor(values=secrets)
+def _clean(problems: Iterable[Problem], redactor: Redactor) -> list[Problem]:
+    """The problems, whose messages may quote values, without secrets."""
     return [replace(problem, message=redactor.text(problem.message)) for problem in problems]

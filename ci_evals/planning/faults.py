@@ -13,7 +13,7 @@ from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import JUDGED, Judged, Strict
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.document import Document, Path, short
-from ci_evals.redaction import MASK
+from ci_evals.redaction import MASK, Redactor
 
 KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged} | {
     get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)
@@ -26,12 +26,14 @@ def faults(
     value: Any,
     error: ValidationError,
     *,
+    redactor: Redactor,
     root: type[BaseModel] = Suite,
     under: Path = (),
 ) -> Iterator[Problem]:
     """Every fault that pydantic found in `value`, at its place in the document.
 
-    `root` is the model that `value` should be, and `under` the place where it stands.
+    `redactor` takes the secrets out of what is quoted, since that is cut: half of one might stay. `root` is
+    the model that `value` should be, and `under` the place where it stands.
     """
     seen: set[Path] = set()
     for detail in error.errors(include_url=False):
@@ -42,6 +44,7 @@ def faults(
         if detail["type"] in {"union_tag_invalid", "union_tag_not_found"}:
             path = (*path, "strict")
         seen.add(path)
+        detail["input"] = redactor.json(found)
         at_key = detail["type"] == "extra_forbidden"
         yield document.problem((*under, *path), _message(detail, path, model), at_key=at_key)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ci_evals.domain.agents import BUILT_IN, is_program
+from ci_evals.domain.agents import BUILT_IN, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.domain.secrets import in_addresses
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapters import complaint, option_problems
 from ci_evals.planning.document import Document, read, short
@@ -67,16 +68,16 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None
     value = _without_comments(filled.value)
+    redactor = Redactor(_keys_in(value), filled.secrets)
     try:
         # Keys as they are written, not as fields are called: a `base_url` would get past the check below.
         suite = Suite.model_validate_json(json.dumps(value), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
-        problems += faults(document, value, error)
+        problems += faults(document, value, error, redactor=redactor)
     problems += _across(document, value)
     if isinstance(value, dict):
-        problems += _of_the_adapter(document, value, reading)
+        problems += _of_the_adapter(document, value, reading, redactor)
     if problems or suite is None:
-        redactor = Redactor(values=filled.secrets)
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
         raise SuiteError(sorted(redacted, key=lambda p: (p.line, p.column, p.path)))
     return LoadedSuite(
@@ -89,7 +90,18 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     )
 
 
-def _of_the_adapter(document: Document, value: dict[str, Any], reading: Reading) -> Iterator[Problem]:
+def _keys_in(value: Any) -> Iterator[str]:
+    """The secrets that stand in a suite's own text, which a message may quote."""
+    if isinstance(value, dict):
+        key, address, options = (value.get(name) for name in ("apiKey", "baseUrl", "adapterOptions"))
+        yield from (key, *key.split()) if isinstance(key, str) else ()
+        yield from in_addresses(json.dumps(address))
+        yield from secrets_of(options) if isinstance(options, dict) else ()
+
+
+def _of_the_adapter(
+    document: Document, value: dict[str, Any], reading: Reading, redactor: Redactor
+) -> Iterator[Problem]:
     """What is wrong with how the agent is to be spoken to."""
     adapter, options = value.get("adapter", "aui"), value.get("adapterOptions")
     if reading.distrusted:
@@ -97,9 +109,9 @@ def _of_the_adapter(document: Document, value: dict[str, Any], reading: Reading)
             if value.get(key) is not None and (key != "adapter" or _runs_code(str(adapter), reading)):
                 yield document.problem((key,), message.format(where=reading.distrusted))
     if isinstance(adapter, str) and (said := complaint(adapter, reading.plugins)):
-        yield document.problem(("adapter",), f"{short(adapter)!r} {said}")
+        yield document.problem(("adapter",), f"{short(redactor.text(adapter))!r} {said}")
     elif isinstance(adapter, str) and isinstance(options, dict):
-        yield from option_problems(adapter, options, document, ("adapterOptions",))
+        yield from option_problems(adapter, options, document, redactor, ("adapterOptions",))
 
 
 def _runs_code(adapter: str, reading: Reading) -> bool:

@@ -14,6 +14,7 @@ from ci_evals.domain.evaluation import AnswerMatches, Contains, Criterion, Judge
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.planning.document import Path, short
 from ci_evals.planning.parse import LoadedSuite
+from ci_evals.redaction import Redactor
 
 _VERBS = (
     "acknowledges|admits|apologi[sz]es|asks|avoids|books|cancels|checks|collects|confirms|declines|directs"
@@ -61,7 +62,9 @@ _LEAST_TELLING = 3
 
 def weaknesses(loaded: LoadedSuite) -> tuple[Problem, ...]:
     """Everything that makes the suite weaker than it looks, in the order of its text."""
-    found = [loaded.document.problem(path, message) for path, message in _of_suite(loaded.suite)]
+    # Secrets go first, since some texts are quoted in part.
+    suite = Redactor(values=loaded.secrets).model(loaded.suite)
+    found = [loaded.document.problem(path, message) for path, message in _of_suite(suite)]
     return tuple(sorted(found, key=lambda problem: (problem.line, problem.column, problem.path)))
 
 

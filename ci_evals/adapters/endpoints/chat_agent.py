@@ -103,7 +103,7 @@ class ChatAgent:
                 break
             if len(rounds) > chat_wire.MAX_ROUNDS:
                 raise AgentError(f"the agent called tools more than {chat_wire.MAX_ROUNDS} times in a row")
-            messages += chat_wire.results(rounds[-1], options.tool_results)
+            messages += chat_wire.results(rounds[-1], options.tool_results, self._server.redactor)
         reply = chat_wire.reply(rounds, seconds, options, keep_raw=self._config.debug)
         session.messages = [*messages, {"role": "assistant", "content": rounds[-1].text}]
         return reply

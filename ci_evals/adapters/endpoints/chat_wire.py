@@ -114,7 +114,9 @@ def read(body: JsonValue, redactor: Redactor) -> Said:
     )
 
 
-def results(said: Said, tool_results: Mapping[str, JsonValue]) -> list[Message]:
+def results(
+    said: Said, tool_results: Mapping[str, JsonValue], redactor: Redactor | None = None
+) -> list[Message]:
     """The message with its calls, and what each returned.
 
     Raises:
@@ -123,8 +125,9 @@ def results(said: Said, tool_results: Mapping[str, JsonValue]) -> list[Message]:
     calls = said.calls or ()
     for call in calls:
         if call.name not in tool_results:
+            named = (redactor or Redactor()).text(call.name)
             raise AgentError(
-                f"the agent called the tool {payload.shorten(call.name)!r} and waits for its result; "
+                f"the agent called the tool {payload.shorten(named)!r} and waits for its result; "
                 "say what it returns under adapterOptions.toolResults, or name the tool in escalationTools "
                 "if its call hands over to a person"
             )
