@@ -106,7 +106,7 @@ class _JsonWalker:
     def __init__(self, text: str, document: Document) -> None:
         self.text = text
         self.document = document
-        self.newlines = [i for i, char in enumerate(text) if char == "\n"]
+        self.newlines = [found.start() for found in re.finditer("\n", text)]
 
     def walk(self) -> None:
         try:
