@@ -1,6 +1,7 @@
 """Results go out: files, the action's outputs and step summary, the console, the exit code."""
 
 import os
+import shutil
 import sys
 import tempfile
 from contextlib import suppress
@@ -14,6 +15,11 @@ from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import layout, sanitize
+
+_NOWHERE = (
+    "There is no room for the reports in the working folder or among the temporary files either: what "
+    "follows is all that is left of the run, besides its journal. Make room, and go on with --resume."
+)
 
 
 @dataclass(frozen=True)
@@ -42,20 +48,23 @@ def publish(results: Results, places: Places, console: Console, *, verbose: bool
     What others wait for comes first, and the suites' own files last: a cancelled job may be killed meanwhile.
     """
     code = results.gate.exit_code
-    folder, told = places.folder, False
+    folder: Path | None = places.folder
+    told = False
     try:
         _write_run(results, places)
         _tell(results, code, places, console)
         told = True
-        files.write_each(folder, layout.of_suites(results))
+        files.write_each(places.folder, layout.of_suites(results))
     except UsageError as error:
         # The run is paid for: it must not be lost with the disk.
         folder = _rescue(results)
-        console.say(f"error: {error}\nThe reports are in {folder} instead.")
+        instead = f"The reports are in {folder} instead." if folder else _NOWHERE
+        console.say(f"error: {error}\n{instead}")
         code = max(code, Exit.INVALID)
-        _tell(results, code, Places(folder), console, again=told)
+        _tell(results, code, Places(folder or places.folder), console, again=told)
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
-    show(sanitize.log_line(f"Reports: {folder / layout.SUMMARY}"))
+    if folder:
+        show(sanitize.log_line(f"Reports: {folder / layout.SUMMARY}"))
     actions.annotate(results, os.environ)
     return code
 
@@ -80,11 +89,15 @@ def _tell(results: Results, code: int, places: Places, console: Console, *, agai
         console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
 
 
-def _rescue(results: Results) -> Path:
-    """Writes the reports to a new folder in the working folder, or else among the temporary files."""
+def _rescue(results: Results) -> Path | None:
+    """Writes the reports to a new folder in the working folder, or the temporary files, or not at all."""
     for place in (Path.cwd(), None):
-        with suppress(UsageError, OSError):
+        with suppress(OSError):
             folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
-            files.write_all(folder, layout.files(results))
-            return folder
-    raise UsageError("the reports cannot be written anywhere")
+            try:
+                files.write_all(folder, layout.files(results))
+            except UsageError:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                return folder
+    return None

@@ -110,6 +110,7 @@ class AuiAgent:
             body=aui_wire.message_body(session.task_id, text, session.variables),
         )
         answer, seconds = await self._server.ask(session.client, call)
+        aui_wire.check_task(answer, session.task_id, self._server.redactor)
         trace = None
         if aui_wire.trace_of(answer) is None and session.fetches_traces:
             trace = await self._fetch_trace(session, aui_wire.message_id_of(answer), timeout)

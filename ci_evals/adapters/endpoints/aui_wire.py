@@ -103,6 +103,21 @@ def task_id_of(body: JsonValue, redactor: Redactor) -> str:
     raise AgentError(f"the agent opened a task without an id: {_what(body, redactor)}")
 
 
+def check_task(body: JsonValue, task_id: str, redactor: Redactor) -> None:
+    """Makes sure that a reply is of this task, where it says of which it is.
+
+    Raises:
+        AgentError: it is of another.
+    """
+    message = _message(body)
+    found = next((found for key in ("task_id", "taskId") if (found := _id(message.get(key)))), task_id)
+    if found != task_id:
+        other, own = (payload.shorten(redactor.text(one)) for one in (found, task_id))
+        raise AgentError(
+            f"the agent gave the answer of another conversation: of task {other!r}, not of {own!r}"
+        )
+
+
 def message_id_of(body: JsonValue) -> str | None:
     """The id of a reply, where it tells one."""
     message = _message(body)

@@ -198,6 +198,9 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
         super().__init__(**options)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        for connection in self._pool.connections:
+            if connection.is_idle() and _holds_more(connection):
+                await connection.aclose()
         packed = await super().handle_async_request(request)
         headers = [(name, value) for name, value in packed.headers.raw if _is_kept(name.lower(), value)]
         answer = httpx2.Response(
@@ -209,6 +212,17 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
         # Else a server could name an encoding that is one of Python's, but none of text (`hex`, `zlib`).
         answer.encoding = "utf-8"
         return answer
+
+
+def _holds_more(connection: object) -> bool:
+    """Whether more came than the answer: it would be taken for the answer to the next request.
+
+    The pool looks only for what has not been read yet. Where nothing can be known, it counts as more.
+    """
+    while below := vars(connection).get("_connection"):  # through a proxy there are several, one in the other
+        connection = below
+    state = vars(connection).get("_h11_state")
+    return state is None or bool(state.trailing_data[0])
 
 
 def _is_kept(name: bytes, value: bytes) -> bool:

@@ -1,0 +1,423 @@
+"""Servers on loopback, of an agent and of models, that do what no server should where that is wanted.
+
+    async with faults.serving(faults.once(Place.MESSAGE, Fault.RESET)) as server:
+        ...an agent at server.url, models at server.url + "/v1"; what was asked is in server.asked
+
+Nothing that a server says fits another question: `books_agree` finds out who took it for the answer to one.
+"""
+
+import asyncio
+import json
+import re
+import socket
+import struct
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+from typing import Any
+
+from ci_evals.domain.results import TrialResult
+from ci_evals.domain.transcript import EndState
+
+AGENT_KEY, LLM_KEY = "agent-key-3d1f92aa", "llm-key-77c0be41"
+POISON = "This answers nothing that was asked"
+DRIP_SECONDS = 0.1
+RETRY_AFTER = 7
+_TLS = b"\x16"
+_TASK = re.compile(r"task-\d+")
+
+
+class Place(StrEnum):
+    """What a request is for."""
+
+    OPENING = "opening"
+    MESSAGE = "message"
+    USER = "user"
+    JUDGE = "judge"
+
+
+AGENT, MODELS = (Place.OPENING, Place.MESSAGE), (Place.USER, Place.JUDGE)
+
+
+class Fault(StrEnum):
+    """What a server does in place of answering."""
+
+    NOBODY = "nobody listens"
+    NO_NAME = "its name is not known"
+    NO_TLS = "it does not speak TLS"
+    LATE = "no answer in time"
+    DRIP = "a byte now and then, without end"
+    CLOSED = "closes the connection before an answer"
+    CLOSED_WITHIN = "closes it within the answer's head"
+    CLOSED_AFTER = "closes it after the answer"
+    RESET = "resets it before an answer"
+    RESET_WITHIN = "resets it within the body"
+    CUT = "closes it within the body"
+    LONG = "announces more than it sends"
+    SHORT = "announces less than it sends"
+    TWICE = "answers twice"
+    LIMITED = "429"
+    LIMITED_TOLD = "429 with Retry-After"
+    AWAY = "503"
+    AWAY_TOLD = "503 with Retry-After"
+    BROKEN = "500"
+    REFUSED = "401"
+    QUOTA = "402"
+    EMPTY = "an empty body"
+    HTML = "an HTML page"
+    STRANGE = "JSON of another kind"
+    FOREIGN = "the answer of another conversation"
+
+
+UNDELIVERED = {Fault.NOBODY, Fault.NO_NAME, Fault.NO_TLS}
+"""Nothing that the server would see."""
+REFUSALS = {Fault.LIMITED, Fault.LIMITED_TOLD, Fault.AWAY_TOLD, Fault.REFUSED, Fault.QUOTA}
+"""With these the server says that it took nothing."""
+HARMLESS = {Fault.CLOSED_AFTER, Fault.TWICE}
+"""With these the answer is there."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that a server has read."""
+
+    place: Place
+    number: int
+    """Counted from 1 at its place."""
+    task: str | None
+    """The conversation that it is of, where it tells one."""
+    text: str
+    """The message, or the prompt."""
+    answer: str
+    """What belongs to it."""
+    fault: Fault | None = None
+
+    @property
+    def taken(self) -> bool:
+        """Whether the server may have acted on it."""
+        return self.fault not in REFUSALS
+
+
+Draw = Callable[[Place, int], Fault | None]
+
+
+def none(_place: Place, _number: int) -> None:
+    """No fault at all."""
+
+
+def once(place: Place, fault: Fault, at: int = 1) -> Draw:
+    """The fault at one request of its place."""
+    return lambda here, number: fault if (here, number) == (place, at) else None
+
+
+def always(place: Place, fault: Fault, since: int = 1) -> Draw:
+    """The fault at every request of its place from one on."""
+    return lambda here, number: fault if here is place and number >= since else None
+
+
+def mixed(seed: int, share: float, kinds: Sequence[Fault]) -> Draw:
+    """Any of the faults at this share of requests."""
+    dice = Random(seed)
+    return lambda _place, _number: dice.choice(kinds) if dice.random() < share else None
+
+
+@dataclass
+class FaultyServer:
+    """An agent on the AUI wire, and models on those of OpenAI and Anthropic."""
+
+    draw: Draw = none
+    port: int = 0
+    asked: list[Asked] = field(default_factory=list)
+    deaths: int = 0
+    dies_at: tuple[Place, int] | None = None
+    """At which request it dies: it reads that one, and answers it no more."""
+    dies_after: Place | None = None
+    """It dies once it has answered the next request there."""
+    _numbers: Counter[Place] = field(default_factory=Counter)
+    _tasks: int = 0
+    _open: set[asyncio.StreamWriter] = field(default_factory=set)
+    _server: asyncio.Server | None = None
+
+    def __post_init__(self) -> None:
+        self._rising = asyncio.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def at(self, place: Place) -> list[Asked]:
+        """What was asked there, in order."""
+        return [asked for asked in self.asked if asked.place is place]
+
+    async def rise(self) -> None:
+        """Begins to listen, again at the same port; knows every conversation that it had."""
+        async with self._rising:
+            if self._server is None:
+                self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+                self.port = self._server.sockets[0].getsockname()[1]
+
+    def die(self) -> None:
+        """Listens no more, and breaks off what is under way."""
+        self.deaths += 1
+        self.dies_after = None
+        self.close()
+
+    def close(self) -> None:
+        """Ends it, without counting that as a death."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for writer in self._open:
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        try:
+            while head := await _head(reader, writer):
+                length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
+                body = json.loads(await reader.readexactly(length) or b"null")
+                asked, answer = self._answered(head.split(b" ")[1].decode(), body)
+                self.asked.append(asked)
+                if (asked.place, asked.number) == self.dies_at:
+                    self.die()
+                    break
+                usable = await _misbehave(reader, writer, asked, _http(answer))
+                if asked.place is self.dies_after:
+                    self.die()
+                if not usable:
+                    break
+        except (asyncio.IncompleteReadError, OSError):
+            pass  # the other end has gone
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    def _answered(self, path: str, body: Any) -> tuple[Asked, Any]:
+        """The request as the books have it, and the JSON that answers it."""
+        if path.endswith("/tasks"):
+            self._tasks += 1
+            return self._book(Place.OPENING, f"task-{self._tasks}", "", lambda asked: {"id": asked.task})
+        if "/message?" in path:
+            return self._book(Place.MESSAGE, body["task_id"], body["text"], _reply)
+        text = body["messages"][-1]["content"]
+        task = found[0] if (found := _TASK.search(text)) else None
+        judges = "response_format" in body or "output_config" in body
+        wire = _openai if path.endswith("/completions") else _anthropic
+        return self._book(Place.JUDGE if judges else Place.USER, task, text, wire)
+
+    def _book(
+        self, place: Place, task: str | None, text: str, written: Callable[[Asked], Any]
+    ) -> tuple[Asked, Any]:
+        self._numbers[place] += 1
+        number = self._numbers[place]
+        said = f"{task} heard {text!r} as number {number}"
+        if place is Place.USER:
+            said = f"Line {number} to {task}"
+        if place is Place.JUDGE:
+            said = json.dumps({"reasoning": f"{task} was judged", "verdict": "pass", "evidence": [1]})
+        fault = self.draw(place, number)
+        asked = Asked(place, number, task, text, said, None if fault in UNDELIVERED else fault)
+        return asked, written(asked)
+
+
+def _reply(asked: Asked) -> Any:
+    foreign = asked.fault is Fault.FOREIGN
+    return {
+        "id": f"message-{asked.number}",
+        "task_id": "task-of-another" if foreign else asked.task,
+        "text": POISON if foreign else asked.answer,
+        "executed_workflows": [],
+        "trace_info": {"input": {"message": asked.text}},
+    }
+
+
+def _openai(asked: Asked) -> Any:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": asked.answer}}
+    return {"choices": [choice], "usage": {"prompt_tokens": 20, "completion_tokens": 5}}
+
+
+def _anthropic(asked: Asked) -> Any:
+    return {
+        "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": asked.answer}],
+        "usage": {"input_tokens": 20, "output_tokens": 5},
+    }
+
+
+def _http(body: Any, status: int = 200, *headers: str, length: int = 0) -> bytes:
+    """An answer; one that announces `length` more bytes than it has, if that is not 0."""
+    content = body if isinstance(body, str) else json.dumps(body)
+    kind = "application/json" if content[:1] in "{[" else "text/html"
+    told = len(content.encode()) + length
+    lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {told}", *headers]
+    return ("\r\n".join(lines) + "\r\n\r\n" + content).encode()
+
+
+_STATUSES = {
+    Fault.LIMITED: 429,
+    Fault.LIMITED_TOLD: 429,
+    Fault.AWAY: 503,
+    Fault.AWAY_TOLD: 503,
+    Fault.BROKEN: 500,
+    Fault.REFUSED: 401,
+    Fault.QUOTA: 402,
+}
+_TOLD = (Fault.LIMITED_TOLD, Fault.AWAY_TOLD)
+_BODIES = {Fault.EMPTY: "", Fault.HTML: "<html><title>Wrong door</title></html>", Fault.STRANGE: {"ok": True}}
+
+
+async def _misbehave(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: Asked, answer: bytes
+) -> bool:
+    """Sends the answer, or what stands for it; whether the connection can be used after that."""
+    half = answer.index(b"\r\n\r\n") + 4 + (len(answer) - answer.index(b"\r\n\r\n") - 4) // 2
+    match asked.fault:
+        case None | Fault.FOREIGN:
+            writer.write(answer)
+        case Fault.CLOSED_AFTER:
+            writer.write(answer)
+            return False
+        case Fault.TWICE:
+            writer.write(answer + _http(_poisoned(asked)))
+        case Fault.LATE:
+            await _gone(reader)
+            return False
+        case Fault.DRIP:
+            for byte in answer[:-1]:
+                writer.write(bytes([byte]))
+                if await _gone(reader, DRIP_SECONDS):
+                    return False
+            await _gone(reader)
+            return False
+        case Fault.CLOSED:
+            return False
+        case Fault.CLOSED_WITHIN:
+            writer.write(answer[:20])
+            return False
+        case Fault.CUT:
+            writer.write(answer[:half])
+            return False
+        case Fault.RESET | Fault.RESET_WITHIN:
+            writer.write(answer[:half] if asked.fault is Fault.RESET_WITHIN else b"")
+            await writer.drain()
+            await asyncio.sleep(0)
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+            return False
+        case Fault.LONG:
+            writer.write(answer.replace(b"Content-Length: ", b"Content-Length: 1"))
+            await _gone(reader)
+            return False
+        case Fault.SHORT:
+            length = int(answer.partition(b"Content-Length: ")[2].split(b"\r\n")[0])
+            writer.write(answer.replace(b"Length: %d" % length, b"Length: %d" % (length - 9)))
+        case Fault.EMPTY | Fault.HTML | Fault.STRANGE:
+            writer.write(_http(_BODIES[asked.fault]))
+        case _:
+            told = (f"Retry-After: {RETRY_AFTER}",) if asked.fault in _TOLD else ()
+            writer.write(_http({"error": {"message": "no"}}, _STATUSES[asked.fault], *told))
+    await writer.drain()
+    return not writer.is_closing()
+
+
+def _poisoned(asked: Asked) -> Any:
+    """A second answer: whole, and of no use to anybody."""
+    verdict = json.dumps({"reasoning": POISON, "verdict": "fail", "evidence": []})
+    text = verdict if asked.place is Place.JUDGE else POISON
+    return {
+        "id": "task-of-nobody",
+        "text": text,
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": text}}],
+        "content": [{"type": "text", "text": text}],
+    }
+
+
+async def _gone(reader: asyncio.StreamReader, seconds: float = 60) -> bool:
+    """Waits so long, or until the other end has had enough; whether it has."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await reader.read(1)
+            return True
+    return False
+
+
+async def _head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """The head of a request. Whoever speaks TLS is told at once, in plain text, that nobody does here."""
+    first = await reader.readexactly(1)
+    if first == _TLS:
+        writer.write(_http({"error": "TLS?"}, 400))
+        return b""
+    return first + await reader.readuntil(b"\r\n\r\n")
+
+
+@asynccontextmanager
+async def serving(draw: Draw = none) -> AsyncIterator[FaultyServer]:
+    """A server until the block ends."""
+    server = FaultyServer(draw)
+    await server.rise()
+    try:
+        yield server
+    finally:
+        server.close()
+        await asyncio.sleep(0)
+
+
+def books_agree(trials: Iterable[TrialResult], agent: FaultyServer) -> list[str]:
+    """What does not agree between trials and what was really said; empty if all does."""
+    said: dict[str, list[Asked]] = {}
+    for asked in agent.at(Place.MESSAGE):
+        said.setdefault(str(asked.task), []).append(asked)
+    wrong = [f"{task} was told {text!r} twice" for task, text in _twice(said)]
+    held: Counter[str] = Counter()
+    for trial in trials:
+        held.update(_tasks_of(trial))
+        wrong += _untrue(trial, said)
+    return wrong + [f"{task} is in {times} trials" for task, times in held.items() if times > 1]
+
+
+def _twice(said: dict[str, list[Asked]]) -> list[tuple[str, str]]:
+    """Messages that a conversation was given again though the server may have taken them."""
+    found = []
+    for task, messages in said.items():
+        taken: set[str] = set()
+        for asked in messages:
+            if asked.text in taken:
+                found.append((task, asked.text))
+            if asked.taken:
+                taken.add(asked.text)
+    return found
+
+
+def _tasks_of(trial: TrialResult) -> set[str]:
+    return {found[0] for exchange in trial.exchanges if (found := _TASK.search(exchange.agent))}
+
+
+def _untrue(trial: TrialResult, said: dict[str, list[Asked]]) -> list[str]:
+    """What a trial tells that was not so."""
+    if not trial.exchanges:
+        return []
+    tasks = _tasks_of(trial)
+    if len(tasks) != 1:
+        return [f"it was held in {sorted(tasks)}"]
+    task = tasks.pop()
+    taken = [asked for asked in said[task] if asked.taken]
+    told = [(exchange.user, exchange.agent) for exchange in trial.exchanges]
+    wrong = (
+        []
+        if told == [(a.text, a.answer) for a in taken[: len(told)]]
+        else [f"{told} is not what {task} heard"]
+    )
+    if len(taken) > len(told) + (trial.status is EndState.FAILED):
+        wrong.append(f"{task} heard more than {told}")
+    wrong += [
+        f"a verdict of {finding.reason!r}" for finding in trial.findings if _misplaced(finding.reason, task)
+    ]
+    return wrong + [f"a line of {user!r}" for user, _ in told if _misplaced(user, task)]
+
+
+def _misplaced(text: str, task: str) -> bool:
+    return POISON in text or ((found := _TASK.search(text)) is not None and found[0] != task)

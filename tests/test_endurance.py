@@ -1,0 +1,181 @@
+"""A run that is killed again and again, and gone on with, comes to the same as one that is left alone."""
+
+import json
+import re
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from commands import start
+
+from ci_evals.adapters.journal import NAME
+from ci_evals.demo_agent.server import DemoServer
+
+BROKEN = ("RETURN_REQUEST", "VACATION_REQUEST")
+"""So that there is something to find."""
+PARALLEL, TESTS = 8, 24
+_VARYING = {
+    "startedAt",
+    "finishedAt",
+    "durationSeconds",
+    "latencySeconds",
+    "latency",
+    "folder",
+    "outputDir",
+    "odds",
+}
+_FINISHED = re.compile(r"^\[(\d+)/\d+\] ", re.MULTILINE)
+
+
+@dataclass
+class Run:
+    """A run of two bundled suites against a server that counts its conversations."""
+
+    folder: Path
+    loops: int
+    url: str
+    dice: Random
+    told: list[int] = field(default_factory=list)
+    """How many trials had finished by each end, as the progress had told."""
+
+    @property
+    def trials(self) -> int:
+        return self.loops * TESTS
+
+    @property
+    def _command(self) -> list[str]:
+        journal = self.folder / "results" / NAME
+        resume = ["--resume=results"] if journal.exists() else []
+        options = [
+            "--provider=offline",
+            f"--parallel={PARALLEL}",
+            f"--loops={self.loops}",
+            f"--base-url={self.url}",
+        ]
+        return ["run", "demo:hr", "demo:retail", *options, *resume]
+
+    def killed(self, after: int, number: int = signal.SIGKILL, within: float = 0.03) -> int:
+        """Begins, or goes on, and is killed a moment after so many trials have finished; its exit code."""
+        process = start(*self._command, cwd=self.folder)
+        told = ""
+        for line in process.stderr:
+            told += line
+            if (found := _FINISHED.match(line)) and int(found[1]) >= after:
+                break
+        time.sleep(self.dice.uniform(0, within))
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        *_, last = [0, *map(int, _FINISHED.findall(told + err))]
+        self.told.append(last - (told + err).count("(ended interrupted"))
+        return process.wait()
+
+    def ended(self) -> int:
+        """Goes on to the end; its exit code."""
+        process = start(*self._command, "--quiet", cwd=self.folder)
+        process.communicate(timeout=1_800)
+        return process.wait()
+
+    def kept(self) -> Counter[tuple[int, int, int]]:
+        """The trials in the journal."""
+        lines = (self.folder / "results" / NAME).read_bytes().splitlines(keepends=True)
+        records = [json.loads(line) for line in lines[1:] if line.endswith(b"\n")]
+        return Counter((one["suite"], one["test"], one["index"]) for one in records if "result" in one)
+
+    def tear(self) -> int:
+        """Cuts some bytes off the journal, as a crash of the machine may; how many trials were in them."""
+        path = self.folder / "results" / NAME
+        before = sum(self.kept().values())
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size - self.dice.randint(1, 9_000))
+        return before - sum(self.kept().values())
+
+    def reports(self) -> dict[str, str]:
+        """What was written for the run, without what no two runs have in common."""
+        folder = self.folder / "results"
+        results = json.loads((folder / "_results.json").read_text())
+        results["run"].pop("id")
+        written = {name: _same((folder / name).read_text()) for name in ("summary.md", "junit.xml")}
+        return {"_results.json": _same(json.dumps(_lasting(results), indent=1)), **written}
+
+
+def _lasting(value: Any) -> Any:
+    match value:
+        case {"strict": "max_latency"}:
+            return value["outcome"]
+        case dict():
+            return {key: _lasting(one) for key, one in value.items() if key not in _VARYING}
+        case list():
+            return [_lasting(one) for one in value]
+        case _:
+            return value
+
+
+def _same(text: str) -> str:
+    """The text without times and ids."""
+    text = re.sub(r"\d[\d.]* (s|min|h)\b", "N s", text)
+    text = re.sub(r"the slowest reply, in exchange \d+", "the slowest reply", text)
+    text = re.sub(r'\b(time|timestamp)="[^"]*"', "", text)
+    text = re.sub(r'^.*(An unchanged agent|<sub>Run `|name="run-odds").*$', "", text, flags=re.MULTILINE)
+    return re.sub(r"  +", " ", text)
+
+
+@dataclass(frozen=True)
+class Survived:
+    """What came of it."""
+
+    codes: list[int]
+    torn: int
+
+
+def sessions(server: DemoServer) -> int:
+    """How many conversations were begun there."""
+    return len(server._http.api._tasks._tasks)
+
+
+def survives(run: Run, kills: int) -> Survived:
+    """Kills a run at random moments, once by SIGTERM, once while it writes its reports; tears its journal."""
+    moments = [*sorted(run.dice.sample(range(1, run.trials), kills - 1)), run.trials]
+    codes, torn = [], 0
+    for number, moment in enumerate(moments):
+        by = signal.SIGTERM if number == kills // 2 else signal.SIGKILL
+        codes.append(run.killed(moment, by, within=0.3 if moment == run.trials else 0.03))
+        assert sum(run.kept().values()) >= run.told[-1], "the progress told of a trial that was not kept"
+        if number == kills - 2:
+            torn += run.tear()
+    return Survived([*codes, run.ended()], torn)
+
+
+SIZES = [(5, 3), pytest.param(84, 10, marks=pytest.mark.endurance)]
+"""Trials of each of the 24 tests, and kills: 120 and 3, and by `make endurance` 2,016 and 10."""
+
+
+@pytest.mark.parametrize(("loops", "kills"), SIZES)
+def test_a_run_that_is_killed_comes_to_the_same(tmp_path, loops, kills):
+    """The same reports and exit code as one that is left alone, and no finished trial is played again."""
+    with DemoServer(broken=BROKEN) as server:
+        alone, killed = (
+            Run(tmp_path / name, loops, server.base_url, Random(1122)) for name in ("alone", "killed")
+        )
+        for run in (alone, killed):
+            run.folder.mkdir()
+        code = alone.ended()
+        before = sessions(server)
+        survived = survives(killed, kills)
+        played = sessions(server) - before
+    assert code == 1, "there must be something to find"
+    assert survived.codes[-1] == code
+    assert -signal.SIGKILL in survived.codes[:-1]
+    assert 130 in survived.codes[:-1]
+    assert set(killed.kept().values()) == {1}, "a trial stands in the journal twice"
+    assert sum(killed.kept().values()) == killed.trials
+    assert survived.torn >= 1
+    # What was under way at a kill is played again, and what was torn off; nothing else.
+    assert before == killed.trials
+    assert played <= killed.trials + survived.torn + kills * PARALLEL
+    for name, text in alone.reports().items():
+        assert killed.reports()[name].splitlines() == text.splitlines(), name

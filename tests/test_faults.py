@@ -1,0 +1,423 @@
+"""What a run does when servers fail it: every row of the tables in docs/reliability.md, measured."""
+
+import asyncio
+import os
+import re
+import resource
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+import faults
+import pytest
+from commands import ci_evals, files_in, start
+from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
+from papers import ROOT, code, table
+
+from ci_evals import load_suite
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.models.openai_llm import OpenAILLM
+from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.adapters.transport.pace import Pace
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.verdict import Outcome
+from ci_evals.job import Job, Limits, evaluate
+from ci_evals.planning.selection import Selection, plan
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast, Options, Stop, run
+from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.share import Counting
+from ci_evals.scoring.soundness import unsound
+
+PAGE = (ROOT / "docs/reliability.md").read_text()
+SECONDS = 1.0
+"""What an answer may take."""
+
+HEARS = {"criterion": "Hears", "strict": "contains", "text": "heard"}
+
+
+def planned(second: str, *evaluations: dict) -> Plan:
+    """A test of two turns, the first of which is fixed."""
+    test = {
+        "name": "Greets",
+        "guidelines": "You say hello.",
+        "turns": [{"user": "Hello", "timeout": SECONDS}, {"user": second, "timeout": SECONDS}],
+        "maxTurns": 2,
+        "evaluations": [HEARS, *evaluations],
+    }
+    return plan([load_suite({"name": "S", "tests": [test]})], Selection(), loops=1)
+
+
+PLANS = {AGENT: planned("Goodbye"), MODELS: planned("auto", {"criterion": "Kind"}, {"criterion": "Brief"})}
+REQUESTS = {Place.OPENING: 1, Place.MESSAGE: 2, Place.USER: 1, Place.JUDGE: 2}
+"""Of a trial that meets no fault."""
+
+
+async def at_once(_seconds: float) -> None:
+    """Waits for nothing but its turn."""
+    await asyncio.sleep(0)
+
+
+def agent_at(url: str, sleep=at_once) -> AuiAgent:
+    config = AuiConfig("agent-1", faults.AGENT_KEY, url, open_timeout=SECONDS)
+    return AuiAgent(config, pace=Pace(sleep=sleep))
+
+
+def model_at(url: str, sleep=at_once, wire: str = "openai") -> SdkLLM:
+    if wire == "openai":
+        return OpenAILLM("m", faults.LLM_KEY, f"{url}/v1", SECONDS, pace=Pace(sleep=sleep))
+    return AnthropicLLM("m", faults.LLM_KEY, url, SECONDS, pace=Pace(sleep=sleep))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of a run of one trial."""
+
+    trial: TrialResult
+    stop: Stop
+    place: Place
+    server: FaultyServer
+    agent: FaultyServer
+
+    @property
+    def came_to(self) -> str:
+        """In the words of the page."""
+        if self.stop.outage:
+            return "the run ends"
+        if self.trial.status == "failed":
+            return "failed"
+        if self._undecided:
+            return "undecided"
+        if len(self.trial.attempts) > 1:
+            return "played again"
+        again = len(self.server.at(self.place)) > REQUESTS[self.place] or self.server.deaths
+        return "sent again" if again else "no harm"
+
+    @property
+    def told(self) -> str:
+        """Why it is not sound."""
+        return self.trial.error or next(iter(self._undecided), "")
+
+    @property
+    def _undecided(self) -> list[str]:
+        return [found.reason for found in self.trial.findings if found.outcome is Outcome.UNDECIDED]
+
+
+async def seen(place: Place, fault: Fault, *, lasts: bool) -> Seen:
+    """What a run of one trial comes to where a fault is met at the first request of a place, or at all."""
+    draw = (faults.always if lasts else faults.once)(place, fault)
+    draws = (draw, faults.none) if place in AGENT else (faults.none, draw)
+    async with faults.serving(draws[0]) as agent, faults.serving(draws[1]) as models:
+        server = agent if place in AGENT else models
+        astray = {Fault.NO_NAME: "http://agent.invalid", Fault.NO_TLS: server.url.replace("http:", "https:")}
+
+        def at(here: Place) -> str:
+            return (
+                astray.get(fault, server.url) if here is place else (agent if here in AGENT else models).url
+            )
+
+        async def sleep(_seconds: float) -> None:
+            await asyncio.sleep(0)
+            if not lasts:
+                await server.rise()
+
+        if fault is Fault.NOBODY:
+            server.dies_after = {Place.MESSAGE: Place.OPENING, Place.JUDGE: Place.USER}.get(place)
+            if server.dies_after is None:
+                server.die()
+        async with AsyncExitStack() as stack:
+            cast, stop = Cast(agent_at(at(Place.OPENING), sleep)), Stop()
+            if place in MODELS:
+                user, judge = model_at(at(Place.USER), sleep), model_at(at(Place.JUDGE), sleep)
+                stack.push_async_callback(user.aclose)
+                stack.push_async_callback(judge.aclose)
+                cast = replace(cast, user_llm=user, judge_llm=judge)
+            (trial,) = await run(
+                PLANS[AGENT if place in AGENT else MODELS], lambda _: cast, Options(), Redactor(), stop=stop
+            )
+        assert stop.bug is None
+        return Seen(trial, stop, place, server, agent)
+
+
+async def measured() -> dict[tuple[Place, Fault, bool], Seen]:
+    """Every fault at every place where it can be, once and lasting."""
+    at_a_time = asyncio.Semaphore(8)  # so that those that wait do so together
+    found = {}
+
+    async def measure(place: Place, fault: Fault, lasts: bool) -> None:
+        async with at_a_time:
+            found[place, fault, lasts] = await seen(place, fault, lasts=lasts)
+
+    async with asyncio.TaskGroup() as group:
+        for place in Place:
+            for fault in Fault:
+                for lasts in (True, False):
+                    if possible(place, fault, lasts=lasts):
+                        group.create_task(measure(place, fault, lasts))
+    return found
+
+
+def possible(place: Place, fault: Fault, *, lasts: bool) -> bool:
+    """A name that is not known is so from the first request on; only agents have conversations."""
+    if fault in {Fault.NO_NAME, Fault.NO_TLS}:
+        return lasts and place is not Place.MESSAGE
+    return fault is not Fault.FOREIGN or place is Place.MESSAGE
+
+
+@pytest.fixture(scope="module")
+def runs():
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+            patch.delenv(name)
+        import_module(OpenAILLM.vendor.module)  # which takes seconds, and would hold up everything
+        yield asyncio.run(measured())
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    return {name: cells for name, *cells in table(heading, PAGE)}
+
+
+def pattern(cell: str) -> str:
+    """The words of a message, with anything where it has a word in capitals."""
+    return re.sub(r"\b(?:[A-Z]{4,}|N)\b", ".+", re.escape(code(cell)))
+
+
+TABLES = {AGENT: "an agent's server", MODELS: "a model's server"}
+
+
+@pytest.mark.parametrize("places", TABLES)
+def test_the_page_tells_every_fault(places):
+    """And no other."""
+    assert set(rows(TABLES[places])) == {
+        fault for fault in Fault if any(possible(place, fault, lasts=True) for place in places)
+    }
+
+
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("place", Place)
+def test_what_the_page_says_of_a_fault(runs, place, fault):
+    """What the run does where it is met once, and what it says where it lasts."""
+    if not possible(place, fault, lasts=True):
+        return
+    places = AGENT if place in AGENT else MODELS
+    cells = rows(TABLES[places])[fault]
+    once, lasting = runs.get((place, fault, False)), runs[place, fault, True]
+    assert cells[places.index(place)] == (once.came_to if once else "")
+    assert re.match(pattern(cells[2]), lasting.told), lasting.told
+
+
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("place", Place)
+def test_what_the_page_promises_of_all_faults(runs, place, fault):
+    """No message twice, no answer to another question, no gate that a fault opens."""
+    for lasts in (False, True):
+        if not (one := runs.get((place, fault, lasts))):
+            continue
+        assert faults.books_agree([one.trial], one.agent) == []
+        sound = one.came_to in {"sent again", "played again", "no harm"}
+        assert unsound(one.trial, Counting(offline=False)) is not sound
+        assert sound or lasts or fault in {Fault.REFUSED, Fault.QUOTA}
+        assert not sound or not lasts or fault in HARMLESS
+
+
+@dataclass(frozen=True)
+class Around:
+    """A run of forty trials whose servers get into trouble in the middle of it."""
+
+    folder: Path
+    agent: FaultyServer
+    models: FaultyServer
+
+    async def played(self, *, resume: bool = False, revives: bool = False) -> Results:
+        async def sleep(_seconds: float) -> None:
+            await asyncio.sleep(0)
+            if revives:
+                await self.agent.rise()
+
+        journal = Journal(self.folder, resume=resume)
+        job = Job(
+            plan=replace(PLANS[MODELS], loops=40),
+            policy=Policy(),
+            options=Options(parallel=4),
+            redactor=Redactor(),
+            limits=Limits(failures_in_row=10),
+            journal=journal,
+        )
+        llm = model_at(self.models.url, sleep)
+        try:
+            return await evaluate(job, Cast(agent_at(self.agent.url, sleep), llm, llm))
+        finally:
+            journal.close()
+            await llm.aclose()
+
+    def account(self, results: Results) -> int:
+        """How many trials were played; each of the plan is in the results once, or counted as not run."""
+        (test,) = results.suites[0].tests
+        assert len({trial.index for trial in test.trials}) == len(test.trials) == 40 - test.not_run
+        assert faults.books_agree(test.trials, self.agent) == []
+        return len(test.trials)
+
+
+async def around(folder: Path, trouble: Callable[[Around], None], *, revives: bool = False) -> int:
+    """Lets trouble begin in mid-run, and the run go on when it is over; the exit code of the first part."""
+    async with faults.serving() as agent, faults.serving() as models:
+        run = Around(folder, agent, models)
+        trouble(run)
+        broken_off = await run.played(revives=revives)
+        played = run.account(broken_off)
+        if revives:
+            assert played == 40
+            return broken_off.gate.exit_code
+        assert 10 <= played < 40
+        assert len(agent.at(Place.MESSAGE)) <= 2 * played + 8
+        agent.draw = models.draw = faults.none
+        await agent.rise()
+        kept = sum(not trial.spoiled for trial in broken_off.suites[0].tests[0].trials)
+        before = len(agent.at(Place.OPENING))
+        whole = await run.played(resume=True)
+        assert run.account(whole) == 40
+        assert whole.gate.exit_code == 0
+        assert len(agent.at(Place.OPENING)) - before == 40 - kept, "what had finished is played again"
+    return broken_off.gate.exit_code
+
+
+async def dies_for_good(folder: Path) -> int:
+    def trouble(run: Around) -> None:
+        run.agent.dies_at = (Place.MESSAGE, 41)
+
+    return await around(folder, trouble)
+
+
+async def dies_and_comes_back(folder: Path) -> int:
+    def trouble(run: Around) -> None:
+        run.agent.dies_at = (Place.MESSAGE, 41)
+
+    return await around(folder, trouble, revives=True)
+
+
+async def key_is_refused(folder: Path) -> int:
+    def trouble(run: Around) -> None:
+        run.agent.draw = faults.always(Place.OPENING, Fault.REFUSED, since=21)
+
+    return await around(folder, trouble)
+
+
+async def quota_is_used_up(folder: Path) -> int:
+    def trouble(run: Around) -> None:
+        run.models.draw = faults.always(Place.JUDGE, Fault.QUOTA, since=41)
+
+    return await around(folder, trouble)
+
+
+async def disk_is_full(folder: Path) -> int:
+    process = start("run", "demo:hr", "--provider=offline", "--loops=2", "--quiet", cwd=folder)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (40_000, 40_000))
+    out, err = process.communicate(timeout=60)
+    assert err.count("journal.jsonl cannot be written (File too large): the run goes on") == 1
+    assert "There is no room for the reports" in err
+    assert "12 of 12 tests passed" in out
+    assert not any(name.startswith("ci-evals-") for name in files_in(folder))
+    kept = (folder / "results/journal.jsonl").read_bytes()
+    assert kept.endswith(b"\n")
+    again = ci_evals("run", "demo:hr", "--provider=offline", "--loops=2", "--resume=results", cwd=folder)
+    assert again.returncode == 0
+    assert f"{kept.count(b'result') and len(kept.splitlines()) - 1} of 24 trials had finished" in again.stderr
+    return process.returncode
+
+
+async def folder_is_removed(folder: Path) -> int:
+    process = start("run", "demo:hr", "--provider=offline", "--loops=5", cwd=folder)
+    for line in process.stderr:
+        if line.startswith("[3/"):
+            break
+    shutil.rmtree(folder / "results")
+    _, err = process.communicate(timeout=60)
+    assert "journal.jsonl cannot be written (it was removed): the run goes on" in err
+    assert {"_results.json", "summary.md", "junit.xml"} <= set(files_in(folder / "results"))
+    return process.returncode
+
+
+async def nobody_reads(folder: Path) -> int:
+    process = start("run", "demo:hr", "--provider=offline", cwd=folder)
+    process.stdout.close()
+    process.stderr.close()
+    code = process.wait(60)
+    assert {"_results.json", "summary.md", "junit.xml"} <= set(files_in(folder / "results"))
+    return code
+
+
+TROUBLES = {
+    "nobody listens any more": dies_for_good,
+    "the agent's server dies and comes back": dies_and_comes_back,
+    "the agent's key is refused in mid-run": key_is_refused,
+    "the model's quota is used up in mid-run": quota_is_used_up,
+    "the disk is full": disk_is_full,
+    "the output folder is removed": folder_is_removed,
+    "standard output and standard error are closed": nobody_reads,
+}
+
+
+def test_the_page_tells_every_trouble_around_a_run():
+    """And no other."""
+    assert list(rows("around a run")) == list(TROUBLES)
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_what_the_page_says_of_a_trouble_around_a_run(tmp_path, name):
+    """Each is caused, and the exit code and the promise looked at."""
+    assert str(asyncio.run(TROUBLES[name](tmp_path))) == rows("around a run")[name][1]
+
+
+MIXED = [fault for fault in Fault if fault not in {*faults.UNDELIVERED, Fault.REFUSED, Fault.QUOTA}]
+"""All that do not end the run, and may come at any request."""
+RUNS = [
+    (200, "openai"),
+    *(pytest.param(1_000, wire, marks=pytest.mark.endurance) for wire in ("openai", "anthropic")),
+]
+
+
+@pytest.mark.parametrize(("trials", "wire"), RUNS)
+async def test_every_trial_is_accounted_for_though_a_tenth_of_all_requests_goes_wrong(trials, wire):
+    """Each ends for a reason that is told, what is told was really said, and nothing opens the gate."""
+    draw = faults.mixed(trials, 0.1, MIXED)
+    async with faults.serving(draw) as agent, faults.serving(draw) as models:
+
+        async def sleep(_seconds: float) -> None:
+            await asyncio.sleep(0)
+            await agent.rise()
+
+        agent.dies_at = (Place.MESSAGE, trials)  # in the middle of it
+        plan = replace(PLANS[MODELS], loops=trials)
+        llm = model_at(models.url, sleep, wire)
+        cast = Cast(agent_at(agent.url, sleep), llm, llm)
+        job = Job(plan=plan, policy=Policy(), options=Options(parallel=50), redactor=Redactor())
+        stop = Stop()
+        results = await evaluate(job, cast, stop=stop)
+        await llm.aclose()
+    assert stop.bug is None
+    (test,) = results.suites[0].tests
+    assert [trial.index for trial in test.trials] == list(range(1, trials + 1))
+    assert results.counts.trials == trials
+    assert faults.books_agree(test.trials, agent) == []
+    for trial in test.trials:
+        assert trial.status in {"completed", "failed"}
+        assert trial.status == trial.attempts[-1].status
+        assert (trial.error is not None) == (trial.status == "failed")
+        assert len(trial.attempts) <= 2
+        assert all(attempt.error for attempt in trial.attempts[:-1])
+        assert len(trial.findings) == 3
+        assert all(found.reason for found in trial.findings)
+    bad = [trial for trial in test.trials if unsound(trial, Counting(offline=False))]
+    assert results.counts.errors == len(bad)
+    assert results.gate.exit_code == 3
+    assert 0 < len(bad) < trials / 4
+    met = Counter(asked.fault for server in (agent, models) for asked in server.asked)
+    assert set(MIXED) | {None} == set(met)
+    assert 0.08 < 1 - met[None] / met.total() < 0.12
