@@ -1,0 +1,129 @@
+"""Servers that answer without end, packed a thousandfold, garbled or late, through the real adapters.
+
+Whatever they do, it is soon over, the memory does not grow by more than an answer may have, and no verdict
+passes on what was never said.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+from typing import Any
+
+import hostile_server as hostile
+import pytest
+
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
+from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
+from ci_evals.conversation.converse import Conversation
+from ci_evals.conversation.scripted_user import ScriptedUser
+from ci_evals.domain.agents import HttpOptions
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Transcript
+from ci_evals.domain.verdict import Outcome
+from ci_evals.grading.grade import NO_JUDGE, grade
+from ci_evals.ports import Agent
+
+SECONDS = 0.4
+"""The turn's timeout."""
+MOST_MB = 150
+"""By which the process may grow over all of these: of an answer of 16 MB there are some copies."""
+
+TEST = Test.model_validate(
+    {
+        "name": "t",
+        "guidelines": "g",
+        "turns": [{"user": "Hello", "timeout": SECONDS}],
+        "evaluations": [
+            {"criterion": "c", "strict": "not_contains", "text": "sorry", "turn": "any"},
+            {"criterion": "c", "strict": "not_escalated"},
+            {"criterion": "c", "strict": "rule_not_triggered", "rule_code": "R"},
+            {"criterion": "c", "strict": "param_not_exists", "param_name": "p"},
+            {"criterion": "c", "strict": "not_escalated_due_to_error"},
+            {"criterion": "c", "strict": "max_latency", "seconds": 99},
+        ],
+    },
+    by_name=True,
+)
+"""Of checks that would pass on nothing at all, were nothing taken for evidence."""
+HTTP = HttpOptions.model_validate({"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}})
+
+ANSWERS = hostile.TOO_MUCH | hostile.BROKEN | hostile.LATE | hostile.UNREADABLE
+WORDS = {
+    **dict.fromkeys(hostile.TOO_MUCH, "answered with more than 16 MB"),
+    **dict.fromkeys(hostile.LATE, f"did not answer within {SECONDS:g} s"),
+}
+WORST = ("50 MB", "a bomb packed twice", "a byte a moment", "many values")
+
+
+def agents(url: str) -> dict[str, Agent]:
+    return {
+        "http": HttpAgent(HttpConfig(url, HTTP, "agent-key")),
+        "openai": ChatAgent(ChatConfig("m", "agent-key", url)),
+        "aui": AuiAgent(AuiConfig("a", "agent-key", url, open_timeout=SECONDS)),
+    }
+
+
+async def played(answer: hostile.Answer, adapter: str = "http") -> Transcript:
+    async with hostile.serving(answer) as url:
+        conversation = Conversation(agents(url)[adapter], ScriptedUser(), lambda _: None)
+        return conversation.transcript(await conversation.play(TEST, TEST.turns))
+
+
+async def is_told(name: str, adapter: str = "http") -> None:
+    """The conversation failed, soon and in words, and nothing passes for it."""
+    started = time.process_time()
+    transcript = await played(ANSWERS[name], adapter)
+    assert time.process_time() - started < 5  # seconds of work, this server's among it
+    assert transcript.status == "failed"
+    assert WORDS.get(name, "agent") in transcript.error
+    assert len(transcript.error) < 800
+    findings = await grade(TEST, TEST.turns, transcript, NO_JUDGE)
+    assert {finding.outcome for finding in findings} == {Outcome.UNDECIDED}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_no_such_answer_is_one(name: str) -> None:
+    """It is refused in words, in time, and nothing is decided by it."""
+    await is_told(name)
+
+
+@pytest.mark.parametrize("adapter", ["openai", "aui"])
+@pytest.mark.parametrize("name", WORST)
+async def test_no_agent_over_http_takes_it(name: str, adapter: str) -> None:
+    """They share what reads answers."""
+    await is_told(name, adapter)
+
+
+@pytest.mark.parametrize("name", hostile.READABLE)
+async def test_an_odd_answer_is_one_all_the_same(name: str) -> None:
+    """What can be read is read, and can be kept."""
+    transcript = await played(hostile.READABLE[name])
+    assert (transcript.status, transcript.exchanges[0].agent) == ("completed", "Hi")
+    assert Transcript.model_validate_json(transcript.model_dump_json()) == transcript
+
+
+def test_the_memory_does_not_grow_with_what_is_sent() -> None:
+    """All of the above in one process, whose peak is looked at."""
+    run = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert float(run.stdout) < MOST_MB
+
+
+async def _play_all(names: Any) -> None:
+    for name in names:
+        await is_told(name)
+
+
+def _peak_mb() -> float:
+    import resource  # noqa: PLC0415  # there is none on Windows
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    asyncio.run(_play_all(["no HTTP"]))  # what the first one imports is no growth
+    before = _peak_mb()
+    asyncio.run(_play_all([*hostile.TOO_MUCH, *hostile.UNREADABLE]))
+    print(_peak_mb() - before)  # what the test reads
