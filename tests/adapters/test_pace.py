@@ -333,6 +333,42 @@ def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float
     assert refused < 300
 
 
+@pytest.mark.parametrize("told", [None, 1, 60, 10 * 365 * 86400])
+def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | None) -> None:
+    """Fifty at a time: each gives up after some minutes that all have waited together, and not one by one."""
+    loop = _Loop()
+    ended: list[float] = []
+    well = False
+    pace = Pace(clock=loop.time, luck=lambda: 0.5)
+
+    async def attempt(_: int) -> Answer:
+        await asyncio.sleep(0.2)
+        if well:
+            return Answer()
+        raise limited(told)
+
+    async def conversations() -> None:
+        for _ in range(10):
+            with pytest.raises(Failed):
+                await pace.send(attempt)
+            ended.append(loop.time())
+
+    async def later() -> None:
+        nonlocal well
+        await asyncio.gather(*(conversations() for _ in range(50)))
+        well = True
+        await pace.send(attempt)
+        well, began = False, loop.time()
+        with pytest.raises(Failed):  # with patience again
+            await pace.send(attempt)
+        assert loop.time() - began > 8 * min(told or 1, 60)
+
+    loop.run(later())
+    assert len(ended) == 500
+    assert ended[99] < 11 * 60
+    assert ended[-1] < 15 * 60
+
+
 class Time:
     """A time that passes when a test says so."""
 

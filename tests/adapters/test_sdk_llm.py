@@ -367,7 +367,7 @@ async def test_a_quoted_conversation_is_no_refusal(make: Make, models: Models) -
 async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Make, models: Models) -> None:
     """So that no call has to be refused first."""
     waits: list[float] = []
-    limits = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}
+    limits = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "45s"}
     body = {"choices": [{"message": {"content": "Hi"}}], "content": [{"type": "text", "text": "Hi"}]}
     models.always = Fault(200, json.dumps(body), limits)
     async with closing(make(pace=world.pace(waits))) as llm:
@@ -375,7 +375,19 @@ async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Mak
         assert waits == []
         await llm.complete(PLAIN)
         assert llm.note() is None
-    assert waits == [60.0]
+    assert waits == [45.0]
+
+
+async def test_nobody_waits_for_years_after_a_success(make: Make, models: Models) -> None:
+    """Some servers tell with every answer that nothing is left. One that means it has to refuse a call."""
+    waits: list[float] = []
+    limits = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "87600h"}
+    body = {"choices": [{"message": {"content": "Hi"}}], "content": [{"type": "text", "text": "Hi"}]}
+    models.always = Fault(200, json.dumps(body), limits)
+    async with closing(make(pace=world.pace(waits))) as llm:
+        for _ in range(3):
+            await llm.complete(PLAIN)
+    assert waits == []
 
 
 async def test_a_good_key_is_checked_by_a_list(make: Make, models: Models) -> None:

@@ -5,7 +5,8 @@ knows no bound at first but its user's. A refusal for the rate halves the calls 
 had been sent before, and everybody waits until the time that was told. Every full round of successes lets
 one more go, or an eighth more where that is more, until there are as many as there were. Until then calls go
 out evenly over the time that one takes: a rush after each wait would be refused where the same calls, spread,
-are not. Whoever asked first goes first, also again after a refusal.
+are not. Whoever asked first goes first, also again after a refusal. Where minutes of waiting brought refusals
+alone, nobody waits any more: each call is made once, until one goes well.
 """
 
 import asyncio
@@ -95,6 +96,8 @@ class Pace:
         """What a call takes, as the last ones did."""
         self._not_before: float | None = None
         """When the next call may go out."""
+        self._waited_in_vain = 0.0
+        """Seconds for which all calls were held back since one went well."""
         self._refusals, self._statuses, self._waited, self._least = 0, set[int](), 0.0, 0
 
     @property
@@ -127,7 +130,7 @@ class Pace:
                 else:
                     wait = retry.wait_seconds(broken, setback.told, self._luck())
                     broken += 1
-                if limited > self._patience.limited or broken > self._patience.broken:
+                if limited > self._patience.limited or broken > self._patience.broken or self._is_shut:
                     raise setback.failure from setback.failure.__cause__
             else:
                 self._succeeded(answer, falls, sent)
@@ -185,6 +188,11 @@ class Pace:
             if limited:
                 self._waited += self._clock() - began
 
+    @property
+    def _is_shut(self) -> bool:
+        """Whether the server refuses everybody, and no wait has helped."""
+        return self._waited_in_vain >= self._patience.limited_seconds
+
     def _has_room(self, line: "_Line") -> bool:
         most = self.at_a_time
         return most is None or line.under_way < most
@@ -198,6 +206,7 @@ class Pace:
         seconds = until - self._clock()
         if seconds > 0:
             await self._sleep(seconds)
+            self._waited_in_vain += seconds
         if self._not_before == until:  # else it was told meanwhile to wait longer
             self._not_before = None
 
@@ -210,7 +219,7 @@ class Pace:
         self._refusals += 1
         self._statuses.add(status)
         is_news = sent_after == self._falls
-        if told or is_news:
+        if (told or is_news) and not self._is_shut:
             self._rest_for(retry.wait_seconds(resend, told, self._luck()))
         if is_news:  # else it was sent before the last fall, which was for it too
             self._falls += 1
@@ -220,8 +229,11 @@ class Pace:
             self._successes = 0
 
     def _succeeded(self, answer: Answer, sent_after: int, sent: float) -> None:
-        if told := used_up(answer.headers, datetime.now(UTC)):
-            self._rest_for(min(told, retry.MAX_WAIT_SECONDS))
+        self._waited_in_vain = 0.0
+        told = used_up(answer.headers, datetime.now(UTC))
+        # Who tells of a longer time has to refuse a call: some tell with every answer that nothing is left.
+        if told and told <= retry.MAX_WAIT_SECONDS:
+            self._rest_for(told)
         seconds = self._clock() - sent
         self._call_seconds += (seconds - self._call_seconds) * (_WEIGHT if self._call_seconds else 1)
         if self._limit is None or sent_after != self._falls:

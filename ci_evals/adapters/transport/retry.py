@@ -5,6 +5,7 @@ from dataclasses import dataclass
 MAX_RESENDS = 2
 MAX_LIMITED_RESENDS = 8
 MAX_WAIT_SECONDS = 60.0
+MAX_LIMITED_SECONDS = 480.0
 
 _FIRST_WAIT_SECONDS = 2.0
 _JITTER = 0.1
@@ -19,6 +20,9 @@ class Patience:
     """After an error that is none of the rate: what is broken seldom mends within seconds."""
     limited: int = MAX_LIMITED_RESENDS
     """After a refusal for the rate: the server is well, and says so."""
+    limited_seconds: float = MAX_LIMITED_SECONDS
+    """What all calls together may wait for a server that refuses every one for the rate. After that none is
+    sent again: it is a quota of hours or days, and a run that waited for it would find no end."""
 
 
 PATIENT = Patience()
