@@ -16,7 +16,7 @@ from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
 from ci_evals.domain.results import Attempt, Role, RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
@@ -35,6 +35,8 @@ class Cast:
     user_llm: LLM | None = None
     judge_llm: LLM | None = None
     embedder: Embedder | None = None
+    held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
+    """What is left of the findings where something is known against them."""
 
 
 class Stop:
@@ -184,6 +186,7 @@ class _Played:
     meters: tuple["_Meter", ...]
     judge: Judge | Verdict
     meanings: Meanings | Verdict
+    held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
 
 
 @dataclass(frozen=True)
@@ -233,6 +236,7 @@ class _Player:
             meters=tuple(meter for meter in (user_meter, judge_meter, embedder_meter) if meter),
             judge=self._judge(judge_meter, ended),
             meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
+            held=cast.held,
         )
 
     def _judge(self, meter: "MeteredLLM | None", ended: Ended) -> Judge | Verdict:
@@ -266,7 +270,7 @@ class _Player:
             attempts=played.attempts,
             closing_remark=transcript.closing_remark,
             exchanges=transcript.exchanges,
-            findings=findings or (),
+            findings=played.held(findings or ()),
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
         )
         # A listener may write what it hears.

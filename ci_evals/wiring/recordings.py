@@ -32,7 +32,7 @@ def replayed(recording: Recording, plan: Plan, adapter: Adapter, redactor: Redac
         planned = plan.suites[trial.suite]
         named, work = adapter.models(planned.suite), of_suite(plan, planned)
         played = Playback(recording, plan, trial, redactor)
-        cast = Cast(ReplayedAgent(played))
+        cast = Cast(ReplayedAgent(played), held=played.held)
         if named and work.user_calls:
             user = ReplayedLLM(named.user, "the simulated user's question", played.take.user, played)
             cast = replace(cast, user_llm=user)

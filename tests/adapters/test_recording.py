@@ -167,6 +167,30 @@ async def test_no_secret_is_in_a_recording(tmp_path):
     assert timeless(again) == timeless(first)
 
 
+async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
+    """A check for it fails as it did, though `***` stands in its place; another weight changes nothing."""
+    key, other = "sk-0123456789", "sk-9876543210"
+    folder = Folder(tmp_path, Redactor(keys=[key, other]))
+    checks = [
+        {"criterion": "No key", "strict": "not_contains", "text": "sk-"},
+        {"criterion": "No form", "strict": "not_regex", "pattern": "sk-[0-9]+"},
+        {"criterion": "No gold", "strict": "not_contains", "text": "gold"},
+        {"criterion": "Own key", "strict": "contains", "text": key},
+    ]
+    cast = everybody(fakes.ScriptedAgent([f"My key is {other}"]))
+    (first,) = await folder.record(
+        planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": checks}), cast
+    )
+    masked = json.loads(json.dumps(checks).replace(key, "***"))
+    masked[0] |= {"weight": 7, "criterion": "Named anew"}
+    folder.redactor = Redactor()
+    plan = planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": masked})
+    (again,) = await folder.replay(plan)
+    outcomes = [[finding.outcome.value for finding in result.findings] for result in (first, again)]
+    assert outcomes == [["failed", "failed", "passed", "failed"]] * 2
+    assert "secrets are taken out" in again.findings[0].reason
+
+
 async def test_changed_evaluations_are_decided_anew(folder):
     """That is what a recording is for; a new judged one was never asked."""
     cast = everybody(fakes.ScriptedAgent(["Hello"]))

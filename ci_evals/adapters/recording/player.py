@@ -20,6 +20,7 @@ from ci_evals.adapters.recording.tape import (
     Vectors,
     Words,
     key_of,
+    of_evaluation,
     of_prompt,
     of_texts,
     same,
@@ -29,8 +30,9 @@ from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.ports import Completion, Embeddings, Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.redaction import MASK, Redactor
 
 
 class Playback:
@@ -54,6 +56,7 @@ class Playback:
         if take is None:
             self.lack(f"it has no trial {key.index} of the test {key.test!r} of the suite {key.suite!r}")
         self.take = take or Take(**asdict(key))
+        self._evaluations = plan.test_of(trial).evaluations
 
     def lack(self, what: str) -> str:
         """Why there is no answer, for a person. The first such reason is kept for later attempts."""
@@ -63,6 +66,32 @@ class Playback:
         why = f"the recording has no answer to this: {what}{other}; record again"
         self.lacks = self.lacks or why
         return why
+
+    def held(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """The findings, without passes that come only of secrets taken out of the answers.
+
+        A check that no secret is told fails where one is, and passes where `***` stands in its place: it has
+        the outcome of then.
+        """
+        if not any(MASK in attempt.model_dump_json() for attempt in self.take.attempts):
+            return tuple(findings)
+        then = {one.evaluation: one.outcome for one in self.take.found}
+        return tuple(
+            _held(finding, then.get(of_evaluation(evaluation, self.redactor)))
+            for evaluation, finding in zip(self._evaluations, findings, strict=True)
+        )
+
+
+def _held(finding: Finding, then: Outcome | None) -> Finding:
+    if finding.outcome is not Outcome.PASSED or then in {None, Outcome.PASSED}:
+        return finding
+    why = (
+        f"as in the recorded run, where it was {then}: secrets are taken out of the recorded answers, and "
+        "without them it would pass"
+    )
+    failed = then is Outcome.FAILED
+    verdict = Verdict.failed(why) if failed else Verdict.undecided(Cause.NO_EVIDENCE, why)
+    return finding.model_copy(update=dict(verdict))
 
 
 class ReplayedAgent:

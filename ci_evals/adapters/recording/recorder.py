@@ -21,6 +21,7 @@ from ci_evals.adapters.recording.tape import (
     Completed,
     Embedded,
     Fault,
+    Found,
     Header,
     Key,
     RecordedSuite,
@@ -28,6 +29,7 @@ from ci_evals.adapters.recording.tape import (
     Vectors,
     Words,
     key_of,
+    of_evaluation,
     of_prompt,
     of_texts,
 )
@@ -77,14 +79,15 @@ class Listening:
     judge: list[_Slot] = field(default_factory=list)
     embedder: list[_Slot] = field(default_factory=list)
 
-    def take(self, key: Key) -> Take:
-        """All of it."""
+    def take(self, key: Key, found: tuple[Found, ...]) -> Take:
+        """All of it, with what was found."""
         return Take(
             **asdict(key),
             attempts=tuple(Attempt(fault=one.fault, answers=tuple(one.answers)) for one in self.attempts),
             user=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.user),
             judge=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.judge),
             embedder=tuple(Embedded(texts=one.digest, answer=one.answer) for one in self.embedder),
+            found=found,
         )
 
 
@@ -147,13 +150,18 @@ class Recorder:
         heard = self._under_way[trial] = Listening(self._redactor)
         return heard
 
-    async def keep(self, trial: Trial, _: TrialResult) -> None:
+    async def keep(self, trial: Trial, result: TrialResult) -> None:
         """Appends a finished trial. One that cannot be written is told of and left out; the run goes on."""
         heard = self._under_way.pop(trial, None)
         if heard is None:
             return
+        evaluations = self._plan.test_of(trial).evaluations
+        found = tuple(
+            Found(evaluation=of_evaluation(evaluation, self._redactor), outcome=finding.outcome)
+            for evaluation, finding in zip(evaluations, result.findings, strict=True)
+        )
         try:
-            self._append(heard.take(key_of(self._plan, trial, self._redactor)))
+            self._append(heard.take(key_of(self._plan, trial, self._redactor), found))
         except OSError as error:
             if not self._lost:
                 self._say(

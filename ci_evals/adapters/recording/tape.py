@@ -4,6 +4,7 @@ Secrets are taken out of everything before it comes here. Of prompts a digest is
 without its secrets and without what cannot be seen: so a recording can be played where no secret is known.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,10 +19,12 @@ from ci_evals.domain.errors import (
     LLMAnswerError,
     LLMError,
 )
+from ci_evals.domain.evaluation import Judged, Strict
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
 from ci_evals.domain.results import Tool
 from ci_evals.domain.text import bare
 from ci_evals.domain.transcript import Reply
+from ci_evals.domain.verdict import Outcome
 from ci_evals.ports import Prompt
 from ci_evals.redaction import Redactor
 
@@ -133,6 +136,14 @@ class Named(Record):
         return Key(self.file, self.suite, self.test, self.index)
 
 
+class Found(Record):
+    """What a verdict was then."""
+
+    evaluation: CleanText
+    """The digest of what was evaluated."""
+    outcome: Outcome
+
+
 class Take(Named):
     """One finished trial."""
 
@@ -140,6 +151,7 @@ class Take(Named):
     user: tuple[Completed, ...] = ()
     judge: tuple[Completed, ...] = ()
     embedder: tuple[Embedded, ...] = ()
+    found: tuple[Found, ...] = ()
 
 
 class RecordedSuite(Record):
@@ -194,6 +206,13 @@ def of_prompt(model: str, prompt: Prompt, redactor: Redactor) -> str:
 def of_texts(model: str, texts: Sequence[str], redactor: Redactor) -> str:
     """The digest by which the vectors of these texts are found again."""
     return digest([model, *(_clean(text, redactor) for text in texts)])
+
+
+def of_evaluation(evaluation: Judged | Strict, redactor: Redactor) -> str:
+    """The digest by which the verdict on an evaluation is found again: of what it hangs on."""
+    told = {"weight", "category", "aui_logic"} | (set() if isinstance(evaluation, Judged) else {"criterion"})
+    fields = redactor.json(evaluation.model_dump(mode="json", exclude=told))
+    return digest(bare(json.dumps(fields, ensure_ascii=False)))
 
 
 def same(message: str, recorded: str, redactor: Redactor) -> bool:
