@@ -16,6 +16,9 @@ CUT_NOTE = "… (cut; _results.json has it whole)"
 _MOST_QUOTED = 100_000
 """Bytes of UTF-8: some 20,000 words, and more than anybody reads on a page."""
 _LONGEST_NAME = 2_000
+_SPARSE = 50
+"""Where only each fiftieth character or fewer can be seen, less is shown than there is room for. Cleaning
+megabytes for a line of them would take seconds."""
 _MAX_STEM = 90
 """Bytes of UTF-8: leaves room for a number and an extension within 100."""
 
@@ -55,16 +58,19 @@ def clean(text: str) -> str:
 
 def one_line(text: str, limit: int | None = None) -> str:
     """`text` cleaned, its white space folded, cut to `limit` characters with an ellipsis."""
-    line = " ".join(clean(text).split())
-    return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    if limit is None:
+        return " ".join(clean(text).split())
+    line = " ".join(clean(text[: limit * _SPARSE]).split())
+    fits = len(line) <= limit and len(text) <= limit * _SPARSE
+    return line if fits else line[: limit - 1].rstrip() + "…"
 
 
 def cut(text: str, limit: int, note: str = CUT_NOTE) -> str:
     """`text` cleaned and, where it has more than `limit` bytes of UTF-8, cut with a note that says so."""
-    text = clean(text)
-    data = text.encode()
-    if len(data) <= limit:
-        return text
+    begun = clean(text[: limit * _SPARSE])
+    data = begun.encode()
+    if len(data) <= limit and len(text) <= limit * _SPARSE:
+        return begun
     return data[:limit].decode(errors="ignore").rstrip() + f"\n{note}"
 
 

@@ -141,6 +141,14 @@ def test_no_run_of_backticks_closes_a_code_block(run):
     assert page.text.replace(ZERO_WIDTH, "").startswith("`" * run)
 
 
+def test_a_cut_is_told_also_where_little_can_be_seen():
+    """What is left out is told, be it that none of what was looked at could be seen."""
+    hidden = ZERO_WIDTH * 5_000
+    assert sanitize.one_line(hidden + "end", 80) == "…"
+    assert sanitize.cut(f"begin{hidden}end", 80) == f"begin\n{sanitize.CUT_NOTE}"
+    assert sanitize.one_line(f"begin{hidden}"[:4_000], 80) == "begin"
+
+
 @pytest.mark.parametrize("place", [sanitize.quote, sanitize.code_block, sanitize.code])
 def test_of_a_very_long_text_the_beginning_is_shown(place):
     """A page with megabytes is read by nobody, and making it safe would take many seconds."""
