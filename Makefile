@@ -1,8 +1,9 @@
 # One command each. They need python3 (3.11 or later) and make; everything else goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-# On all processors, each file's tests on one: what a file sets up for them is then set up once.
-PYTEST = $(BIN)/pytest --numprocesses auto --dist loadfile
+# On all processors, in long stretches: most of what a file sets up for its tests is then set up once, and no
+# processor waits at the end for another's long file.
+PYTEST = $(BIN)/pytest --numprocesses auto --dist worksteal
 UV := uv==0.13.9
 TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
 LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
