@@ -9,10 +9,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import IO, Any
 
 import nursery
 
@@ -43,14 +43,24 @@ class Started:
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """What is left in its streams, once they are closed and it has ended."""
-        with self.stdout, self.stderr, ThreadPoolExecutor(2) as readers:
-            said = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
-            if wait(said, timeout).not_done:
-                self.kill()
-                raise subprocess.TimeoutExpired(self.args, timeout)
-            self.wait(timeout)
-        out, err = (one.result() for one in said)
-        return out, err
+        said = ["", ""]
+
+        def read(place: int, stream: IO[str]) -> None:
+            with stream:
+                said[place] = stream.read()
+
+        readers = [
+            Thread(target=read, args=each, daemon=True) for each in enumerate((self.stdout, self.stderr))
+        ]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(timeout)
+        if any(reader.is_alive() for reader in readers):
+            self.kill()
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        self.wait(timeout)
+        return said[0], said[1]
 
     def wait(self, timeout: float | None = None) -> int:
         """Its exit code, negative for the signal that ended it."""
