@@ -1,5 +1,6 @@
 """Writes text files whole or not at all, and never outside their root."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterable, Mapping
@@ -118,11 +119,14 @@ def open_to_append(path: Path) -> int:
     """The descriptor of a file that grows, made with its folder where it is not there yet.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: it cannot be opened, or is a symbolic link, which may lead anywhere.
     """
     owner = _owner(path.parent)
     _make_folder(path.parent, owner)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a symbolic link")
+    no_link = getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, 0o644)
     _hand_over(path, owner)
     return descriptor
 

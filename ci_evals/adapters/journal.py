@@ -8,10 +8,10 @@ import asyncio
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class _Read:
     """None where not even the header was written."""
     size: int
     """Bytes of all whole lines."""
+    found: int
+    """Bytes of all that is there."""
     torn: bool
     """Whether the beginning of one more is there."""
     ended: bool
@@ -89,20 +91,20 @@ class Journal:
         Raises:
             UsageError: it is of another run or version, another run is writing it, or it cannot be written.
         """
-        read, past = self._read, self.past
-        if past and (unlike := past.header.unlike(header)):
-            raise UsageError(
-                f"{self._path}: the journal is of another run: it differs in {'; '.join(unlike)}. Give the "
-                f"suites and options of that run, {_AFRESH}"
-            )
+        self._check(header)
         try:
-            if read is None:
+            if self._read is None:
                 self._set_aside()
             fd = self._fd = files.open_to_append(self._path)
             _lock(fd, self._path)
+            if self._read and os.fstat(fd).st_size != self._read.found:
+                # The run that wrote it had not quite ended when it was read.
+                self._read = _read(self._path)
+                self._check(header)
+            read = self._read
             if read:
                 os.ftruncate(fd, read.size)
-            if past is None:
+            if self.past is None:
                 self._append(header)
                 os.fsync(fd)
         except OSError as error:
@@ -148,6 +150,14 @@ class Journal:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+    def _check(self, header: Header) -> None:
+        """Makes sure that the journal which was read is of this run."""
+        if self.past and (unlike := self.past.header.unlike(header)):
+            raise UsageError(
+                f"{self._path}: the journal is of another run: it differs in {'; '.join(unlike)}. Give the "
+                f"suites and options of that run, {_AFRESH}"
+            )
 
     def _append(self, record: Record) -> None:
         """Writes what waits and this: whole lines or nothing."""
@@ -235,26 +245,35 @@ def _line(record: Record) -> bytes:
 
 def _read(path: Path) -> _Read:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            return _read_lines(path, file)
     except OSError as error:
         raise UsageError(f"--resume: {path} cannot be read: {error.strerror or error}") from error
-    *lines, rest = data.split(b"\n")
-    if lines and not rest and _is_torn(lines[-1]):
-        rest = lines.pop()  # after a crash of the machine, a line may hold what was on the disk before
-    size = sum(len(line) + 1 for line in lines)
-    if not lines:
-        return _Read(None, 0, torn=bool(rest), ended=False)
-    header = _header(path, lines[0])
+
+
+def _read_lines(path: Path, file: Iterable[bytes]) -> _Read:
+    """Reads line by line: the journal of a long run does not fit into the memory twice."""
+    header: Header | None = None
     done: dict[Trial, TrialResult] = {}
-    elapsed, ended = 0.0, False
-    for record in _records(path, lines[1:]):
+    elapsed, size, ended, rest = 0.0, 0, False, b""
+    for number, (line, following) in enumerate(pairwise(chain(file, [b""])), start=1):
+        # After a crash of the machine, the last line may hold what was on the disk before.
+        if not line.endswith(b"\n") or (not following and _is_torn(line)):
+            rest = line
+            break
+        size += len(line)
+        if header is None:
+            header = _header(path, line)
+            continue
+        record = _record(path, number, line)
         if isinstance(record, Entry):
             done[record.trial] = record.result
             elapsed = max(elapsed, record.elapsed)
         elif record.mark == "outage":
             done = {trial: result for trial, result in done.items() if not result.spoiled}
         ended = isinstance(record, Mark) and record.mark == "ended"
-    return _Read(Past(header, done, elapsed), size, torn=bool(rest), ended=ended)
+    past = Past(header, done, elapsed) if header else None
+    return _Read(past, size, found=size + len(rest), torn=bool(rest), ended=ended)
 
 
 def _is_torn(line: bytes) -> bool:
@@ -280,13 +299,12 @@ def _header(path: Path, line: bytes) -> Header:
         raise UsageError(f"{path}: this is no journal of ci-evals: {_why(error)}") from None
 
 
-def _records(path: Path, lines: list[bytes]) -> Iterator[Entry | Mark]:
-    for number, line in enumerate(lines, start=2):
-        data = _object(path, number, line)
-        try:
-            yield (Mark if "mark" in data else Entry).model_validate(data)
-        except ValidationError as error:
-            raise _unreadable(path, number, _why(error)) from None
+def _record(path: Path, number: int, line: bytes) -> Entry | Mark:
+    data = _object(path, number, line)
+    try:
+        return (Mark if "mark" in data else Entry).model_validate(data)
+    except ValidationError as error:
+        raise _unreadable(path, number, _why(error)) from None
 
 
 def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:

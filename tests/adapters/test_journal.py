@@ -214,6 +214,29 @@ async def test_two_runs_do_not_share_one(tmp_path):
     Journal(tmp_path, resume=True).open(header())
 
 
+async def test_what_is_written_after_it_was_read_is_taken_too(tmp_path):
+    """A run that was told to end may still write when its successor starts, and let go a moment later."""
+    first = Journal(tmp_path)
+    first.open(header())
+    await first.keep(at(1), result(1), 1)
+    second = Journal(tmp_path, resume=True)
+    await first.keep(at(2), result(2), 2)
+    first.close()
+    second.open(header())
+    await second.keep(at(3), result(3), 3)
+    second.close()
+    assert list(second.past.done) == [at(1), at(2)]
+    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2), at(3)]
+
+
+def test_a_link_is_not_followed(tmp_path):
+    """A suite's repository may hold one, and a container writes as root."""
+    (tmp_path / NAME).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match=f"cannot write '.*{NAME}': it is a symbolic link"):
+        Journal(tmp_path).open(header())
+    assert not (tmp_path / "elsewhere").exists()
+
+
 FULL = """
 import asyncio, resource, sys
 from pathlib import Path
