@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from html.entities import codepoint2name
 from typing import Any, Literal, TypeVar, get_origin
 from urllib.parse import quote, quote_plus
@@ -167,7 +167,7 @@ class _Forms:
         spans = self._spans(text)
         if "\\n" in text or "\\r" in text:
             # Lines within JSON within this text; as many blanks, so that every place stays the same.
-            spans += self._spans(_ESCAPED_END.sub(lambda found: " " * len(found[0]), text))
+            spans += self._spans(reduce(lambda told, end: told.replace(end, " " * len(end)), _ENDS, text))
         if not spans:
             return text
         clear, end = [], 0
@@ -209,7 +209,7 @@ def _squeezed(text: str) -> str:
     return data.decode("latin-1").replace("\xc2\xa0", "")
 
 
-_ESCAPED_END = re.compile(r"\\+[nr]")
+_ENDS = tuple("\\" * depth + letter for depth in (8, 4, 2, 1) for letter in "nr")
 _GAP = r"\s*"
 """White space may break a secret anywhere."""
 _SPACE = (
