@@ -102,6 +102,21 @@ async def test_a_wrong_agent_key_costs_nothing(models, kind, turns):
     assert models.asked == []
 
 
+async def test_an_agent_that_shows_its_list_to_nobody(models):
+    """Its key is good all the same: it takes it where it is spoken to."""
+
+    def answer(asked):
+        if asked.method == "GET":
+            return world.fault(401, "this path is closed to everybody")
+        return endpoints.completion("Hi") if "messages" in asked.body else world.fault(422)
+
+    with endpoints.serving(answer) as chat:
+        adapter = create_adapter(llm_key=models.key, agent_key=chat.key)
+        results = await run_suite(adapter, suite("openai", ["auto"], chat.url, tests=1))
+    assert results.gate.passed
+    assert [asked.method for asked in chat.asked][:2] == ["GET", "POST"]
+
+
 async def test_what_was_limited_is_told_with_the_results(models):
     """For every neighbour, beside the other warnings."""
     fault = world.fault(429, retry_after="0.001")

@@ -10,7 +10,7 @@ Faults are `Fault` values: those in `faults` are played one after the other befo
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+from werkzeug.datastructures import Headers
 
 from ci_evals.adapters.transport.pace import Pace
 from ci_evals.adapters.transport.retry import PATIENT, Patience
@@ -128,12 +129,21 @@ class Models:
 
     def _list(self, request: Request) -> Response:
         self.listed += 1
-        if self.key not in f"{request.headers.get('Authorization')} {request.headers.get('X-Api-Key')}":
+        if self._is_stranger(request.headers):
             return UNAUTHORIZED.response()
         return self.listing.response() if self.listing else _json({"data": [{"id": "some-model"}]})
 
+    def _asks_nothing(self, request: Request) -> Response:
+        """A request without messages: keys are looked at first, as everywhere."""
+        return UNAUTHORIZED.response() if self._is_stranger(request.headers) else fault(400).response()
+
+    def _is_stranger(self, headers: Mapping[str, str] | Headers) -> bool:
+        return self.key not in f"{headers.get('Authorization')} {headers.get('X-Api-Key')}"
+
     def _openai(self, request: Request) -> Response:
         body = request.get_json()
+        if "messages" not in body:
+            return self._asks_nothing(request)
         texts = {message["role"]: message["content"] for message in body["messages"]}
         mode = body.get("response_format", {}).get("type", "text")
         asked = Asked(
@@ -176,6 +186,8 @@ class Models:
 
     def _anthropic(self, request: Request) -> Response:
         body = request.get_json()
+        if "messages" not in body:
+            return self._asks_nothing(request)
         mode = body.get("output_config", {}).get("format", {}).get("type", "text")
         text = body["messages"][0]["content"]
         asked = Asked(
@@ -206,7 +218,7 @@ class Models:
         return Response(json.dumps(answer(self.answer(asked))), content_type="application/json")
 
     def _refusal(self, asked: Asked) -> Response | None:
-        if self.key not in f"{asked.headers.get('Authorization')} {asked.headers.get('X-Api-Key')}":
+        if self._is_stranger(asked.headers):
             return UNAUTHORIZED.response()
         if found := self.faults.pop(0) if self.faults else self.always:
             return found.response()

@@ -413,8 +413,11 @@ async def test_a_key_that_will_not_do_is_found_for_nothing(
     "listing",
     [
         world.fault(401, "You have insufficient permissions for this operation. Missing scopes: model.read."),
+        world.fault(401, "This path is closed to everybody."),
         world.fault(403, "not you"),
         world.fault(404),
+        world.fault(405),
+        world.fault(501),
         world.SERVER_ERROR,
         world.RATE_LIMITED,
         world.GARBAGE,

@@ -24,6 +24,7 @@ from ci_evals.redaction import Redactor
 CHECK_SECONDS = 5.0
 """What asking whether a key is good may take."""
 
+_UNAUTHORIZED = 401
 _OF_MONEY = frozenset({402, 429})
 """Any other status of an agent may be about a model that it asks with a key of its own."""
 
@@ -134,23 +135,32 @@ class AgentServer:
         """
         return await self._pace.send(lambda _: self._attempt(client, call))
 
-    async def check(self, path: str, query: Mapping[str, str] | None = None) -> None:
-        """Learns whether the key is good from a path that costs nothing. Most answers, or none, say nothing.
+    async def check(self, *calls: Call) -> None:
+        """Learns whether the key is good from calls that cost nothing. Most answers, or none, say nothing.
+
+        Args:
+            calls: The key is good if one of them is not refused for it: a server may refuse a path to all.
 
         Raises:
             AgentAccessError: the key is not good, or has no credit left.
         """
-        call = Call("GET", self.at(path, query), CHECK_SECONDS, idempotent=True)
+        refused: AgentError | None = None
         client = self.new_client()
         try:
-            async with asyncio.timeout(CHECK_SECONDS):
-                response = await _request(client, call)
+            for call in calls:
+                async with asyncio.timeout(call.timeout):
+                    response = await _request(client, call)
+                if not rate_limits.refuses_key(response.status_code, response.content):
+                    return
+                refused = self._refused(response, call)
+                if response.status_code != _UNAUTHORIZED:
+                    break
         except (TimeoutError, httpx2.HTTPError, connections.AnswerTooLargeError):
             return
         finally:
             await close(client)
-        if rate_limits.refuses_key(response.status_code, response.content):
-            raise self._refused(response, call)
+        if refused:
+            raise refused
 
     async def _attempt(self, client: httpx2.AsyncClient, call: Call) -> Answer:
         started = self._clock()
@@ -203,7 +213,7 @@ class AgentServer:
                 f"the agent at {self.host} has no quota left for this key ({status}): {detail}; "
                 "see its billing"
             )
-        if status == 401 or (status == 403 and not self._key_held):
+        if status == _UNAUTHORIZED or (status == 403 and not self._key_held):
             return AgentAccessError(
                 f"the agent at {self.host} refused the key ({status}): {detail}; "
                 "set --agent-key (or the suite's apiKey) to a key of this agent"

@@ -8,7 +8,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.endpoints import agent_http, chat_wire
-from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
+from ci_evals.adapters.endpoints.agent_http import CHECK_SECONDS, AgentServer, Call
 from ci_evals.adapters.transport import address
 from ci_evals.adapters.transport.pace import Pace
 from ci_evals.domain.agents import ChatOptions
@@ -77,12 +77,17 @@ class ChatAgent:
     async def check(self) -> None:
         """Asks which models there are, to learn for nothing whether the key is good.
 
-        A simulated user may have to be asked, and paid, for its first words before the agent is.
+        A simulated user may have to be asked, and paid, for its first words before the agent is. Where the
+        list is refused, a request without messages is made too, for some servers refuse it to every key.
 
         Raises:
             AgentAccessError: it is not, or has no credit left. Any other answer, or none, says nothing.
         """
-        await self._server.check(_MODELS_PATH, self._config.options.query)
+        listed = self._server.at(_MODELS_PATH, self._config.options.query)
+        await self._server.check(
+            Call("GET", listed, CHECK_SECONDS, idempotent=True),
+            Call("POST", self._address, CHECK_SECONDS, idempotent=True, body={"model": self._config.model}),
+        )
 
     async def open_session(self, test: Test) -> _Session:
         """Begins a conversation on our side; the endpoint learns of it with the first message."""

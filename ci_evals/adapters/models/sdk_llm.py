@@ -2,8 +2,8 @@
 
 Calls go through the SDK's documented low-level `post`: its headers and variables serve as they are, while the
 typed methods would cost twice the processor time, warn on the console about ageing models, and stumble over
-answers of compatible servers that differ in a field which is not read here. Its retries are switched off: of a
-server that limits the rate all calls have to know (`transport.pace`).
+answers of compatible servers that differ in a field which is not read here. Its retries are off: of a server
+that limits the rate all calls have to know (`transport.pace`).
 """
 
 import asyncio
@@ -144,18 +144,29 @@ class SdkLLM(ABC):
     async def check(self) -> None:
         """Asks which models there are, to learn for nothing whether the key is good.
 
+        A server may refuse its list to every key: then one without a question tells whether it takes ours.
+
         Raises:
             LLMAccessError: it is not, or has no quota left. Any other answer, or none, says nothing.
         """
+        refused = await self._refusal_of_key("get", self.vendor.models_path)
+        if refused and refused.status_code == httpx2.codes.UNAUTHORIZED:
+            refused = await self._refusal_of_key("post", self.vendor.path, body={"model": self.model})
+        if refused:
+            raise self._status_failure(refused)
+
+    async def _refusal_of_key(self, method: str, path: str, **options: Any) -> httpx2.Response | None:
+        """The answer to a request that costs nothing, if it shows that the key will not do."""
         sdk = self._sdk
         try:
             async with asyncio.timeout(CHECK_SECONDS), self._client() as client:
-                await client.get(self.vendor.models_path, cast_to=httpx2.Response)
+                await getattr(client, method)(path, cast_to=httpx2.Response, **options)
         except sdk.APIStatusError as error:
-            if rate_limits.refuses_key(error.status_code, error.response.content):
-                raise self._status_failure(error.response) from None
+            found: httpx2.Response = error.response
+            return found if rate_limits.refuses_key(found.status_code, found.content) else None
         except (TimeoutError, sdk.APIConnectionError, connections.AnswerTooLargeError):
-            return
+            return None
+        return None
 
     def note(self) -> str | None:
         """What a person should know of limits that the provider set to the rate; None if it set none."""
