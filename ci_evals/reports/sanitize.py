@@ -16,13 +16,9 @@ CUT_NOTE = "… (cut; _results.json has it whole)"
 _MOST_QUOTED = 100_000
 """Bytes of UTF-8: some 20,000 words, and more than anybody reads on a page."""
 _LONGEST_NAME = 2_000
-_SPARSE = 50
-"""Where only each fiftieth character or fewer can be seen, less is shown than there is room for. Cleaning
-megabytes for a line of them would take seconds."""
 _MAX_STEM = 90
 """Bytes of UTF-8: leaves room for a number and an extension within 100."""
 
-_AND_ZERO_WIDTH = "\\g<0>\u200b"
 _REFERENCES = tuple(
     # Each begins with a set of characters, by which the search is fast; one pattern for all would not be.
     re.compile(pattern)
@@ -60,16 +56,18 @@ def one_line(text: str, limit: int | None = None) -> str:
     """`text` cleaned, its white space folded, cut to `limit` characters with an ellipsis."""
     if limit is None:
         return " ".join(clean(text).split())
-    line = " ".join(clean(text[: limit * _SPARSE]).split())
-    fits = len(line) <= limit and len(text) <= limit * _SPARSE
+    enough = _enough(limit)
+    line = " ".join(clean(text[:enough]).split())
+    fits = len(line) <= limit and len(text) <= enough
     return line if fits else line[: limit - 1].rstrip() + "…"
 
 
 def cut(text: str, limit: int, note: str = CUT_NOTE) -> str:
     """`text` cleaned and, where it has more than `limit` bytes of UTF-8, cut with a note that says so."""
-    begun = clean(text[: limit * _SPARSE])
+    enough = _enough(limit)
+    begun = clean(text[:enough])
     data = begun.encode()
-    if len(data) <= limit and len(text) <= limit * _SPARSE:
+    if len(data) <= limit and len(text) <= enough:
         return begun
     return data[:limit].decode(errors="ignore").rstrip() + f"\n{note}"
 
@@ -123,7 +121,7 @@ def code_block(text: str) -> str:
 
     Of a very long one it is the beginning. Runs of more than 200 are broken with a zero-width space.
     """
-    text = _LONG_FENCE.sub(_AND_ZERO_WIDTH, cut(text, _MOST_QUOTED))
+    text = _LONG_FENCE.sub(_and_zero_width, cut(text, _MOST_QUOTED))
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -166,6 +164,11 @@ def file_name(text: str) -> str:
     return f"_{name}" if _DEVICES.fullmatch(name) else name
 
 
+def _enough(limit: int) -> int:
+    """How many characters to look at for so many that can be seen: cleaning megabytes would take seconds."""
+    return min(50 * limit, limit + 50_000)
+
+
 def _escaped(line: str) -> str:
     line = _ACTIVE.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), _broken(line))
     return _LINE_START.sub(r"\1\3\\\2\4", line)
@@ -174,8 +177,13 @@ def _escaped(line: str) -> str:
 def _broken(line: str) -> str:
     """`line` with every reference that GitHub would make live broken by a zero-width space."""
     for pattern in _REFERENCES:
-        line = pattern.sub(_AND_ZERO_WIDTH, line)
+        line = pattern.sub(_and_zero_width, line)
     return line
+
+
+def _and_zero_width(found: re.Match[str]) -> str:
+    # As a template, `\\g<0>` and the space would take five times as long in Python 3.11.
+    return f"{found[0]}\u200b"
 
 
 def _indented(line: str) -> str:
