@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import shutil
 from collections import Counter
 
@@ -214,6 +215,24 @@ async def test_fail_fast_at_a_trial_that_broke_off_cannot_be_trusted():
     )
     assert (played(results), results.gate.exit_code) == (["completed", "failed", None], 3)
     assert "a trial is unsound: gone (--fail-fast)" in results.gate.reasons[0]
+
+
+async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
+    """The same command with `--resume` would else end at the same trial for ever."""
+    fields = {"limits": Limits(fail_fast=True), "options": Options(retries=0)}
+    for agent, ended in ((by_name({"t1": AgentError("gone")}), 3), (says(), 0)):
+        journal = Journal(tmp_path, resume=True)
+        results = await evaluate(job(some(3), journal=journal, **fields), Cast(agent))
+        journal.close()
+        assert results.gate.exit_code == ended
+    assert played(results) == ["completed"] * 3
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan])
+def test_a_duration_without_end_is_refused(seconds):
+    """It could not be told in the results."""
+    with pytest.raises(UsageError, match=r"--max-duration: (inf|nan) is no limit"):
+        Limits(max_duration=seconds)
 
 
 async def test_fail_fast_looks_at_what_had_failed_before(tmp_path):

@@ -60,7 +60,7 @@ def run(settings: RunSettings) -> None:
 
     Exit codes: 0 the gate holds, or a pull request without secrets was skipped; 1 it does not hold; 2 wrong
     usage, configuration or suite (nothing was run); 3 the run cannot be trusted (unsound trials, nothing
-    scored); 70 a bug of ours; 130 interrupted.
+    scored, or stopped before all was played); 70 a bug of ours; 130 interrupted.
 
     \b
     ci-evals run demo:hr --provider=offline     (needs no key)

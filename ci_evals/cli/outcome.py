@@ -35,12 +35,15 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     ending = _ending(command)
-    if set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and _published() == before:
+    lacking = set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and _published() == before
+    if lacking and any(map(os.environ.get, REPORTS)):
         from ci_evals.cli import actions
 
         actions.refused(os.environ)
         if ending.why and args[0] != "comment":
             actions.explain(ending.heading, ending.why, os.environ)
+    if lacking and ending.code == Exit.INTERRUPTED:
+        sys.stderr.write(f"{ending.heading}: {ending.why}\n")
     _close_streams()
     sys.exit(ending.code)
 
@@ -68,6 +71,9 @@ def _ending(command: Callable[[], object]) -> _Ending:
             end.code if isinstance(end.code, int) else Exit.HOLDS if end.code is None else Exit.BUG
         )
     except KeyboardInterrupt:
+        # Another signal would only disturb what is left to do.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         return _Ending(
             Exit.INTERRUPTED, "interrupted", "It was told to end before there was anything to report."
         )

@@ -72,7 +72,7 @@ def run_suites(settings: RunSettings) -> None:
 
 def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     environ = os.environ
-    _check(settings)
+    settings = _in_its_folder(settings)
     settings, tape = recording.opened(settings)
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
@@ -94,7 +94,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     planned, noted = recording.as_recorded(planned, tape, redactor)
     noted += (*_short_keys(adapter, () if tape else loaded), *(() if skipped else adapter.warnings(planned)))
     warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
-    places = Places(settings.resume or settings.output_dir, settings.junit)
+    places = Places(settings.output_dir, settings.junit)
     places.check()
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say)
     interruption = Interruption()
@@ -150,13 +150,20 @@ def _told(warnings: tuple[str, ...], console: Console) -> tuple[str, ...]:
     return warnings
 
 
-def _check(settings: RunSettings) -> None:
-    """Refuses options that contradict each other."""
-    if settings.resume and settings.output_dir not in {settings.resume, RunSettings.output_dir}:
+def _in_its_folder(settings: RunSettings) -> RunSettings:
+    """The settings with the output folder of the run that is gone on with, if there is one.
+
+    Raises:
+        UsageError: another folder is named too.
+    """
+    if settings.resume is None:
+        return settings
+    if settings.output_dir not in {settings.resume, RunSettings.output_dir}:
         raise UsageError(
             f"--resume={settings.resume} goes on in that folder, and --output-dir={settings.output_dir} is "
             "another one: leave one of them out"
         )
+    return replace(settings, output_dir=settings.resume)
 
 
 def _comment(

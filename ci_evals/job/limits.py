@@ -1,10 +1,12 @@
 """What ends a run before its plan is played: a budget, too many failures in a row, or the first failure."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean
 
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Event, Spent, TrialFinished, TrialStarted
@@ -21,7 +23,11 @@ _TIE = 1e-9
 
 @dataclass(frozen=True)
 class Limits:
-    """When a run is to end early. None and 0 stand for never."""
+    """When a run is to end early. None and 0 stand for never.
+
+    Raises:
+        UsageError: the duration is none, or has no end.
+    """
 
     max_duration: float | None = None
     """Seconds."""
@@ -29,6 +35,10 @@ class Limits:
     """Trials that broke off or could not be judged, without one in between that was. At least as many as play
     at a time are waited for: one fault hits them all."""
     fail_fast: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_duration is not None and not math.isfinite(self.max_duration):
+            raise UsageError(f"--max-duration: {self.max_duration} is no limit; name a finite number")
 
 
 @dataclass(frozen=True)
@@ -121,4 +131,6 @@ class Watch:
         if failed and ended_well(result):
             self._stop.because(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
         elif unsound(result, self._counting):
-            self._stop.because(f"a trial is unsound: {result.error or 'a verdict is missing'} (--fail-fast)")
+            why = result.error or "a verdict is missing"
+            # What broke off is played again when the run is gone on with: else it would end there again.
+            self._stop.because(f"a trial is unsound: {why} (--fail-fast)", outage=result.spoiled)

@@ -40,6 +40,35 @@ def test_an_interrupted_command_exits_130():
     assert subprocess.run([sys.executable, "-c", code], env=CLEAN, check=False).returncode == 130
 
 
+IMPATIENT = """
+import os, signal, time
+from ci_evals.cli.outcome import guarded
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if not os.fork():
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(0.01)
+        os.kill(parent, signal.SIGTERM)
+    os._exit(0)
+guarded(lambda: time.sleep(60), ["run"])
+"""
+
+
+def test_more_signals_do_not_disturb_the_ending(tmp_path):
+    """The second one of a cancelled job comes while the outputs are written: there is no traceback."""
+    outputs = tmp_path / "outputs"
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPATIENT],
+        env=CLEAN | {"GITHUB_OUTPUT": str(outputs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 130
+    assert ran.stderr == "interrupted: It was told to end before there was anything to report.\n"
+    assert "invalid" in outputs.read_text()
+
+
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
     """`ci-evals schema | head -1`."""
     piped = f"{sys.executable} -m ci_evals schema | head -1"
