@@ -175,7 +175,7 @@ class ClaudeCodeLLM:
 
     def _read(self, result: dict[str, JsonValue], prompt: Prompt) -> Completion:
         subtype, text = result.get("subtype"), result.get("result")
-        if subtype in _NO_MODEL_ANSWER:
+        if isinstance(subtype, str) and subtype in _NO_MODEL_ANSWER:
             raise LLMAnswerError(f"{self._who} gave no answer of the wanted form ({subtype})")
         if result.get("is_error") or subtype != "success":
             failure, status = self._failure(result), result.get("api_error_status")
@@ -216,6 +216,8 @@ class ClaudeCodeLLM:
         return payload.shorten(said)
 
 
+_MOST_DOLLARS = 1_000_000
+"""Of one answer: more is no cost."""
 
 
 @dataclass(frozen=True)
@@ -241,8 +243,9 @@ def _message(prompt: Prompt) -> bytes:
 
 
 def _cost(told: JsonValue) -> float | None:
-    known = isinstance(told, int | float) and not isinstance(told, bool) and told >= 0
-    return float(told) if known else None  # type: ignore[arg-type]  # a number, as was just found
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        return None
+    return float(told) if 0 <= told <= _MOST_DOLLARS else None
 
 
 def _found(environ: Mapping[str, str]) -> str:

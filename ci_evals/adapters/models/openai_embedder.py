@@ -51,9 +51,19 @@ def _vectors(answer: dict[str, JsonValue]) -> list[tuple[float, ...]]:
         if not isinstance(item, dict):
             continue
         index, numbers = item.get("index", place), item.get("embedding")
-        if isinstance(index, int) and isinstance(numbers, list):
-            vector = tuple(float(number) for number in numbers if isinstance(number, int | float))
+        if type(index) is int and isinstance(numbers, list):
+            vector = tuple(number for told in numbers if (number := _number(told)) is not None)
             found += [(index, vector)] if len(vector) == len(numbers) else []
     by_index = dict(found)
     # An index that is given twice, or is none, would put a vector to a text that is not its own.
     return [by_index[place] for place in range(len(found)) if place in by_index]
+
+
+def _number(told: JsonValue) -> float | None:
+    """A part of a vector, or None where it is none."""
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        return None
+    try:
+        return float(told)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
