@@ -139,6 +139,7 @@ class FaultyServer:
     _numbers: Counter[Place] = field(default_factory=Counter)
     _tasks: int = 0
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
+    _serving: set[asyncio.Task[None]] = field(default_factory=set)
     _server: asyncio.Server | None = None
 
     def __post_init__(self) -> None:
@@ -162,11 +163,18 @@ class FaultyServer:
     def die(self) -> None:
         """Listens no more, and breaks off what is under way."""
         self.deaths += 1
-        self.dies_after = None
-        self.close()
+        self.dies_after = self.dies_at = None
+        self._close()
 
-    def close(self) -> None:
-        """Ends it, without counting that as a death."""
+    async def end(self) -> None:
+        """Ends it, and all that it has begun."""
+        self._close()
+        await asyncio.sleep(0)  # whoever was let in at last is shown out
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=5)
+        await asyncio.sleep(0)
+
+    def _close(self) -> None:
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -174,6 +182,13 @@ class FaultyServer:
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._server is None:  # it died in between
+            writer.transport.abort()
+            return
+        task = asyncio.current_task()
+        assert task
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         self._open.add(writer)
         try:
             while head := await _head(reader, writer):
@@ -194,6 +209,8 @@ class FaultyServer:
         finally:
             self._open.discard(writer)
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     def _answered(self, path: str, body: Any) -> tuple[Asked, Any]:
         """The request as the books have it, and the JSON that answers it."""
@@ -362,8 +379,7 @@ async def serving(draw: Draw = none) -> AsyncIterator[FaultyServer]:
     try:
         yield server
     finally:
-        server.close()
-        await asyncio.sleep(0)
+        await server.end()
 
 
 def books_agree(trials: Iterable[TrialResult], agent: FaultyServer) -> list[str]:

@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 from commands import start
+from papers import ROOT, table
 
 from ci_evals.adapters.journal import NAME
 from ci_evals.demo_agent.server import DemoServer
 
+PAGE = (ROOT / "docs/reliability.md").read_text()
 BROKEN = ("RETURN_REQUEST", "VACATION_REQUEST")
 """So that there is something to find."""
 PARALLEL, TESTS = 8, 24
+GENTLE = {1: signal.SIGTERM, 4: signal.SIGINT}
+"""By the number of the kill; the others are SIGKILL."""
 _VARYING = {
     "startedAt",
     "finishedAt",
@@ -94,10 +98,13 @@ class Run:
             file.truncate(path.stat().st_size - self.dice.randint(1, 9_000))
         return before - sum(self.kept().values())
 
+    def results(self) -> dict[str, Any]:
+        return json.loads((self.folder / "results/_results.json").read_text())
+
     def reports(self) -> dict[str, str]:
         """What was written for the run, without what no two runs have in common."""
         folder = self.folder / "results"
-        results = json.loads((folder / "_results.json").read_text())
+        results = self.results()
         results["run"].pop("id")
         written = {name: _same((folder / name).read_text()) for name in ("summary.md", "junit.xml")}
         return {"_results.json": _same(json.dumps(_lasting(results), indent=1)), **written}
@@ -142,9 +149,11 @@ def survives(run: Run, kills: int) -> Survived:
     moments = [*sorted(run.dice.sample(range(1, run.trials), kills - 1)), run.trials]
     codes, torn = [], 0
     for number, moment in enumerate(moments):
-        by = signal.SIGTERM if number == kills // 2 else signal.SIGKILL
+        by = GENTLE.get(number, signal.SIGKILL)
         codes.append(run.killed(moment, by, within=0.3 if moment == run.trials else 0.03))
         assert sum(run.kept().values()) >= run.told[-1], "the progress told of a trial that was not kept"
+        if by in GENTLE.values():
+            assert run.results()["run"]["status"] == "interrupted"
         if number == kills - 2:
             torn += run.tear()
     return Survived([*codes, run.ended()], torn)
@@ -169,13 +178,17 @@ def test_a_run_that_is_killed_comes_to_the_same(tmp_path, loops, kills):
         played = sessions(server) - before
     assert code == 1, "there must be something to find"
     assert survived.codes[-1] == code
-    assert -signal.SIGKILL in survived.codes[:-1]
-    assert 130 in survived.codes[:-1]
+    told = {name.split()[0]: code for name, _, code, _ in table("a run is ended by", PAGE)}
+    for number, ended in enumerate(survived.codes[:-2]):
+        by = GENTLE.get(number, signal.SIGKILL)
+        assert (128 - ended if ended < 0 else ended) == int(
+            told["SIGTERM" if by in GENTLE.values() else "SIGKILL"]
+        )
     assert set(killed.kept().values()) == {1}, "a trial stands in the journal twice"
     assert sum(killed.kept().values()) == killed.trials
     assert survived.torn >= 1
-    # What was under way at a kill is played again, and what was torn off; nothing else.
+    # What was under way or being judged at a kill is played again, and what was torn off; nothing else.
     assert before == killed.trials
-    assert played <= killed.trials + survived.torn + kills * PARALLEL
+    assert played <= killed.trials + survived.torn + kills * 2 * PARALLEL
     for name, text in alone.reports().items():
         assert killed.reports()[name].splitlines() == text.splitlines(), name

@@ -1,6 +1,7 @@
 """What a run does when servers fail it: every row of the tables in docs/reliability.md, measured."""
 
 import asyncio
+import importlib.util
 import os
 import re
 import resource
@@ -135,9 +136,11 @@ async def seen(place: Place, fault: Fault, *, lasts: bool) -> Seen:
         async with AsyncExitStack() as stack:
             cast, stop = Cast(agent_at(at(Place.OPENING), sleep)), Stop()
             if place in MODELS:
-                user, judge = model_at(at(Place.USER), sleep), model_at(at(Place.JUDGE), sleep)
-                stack.push_async_callback(user.aclose)
-                stack.push_async_callback(judge.aclose)
+                user = judge = model_at(at(Place.USER), sleep)
+                if at(Place.JUDGE) != at(Place.USER):
+                    judge = model_at(at(Place.JUDGE), sleep)
+                for llm in {user, judge}:
+                    stack.push_async_callback(llm.aclose)
                 cast = replace(cast, user_llm=user, judge_llm=judge)
             (trial,) = await run(
                 PLANS[AGENT if place in AGENT else MODELS], lambda _: cast, Options(), Redactor(), stop=stop
@@ -225,6 +228,17 @@ def test_what_the_page_promises_of_all_faults(runs, place, fault):
         assert unsound(one.trial, Counting(offline=False)) is not sound
         assert sound or lasts or fault in {Fault.REFUSED, Fault.QUOTA}
         assert not sound or not lasts or fault in HARMLESS
+
+
+def test_the_page_names_every_answer_that_is_none():
+    """They are played in tests/fuzz."""
+    file = Path(__file__).parent / "fuzz/hostile_server.py"
+    spec = importlib.util.spec_from_file_location("hostile_server", file)
+    hostile = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hostile)
+    kinds = (hostile.TOO_MUCH, hostile.BROKEN, hostile.LATE, hostile.UNREADABLE, hostile.READABLE)
+    named = [cells[0].split("; ") for cells in rows("an answer that is").values()]
+    assert named == [list(kind) for kind in kinds]
 
 
 @dataclass(frozen=True)
