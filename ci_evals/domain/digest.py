@@ -19,6 +19,11 @@ def of_tests(digests: Iterable[str]) -> str:
     return digest([*digests])
 
 
+def of_loops(loops: Iterable[int]) -> str:
+    """How often: of the number of trials of each test, in their order."""
+    return digest([*loops])
+
+
 def of_models(provider: object, models: Iterable[tuple[str | None, str | None, str | None]]) -> str:
     """Who judges and plays: of the provider, and of each suite's judge, simulated user and embedding model.
 

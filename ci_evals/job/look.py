@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from ci_evals import __version__, templates
 from ci_evals.conversation import simulated_user
-from ci_evals.domain.digest import digest, of_models, of_tests
+from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.journal import Header
 from ci_evals.domain.plan import Plan
@@ -199,5 +199,5 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
         ),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
         user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
-        loops=digest(loops),
+        loops=of_loops(loops),
     )

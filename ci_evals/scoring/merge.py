@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from ci_evals.domain.digest import digest, of_models, of_tests
+from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import (
     Confirmation,
@@ -251,15 +251,20 @@ def _digests(legs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
     provider = legs[0].run.config.get("provider")
     # They were made before secrets were taken out of names, so that ours may not be the same.
     known = all(_models(provider, leg.suites) == leg.run.digests.models for leg in legs)
+    counted = all(_loops(leg.suites) == leg.run.digests.loops for leg in legs)
     return Digests(
         suites=of_tests(test.digest for suite in suites for test in suite.tests),
         agents=common("agents"),
         models=_models(provider, suites) if known else common("models"),
         judge_prompt=common("judge_prompt"),
         user_prompt=common("user_prompt"),
-        loops=common("loops"),
+        loops=_loops(suites) if counted else common("loops"),
         scoring=common("scoring"),
     )
+
+
+def _loops(suites: Iterable[SuiteResult]) -> str:
+    return of_loops(len(test.trials) + test.not_run for suite in suites for test in suite.tests)
 
 
 def _models(provider: JsonValue, suites: Iterable[SuiteResult]) -> str:

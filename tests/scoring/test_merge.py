@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.digest import digest, of_models, of_tests
+from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
@@ -68,6 +68,7 @@ def run(*suites, usage=None, **info) -> Results:
     card = total(suites, usage or usage_of(played, PRICES), COUNTING)
     digests = {name: name[0] * 64 for name in Digests.model_fields} | {
         "suites": of_tests(test.digest for suite in suites for test in suite.tests),
+        "loops": of_loops(len(test.trials) + test.not_run for suite in suites for test in suite.tests),
         "models": of_models("openai", ((s.judge_model, s.user_model, s.embedding_model) for s in suites)),
     }
     found = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
@@ -183,7 +184,7 @@ def test_what_was_split_comes_out_whole(data):
     assert conclude(found.card, found.info, POLICY, found.ending, baseline) == expected.model_copy(
         update={"run": found.info}
     )
-    for name in ("suites", "models"):
+    for name in ("suites", "models", "loops"):
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
 
@@ -234,7 +235,7 @@ def test_all_shards_are_the_whole(data):
         update={"run": found.info}
     )
     assert found.info.shard is None
-    for name in ("suites", "models"):
+    for name in ("suites", "models", "loops"):
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
 
