@@ -222,6 +222,13 @@ LINES = _json(
     "Just words.",
 )
 
+LIMITS = [
+    b"Retry-After: 30\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 6m0.5s\n",
+    b"Retry-After: Sat, 21 Nov 2026 09:30:20 GMT\nretry-after-ms: 1500\n",
+    b"anthropic-ratelimit-requests-remaining: 0\nanthropic-ratelimit-requests-reset: 2026-11-21T09:31:00Z\n",
+    b'RateLimit: "default";r=0;t=30\nX-RateLimit-Reset: 1795253460\nX-RateLimit-Remaining: 0\n',
+]
+
 JUDGE = [
     *_json({"reasoning": "It says so.", "verdict": "pass", "evidence": [1]}),
     *_json({"reasoning": "It does not.", "verdict": "fail", "evidence": []}),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import builders as build
 import httpx2
 import samples
 from fakes import ScriptedLLM
@@ -32,7 +33,8 @@ from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
 from ci_evals.adapters.recording.player import Playback, ReplayedAgent, ReplayedLLM
 from ci_evals.adapters.recording.reading import Recording
-from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport import payload, retry
+from ci_evals.adapters.transport import rate_limits as limits
 from ci_evals.cli import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
@@ -442,6 +444,20 @@ def _counted(tokens_in: int, tokens_out: int, cost: float | None) -> None:
         output_tokens=1000 * tokens_out,
         cost_usd=cost,
     )
+
+
+@_target(samples.LIMITS)
+def rate_limits(data: bytes) -> None:
+    """Headers that tell of limits, `name: value` a line."""
+    lines = [line.partition(b":") for line in data.split(b"\n")]
+    headers = httpx2.Headers([(name.strip(), value.strip()) for name, _, value in lines])
+    for read in (limits.told_wait, limits.used_up):
+        told = read(headers, build.STARTED_AT)
+        assert told is None or told >= 0
+        assert 0 < retry.wait_seconds(0, told, 1) <= retry.MAX_WAIT_SECONDS
+    for status in (400, 401, 402, 403, 429):
+        limits.quota_used_up(status, data)
+        limits.refuses_key(status, data)
 
 
 # Results
