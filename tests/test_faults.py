@@ -291,6 +291,7 @@ async def around(folder: Path, trouble: Callable[[Around], None], *, revives: bo
             return broken_off.gate.exit_code
         assert 10 <= played < 40
         assert len(agent.at(Place.MESSAGE)) <= 2 * played + 8
+        assert sum(asked.fault is Fault.REFUSED for asked in agent.asked) <= 4
         agent.draw = models.draw = faults.none
         await agent.rise()
         kept = sum(not trial.spoiled for trial in broken_off.suites[0].tests[0].trials)
