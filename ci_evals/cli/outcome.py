@@ -35,6 +35,10 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     ending = _ending(command)
+    if ending.code == Exit.INTERRUPTED:
+        # Another signal would only disturb what is left to do.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
     lacking = set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and _published() == before
     if lacking and any(map(os.environ.get, REPORTS)):
         from ci_evals.cli import actions
@@ -42,7 +46,7 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
         actions.refused(os.environ)
         if ending.why and args[0] != "comment":
             actions.explain(ending.heading, ending.why, os.environ)
-    if lacking and ending.code == Exit.INTERRUPTED:
+    if lacking and ending is _INTERRUPTED:
         sys.stderr.write(f"{ending.heading}: {ending.why}\n")
     _close_streams()
     sys.exit(ending.code)
@@ -57,6 +61,11 @@ class _Ending:
     why: str = ""
 
 
+_INTERRUPTED = _Ending(
+    Exit.INTERRUPTED, "interrupted", "It was told to end before there was anything to report."
+)
+
+
 def _published() -> int:
     """How much stands in the files for results."""
     paths = [Path(os.environ[name]) for name in REPORTS if os.environ.get(name)]
@@ -65,18 +74,14 @@ def _published() -> int:
 
 def _ending(command: Callable[[], object]) -> _Ending:
     try:
-        code = command()
+        if (code := command()) == Exit.INTERRUPTED:
+            raise KeyboardInterrupt  # noqa: TRY301  # Typer has made a number of it
     except SystemExit as end:
         return _Ending(
             end.code if isinstance(end.code, int) else Exit.HOLDS if end.code is None else Exit.BUG
         )
     except KeyboardInterrupt:
-        # Another signal would only disturb what is left to do.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        return _Ending(
-            Exit.INTERRUPTED, "interrupted", "It was told to end before there was anything to report."
-        )
+        return _INTERRUPTED
     except UsageError as error:
         return _refused(error)
     except TyperException as error:

@@ -42,6 +42,7 @@ def test_an_interrupted_command_exits_130():
 
 IMPATIENT = """
 import os, signal, time
+from typer import Typer
 from ci_evals.cli.outcome import guarded
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if not os.fork():
@@ -50,16 +51,18 @@ if not os.fork():
         time.sleep(0.01)
         os.kill(parent, signal.SIGTERM)
     os._exit(0)
-guarded(lambda: time.sleep(60), ["run"])
+app = Typer()
+app.command()(lambda: time.sleep(60))
+guarded(lambda: app(args=[], standalone_mode=False), ["run"])
 """
 
 
 def test_more_signals_do_not_disturb_the_ending(tmp_path):
     """The second one of a cancelled job comes while the outputs are written: there is no traceback."""
-    outputs = tmp_path / "outputs"
+    outputs, summary = tmp_path / "outputs", tmp_path / "summary"
     ran = subprocess.run(
         [sys.executable, "-c", IMPATIENT],
-        env=CLEAN | {"GITHUB_OUTPUT": str(outputs)},
+        env=CLEAN | {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)},
         capture_output=True,
         text=True,
         check=False,
@@ -67,6 +70,7 @@ def test_more_signals_do_not_disturb_the_ending(tmp_path):
     assert ran.returncode == 130
     assert ran.stderr == "interrupted: It was told to end before there was anything to report.\n"
     assert "invalid" in outputs.read_text()
+    assert "It was told to end" in summary.read_text()
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
