@@ -327,12 +327,19 @@ async def test_a_run_keeps_to_its_budget(parallel):
     )
 
 
-async def test_a_budget_that_is_spent_cuts_off():
-    """Where one trial costs more than those before it: no call is made past it but those under way."""
+async def test_a_trial_that_breaks_the_budget_is_played_to_its_end():
+    """It is paid for; nothing else begins, and the gate does not hold."""
     results = await dear(some(3, evaluations=JUDGED * 20), 5)
-    assert played(results) == ["interrupted", None, None]
-    assert results.usage.cost_usd <= 45
-    assert results.run.stopped_because == "6.0000 US dollars are spent, and it may cost 5 (--max-cost)"
+    assert played(results) == ["completed", None, None]
+    assert results.usage.cost_usd == 40
+    assert results.run.stopped_because.startswith("40.0000 US dollars are spent, and it may cost 5 ")
+    assert ("max-cost", False) in [(check.name, check.holds) for check in results.gate.checks]
+
+
+async def test_a_last_trial_that_breaks_the_budget_ends_nothing():
+    """All was played: that is the gate's business alone, exit 1."""
+    results = await dear(some(1, evaluations=JUDGED * 20), 5)
+    assert (played(results), results.run.status, results.gate.exit_code) == (["completed"], "completed", 1)
 
 
 async def test_what_was_spent_before_a_kill_counts(tmp_path):

@@ -90,8 +90,6 @@ class Watch:
                 cost = self._cost(usage)
                 self._spent += cost
                 self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
-                if self._budget.most is not None and self._spent > self._budget.most + _TIE:
-                    self._stop.because(self._told_cost(), cut_off=True)
             case TrialFinished(trial, result):
                 self._costs.append(self._under_way.pop(trial, 0.0))
                 if result.status is not EndState.INTERRUPTED:
