@@ -12,7 +12,7 @@ from ci_evals import run_suite
 from ci_evals.adapters import prices as price_files
 from ci_evals.domain.errors import AgentError, LLMAccessError, LLMError, UsageError
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results import Results, RoleUsage
+from ci_evals.domain.results import Origin, Results, RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.ports import Completion
@@ -170,6 +170,16 @@ async def test_what_is_told_of_the_run():
     assert got.run.git == judged.run.git
     assert got.run.digests.models != judged.run.digests.models
     assert got.run.digests.user_prompt == judged.run.digests.user_prompt
+
+
+@pytest.mark.parametrize("how", ["replay", "rejudge"])
+async def test_conversations_stay_those_of_the_run_that_held_them(how):
+    """Where it was replayed or judged again in between, too."""
+    judged = await played(suite({}), says("pass"))
+    first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
+    judged = judged.model_copy(update={"run": judged.run.model_copy(update={"origin": first})})
+    got = (await rejudge(work(judged), Judges(lambda _: says("pass")))).results.run.origin
+    assert (got.how, got.run, got.started_at) == ("rejudge", "first", first.started_at)
 
 
 def test_which_judge():

@@ -105,7 +105,7 @@ class Making:
             digests=self._digests(),
             confirmation=saved.confirmation,
             shard=saved.shard,
-            origin=Origin(how="rejudge", run=saved.id, started_at=saved.started_at),
+            origin=_origin(saved),
             baseline_note=work.baseline_note,
             warnings=(
                 *(one for one in saved.warnings if not kinship.is_outdated(one, self.named)),
@@ -129,6 +129,13 @@ class Making:
             user_prompt=saved.user_prompt,
             loops=saved.loops,
         )
+
+
+def _origin(saved: RunInfo) -> Origin:
+    """The run that held the conversations: of one that was replayed or judged again, the one before it."""
+    if saved.origin:
+        return saved.origin.model_copy(update={"how": "rejudge"})
+    return Origin(how="rejudge", run=saved.id, started_at=saved.started_at)
 
 
 def _only_judging(trial: TrialResult) -> TrialResult:
