@@ -48,13 +48,18 @@ from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, Us
 from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import answers, strict
 from ci_evals.grading.judge import Judge, read_answer
-from ci_evals.library import compare_results
 from ci_evals.planning.adapters import read_options
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
-from ci_evals.reports import console, layout, markdown, sanitize
+from ci_evals.reports import comment, console, layout, markdown, sanitize
+from ci_evals.reports.annotations import annotations
 from ci_evals.scoring import merge as merging
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.gate import Case, Policy, Regression, checks_of, decide_change
+from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import check_names, read_drops, read_thresholds
 
 ENVIRON = {"A": "value-of-a"}
@@ -476,9 +481,16 @@ def results(data: bytes) -> None:
     ET.fromstring(files[layout.JUNIT])
     again = layout.load(files[layout.RESULTS], "again")
     assert layout.dump(again) == files[layout.RESULTS]
-    console.summary(clean, color=False) if hasattr(console, "summary") else None
+    console.render(clean, verbose=True)
+    comment.render(clean, comment.Place())
+    annotations(clean)
+    seen = Case(Scorecard.of(clean), Policy(), offline=False)
+    odds_of(clean.suites, checks_of(seen), offline=False, seed="s", beyond=0)
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
-        told = head.model_copy(update={"comparison": compare_results(head, base)})
+        pairing = Pairing(Side.of(head), Side.of(base))
+        policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
+        gate = decide_change(Case(Scorecard.of(head), policy, offline=False, pairing=pairing))
+        told = head.model_copy(update={"comparison": pairing.comparison(), "gate": gate})
         markdown.comparison(told)
         console.comparison(told, color=False)
     with suppress(UsageError):

@@ -1,10 +1,12 @@
+import builders as build
 import pytest
 from plans import A, B, gate, planned, trial
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Decision
 from ci_evals.reports import numbers
-from ci_evals.scoring.gate import Ending
+from ci_evals.scoring.gate import Case, Ending, Policy, checks_of
+from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import Kind, Selector, Threshold, check_names, read_thresholds
 
 
@@ -83,6 +85,15 @@ def test_critical_tests_must_pass_in_every_trial():
     assert decision.exit_code == 1
     required, seen, _, holds = checks(decision)["critical:a"]
     assert (required, round(seen, 1), holds) == (100, 66.7, False)
+
+
+def test_a_critical_test_without_a_trial_does_not_pass():
+    """No run leaves one, but a file may tell of it."""
+    card = Scorecard.of(
+        build.results(build.suite_result("S", build.test_result("a", critical=True, trials=())))
+    )
+    (check,) = (c for c in checks_of(Case(card, Policy(), offline=False)) if c.name == "critical:a")
+    assert (check.seen, check.holds) == (None, False)
 
 
 def test_floors_of_suite_and_test():
