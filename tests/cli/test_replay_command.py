@@ -152,6 +152,23 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     assert said in (tmp_path / "results/summary.md").read_text()
 
 
+def test_a_recording_without_trials_is_a_replay_all_the_same(tmp_path):
+    """As of a run that was killed before its first one ended: no key is wanted, and nothing is skipped."""
+    write_suite(tmp_path, {}, agentId="agent-1")
+    write_recording(tmp_path, RecordedSuite(file="suite.json", name="Stub", adapter="aui"), provider="openai")
+    (tmp_path / "event.json").write_text(json.dumps(FORK))
+    env = {
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": "org/repo",
+        "CI_EVALS_BASELINE": "none",
+        "AGENT_KEY": "",
+    }
+    ran = ci_evals("run", "suite.json", "--replay=.", "--comment=never", cwd=tmp_path, env=env)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "it has no trial 1 of the test" in ran.stdout
+
+
 def test_a_replay_and_a_recording_at_once_are_refused():
     """Nobody is asked in a replay; and one that was broken off is begun again."""
     folder = Path("recording")
@@ -225,10 +242,10 @@ async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
 
     await play(whole, listen)
     done = Journal(left, resume=True).past.done
-    assert 2 <= len(done) <= len(Recording(left / "recording")) < 4
+    assert 2 <= len(done) <= Recording(left / "recording").count < 4
     results = await play(left, resume=True)
     found = Recording(left / "recording")
-    assert (len(found), found.header.run) == (4, results.run.id)
+    assert (found.count, found.header.run) == (4, results.run.id)
     assert log.getvalue() == ""
     shutil.rmtree(left / "recording")
     await play(left, resume=True)

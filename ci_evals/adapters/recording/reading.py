@@ -47,7 +47,8 @@ class Recording:
         except OSError as error:
             raise UsageError(f"{str(self.path)!r} cannot be read: {error.strerror or error}") from error
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         """How many trials it has."""
         return len(self._places)
 

@@ -121,13 +121,13 @@ class Recorder:
         size = 0
         if os.path.lexists(self._path):
             earlier = reading.Recording(self._path)
-            if len(earlier) and earlier.header.run != run.run:
+            if earlier.count and earlier.header.run != run.run:
                 raise UsageError(
                     f"--record: {str(self._path)!r} is there already, of the run of "
                     f"{earlier.header.started_at:%Y-%m-%d %H:%M} UTC, and not written over; name another "
                     "folder, or delete that file first"
                 )
-            size = earlier.size if len(earlier) else 0
+            size = earlier.size if earlier.count else 0
         header = Header(
             tool=run.tool,
             run=run.run,
