@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
 from ci_evals.adapters import prices as price_files
@@ -123,24 +123,53 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     )
     job = only_part(job, part, console.say)
     job = recording.replaying(job, tape, adapter)
-    if skipped:
-        results = not_played(job, adapter, _why_skipped(platform, missing))
-        code = publish(results, places, console)
-        if wants_comment(settings, platform):
-            # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
-            always = settings.comment is Commenting.ALWAYS
-            _comment(results, settings, platform, interruption, create=always)
-        sys.exit(code)
-    with _listening(settings, job.plan, console) as listen, recording.recorded(job, settings, console) as job:
-        results = interruption.play(evaluate(job, adapter, listen=listen, stop=interruption.stop))
-    code = publish(results, places, console, verbose=settings.verbose)
-    if results.run.status == "completed" or interruption.stop.failed_fast:
-        journal.mark(Mark(mark="ended"))
-    if wants_comment(settings, platform):
-        _comment(results, settings, platform, interruption)
-    if interruption.stop.bug:
-        raise interruption.stop.bug
-    sys.exit(code)
+    ready = _Ready(settings, platform, job, journal, adapter, places, console, interruption)
+    sys.exit(_skip(ready, _why_skipped(platform, missing)) if skipped else _play(ready))
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A run that may begin, and all that it tells its outcome to."""
+
+    settings: RunSettings
+    platform: Platform
+    job: Job
+    journal: Journal
+    adapter: Adapter
+    places: Places
+    console: Console
+    interruption: Interruption
+
+
+def _skip(ready: _Ready, why: str) -> int:
+    """Publishes that nothing was played, and gives the exit code."""
+    results = not_played(ready.job, ready.adapter, why)
+    code = publish(results, ready.places, ready.console)
+    if wants_comment(ready.settings, ready.platform):
+        # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
+        always = ready.settings.comment is Commenting.ALWAYS
+        _comment(results, ready.settings, ready.platform, ready.interruption, create=always)
+    return code
+
+
+def _play(ready: _Ready) -> int:
+    """Plays the plan, publishes what came of it, and gives the exit code."""
+    settings, console, stop = ready.settings, ready.console, ready.interruption.stop
+    with (
+        _listening(settings, ready.job.plan, console) as listen,
+        recording.recorded(ready.job, settings, console) as job,
+    ):
+        results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
+    code = publish(results, ready.places, console, verbose=settings.verbose)
+    if results.run.status == "completed" or stop.failed_fast:
+        ready.journal.mark(Mark(mark="ended"))
+    elif not settings.replay:
+        console.say(f"to go on with this run, give the same command with --resume={ready.places.folder}")
+    if wants_comment(settings, ready.platform):
+        _comment(results, settings, ready.platform, ready.interruption)
+    if stop.bug:
+        raise stop.bug
+    return code
 
 
 def _told(warnings: tuple[str, ...], console: Console) -> tuple[str, ...]:

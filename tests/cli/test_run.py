@@ -302,6 +302,7 @@ def test_an_interruption_writes_every_report(tmp_path, number):
     assert results["suites"][0]["tests"][1]["trials"][0]["status"] == "interrupted"
     assert (results["run"]["status"], results["gate"]["exitCode"]) == ("interrupted", 130)
     assert (tmp_path / "results/junit.xml").exists()
+    assert "to go on with this run, give the same command with --resume=results" in err
     assert "Traceback" not in err
 
 
