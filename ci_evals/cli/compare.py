@@ -80,7 +80,8 @@ def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:
     least, regression = asked("min_score", "minScore"), asked("regression", "regression")
     drop, drops = read_drops(_text(asked("max_drop", "maxDrop")))
     return Policy(
-        min_score=float(least) if isinstance(least, int | float) else Policy.min_score,
+        # What a file tells is not believed where no option could say it.
+        min_score=float(least) if isinstance(least, int | float) and 0 <= least <= 100 else Policy.min_score,
         thresholds=read_thresholds(_text(asked("thresholds", "thresholds"))),
         max_drop=drop,
         max_drops=drops,

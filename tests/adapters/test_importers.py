@@ -176,6 +176,10 @@ UNMAPPED = [
         "'llm-rubric': nothing here is like its threshold",
     ),
     ({"type": "not-contains-all", "value": ["a"]}, "'not-contains-all' has no counterpart"),
+    (
+        {"type": "contains", "value": "a", "weight": 10**400},
+        "'contains' its weight is no number from 0 to 1e+06",
+    ),
     ({"type": "contains", "value": "a", "weight": -1}, "'contains' its weight is no number from 0 to 1e+06"),
     ({"type": "equals", "value": {"a": 1}}, "'equals' has a value that means nothing here"),
     ({"type": "assert-set", "threshold": 0.5, "assert": []}, "'assert-set' has no counterpart"),
