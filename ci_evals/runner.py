@@ -270,7 +270,7 @@ class _Player:
             attempts=played.attempts,
             closing_remark=transcript.closing_remark,
             exchanges=transcript.exchanges,
-            findings=played.held(findings or ()),
+            findings=played.held(findings) if findings else (),
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
         )
         # A listener may write what it hears.

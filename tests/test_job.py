@@ -6,6 +6,7 @@ import math
 import shutil
 from collections import Counter
 
+import builders as build
 import fakes
 import pytest
 from plans import planned
@@ -15,7 +16,7 @@ from ci_evals.domain.errors import AgentAccessError, AgentError, LLMError, Usage
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import TakenUp, TrialFinished
-from ci_evals.domain.results import Results
+from ci_evals.domain.results import Origin, Results
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.ports import Completion
 from ci_evals.redaction import Redactor
@@ -378,6 +379,16 @@ async def test_a_refused_key_in_mid_run_is_an_outage(tmp_path):
     results = await evaluate(job(plan, journal=journal), Cast(says()))
     journal.close()
     assert (played(results), results.gate.exit_code) == (["completed"] * 4, 0)
+
+
+async def test_a_replay_does_not_go_on_as_a_run(tmp_path):
+    """Its answers are those of an earlier one, and nobody would see that any more."""
+    journal = Journal(tmp_path)
+    origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
+    await evaluate(job(some(1), journal=journal, origin=origin), Cast(says()))
+    journal.close()
+    with pytest.raises(UsageError, match=r"where its answers are from \(--replay\)"):
+        await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Cast(says()))
 
 
 async def test_another_plan_does_not_go_on(tmp_path):

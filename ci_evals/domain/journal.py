@@ -6,7 +6,7 @@ from typing import Literal
 
 from ci_evals.domain.base import CleanText, Instant, Record, Seconds
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.results import Digests, Tool, TrialResult
+from ci_evals.domain.results import Digests, Origin, Tool, TrialResult
 
 _OF_DIGESTS: Mapping[str, str] = {
     "suites": "the suites, or which of their tests are played (--test, --tag, --shard)",
@@ -24,6 +24,8 @@ class Header(Record):
     run: CleanText
     started_at: Instant
     digests: Digests
+    origin: Origin | None = None
+    """The run whose answers these trials have; none where they were played."""
 
     def unlike(self, other: "Header") -> tuple[str, ...]:
         """What makes results of the one none of the other, in words."""
@@ -34,7 +36,10 @@ class Header(Record):
         ]
         if "suites" in differing:  # agents, models and loops are told suite by suite
             differing = ["suites"]
-        return tuple(dict.fromkeys(_OF_DIGESTS.get(name, "the version of ci-evals") for name in differing))
+        words = [_OF_DIGESTS.get(name, "the version of ci-evals") for name in differing]
+        if self.origin != other.origin:
+            words.append("where its answers are from (--replay)")
+        return tuple(dict.fromkeys(words))
 
 
 class Entry(Record):

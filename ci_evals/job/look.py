@@ -67,7 +67,13 @@ class Look:
     def header(self) -> Header:
         """What the journal says of the run."""
         tool = Tool(version=__version__)
-        return Header(tool=tool, run=self._id, started_at=self._started, digests=self._digests)
+        return Header(
+            tool=tool,
+            run=self._id,
+            started_at=self._started,
+            digests=self._digests,
+            origin=self._job.origin,
+        )
 
     @property
     def elapsed(self) -> float:
