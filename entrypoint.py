@@ -4,7 +4,13 @@ An input beside arguments is refused, since nothing would come of it.
 """
 
 import os
+import signal
 import sys
+
+if __name__ == "__main__":
+    # The imports take a moment. A signal waits for their end, when `guarded` answers it: as process 1 of a
+    # container it would go unheard.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
 
 from ci_evals.cli.app import PROGRAM, invoke
 from ci_evals.cli.inputs import check_unused, read

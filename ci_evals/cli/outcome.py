@@ -74,6 +74,7 @@ def _published() -> int:
 
 def _ending(command: Callable[[], object]) -> _Ending:
     try:
+        _hear()
         if (code := command()) == Exit.INTERRUPTED:
             raise KeyboardInterrupt  # noqa: TRY301  # Typer has made a number of it
     except SystemExit as end:
@@ -89,6 +90,12 @@ def _ending(command: Callable[[], object]) -> _Ending:
     except Exception as error:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
         return _broken(error)
     return _Ending(code if isinstance(code, int) else Exit.HOLDS)
+
+
+def _hear() -> None:
+    """Lets in the signals that have waited, if the program has made them wait."""
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
 
 def _refused(error: UsageError) -> _Ending:

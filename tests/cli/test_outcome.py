@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from commands import CLEAN, ci_evals
+from commands import CLEAN, SCRIPT, ci_evals
 
 BUG = """
 from ci_evals.cli.outcome import guarded
@@ -71,6 +71,35 @@ def test_more_signals_do_not_disturb_the_ending(tmp_path):
     assert ran.stderr == "interrupted: It was told to end before there was anything to report.\n"
     assert "invalid" in outputs.read_text()
     assert "It was told to end" in summary.read_text()
+
+
+EARLY = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "ci_evals.cli.app":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_a_signal_is_heard_while_the_action_starts(tmp_path):
+    """As process 1 of a container, a program does not hear those that it has no handler for yet."""
+    (tmp_path / "sitecustomize.py").write_text(EARLY)
+    outputs = tmp_path / "outputs"
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    ran = subprocess.run(
+        [sys.executable, SCRIPT, "run", "demo:hr"],
+        env=CLEAN | {"GITHUB_OUTPUT": str(outputs), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 130, ran.stderr
+    assert ran.stderr == "interrupted: It was told to end before there was anything to report.\n"
+    assert "invalid" in outputs.read_text()
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
