@@ -44,5 +44,6 @@ def test_waits_double_and_lie_anywhere_within() -> None:
 def test_the_server_says_how_long_to_wait() -> None:
     """What it asks for is waited at least, and a minute at most; nothing at all is no time."""
     assert 7 <= retry.wait_seconds(0, 7, 0.3) <= 7.7
+    assert [retry.wait_seconds(n, 0.001, 0) for n in range(6)] == [0.001, 0.001, 0.001, 0.5, 1, 2]
     assert retry.wait_seconds(0, 3600, 0) == retry.wait_seconds(0, float("inf"), 0) == 60
     assert retry.wait_seconds(3, 0, 0.5) == retry.wait_seconds(3, None, 0.5) == 8

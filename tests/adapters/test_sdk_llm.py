@@ -295,7 +295,7 @@ async def test_what_is_broken_is_asked_three_times(make: Make, models: Models) -
 
 
 async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
-    """Eight times, for as long as the server says in any of its ways, and it is told of afterwards."""
+    """For as long as the server says in any of its ways, sixteen times, and it is told of afterwards."""
     waits: list[float] = []
     models.faults = [
         world.fault(429, retry_after="7"),
@@ -308,7 +308,7 @@ async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
     ]
     llm = make(pace=world.pace(waits))
     assert (await ask(llm)).text == '{"verdict": "pass"}'
-    expected = [7.35, 7.35, 4.0, 1.575, 6.3, 60, 0.0105, 0.0105]
+    expected = [7.35, 7.35, 4.0, 1.575, 6.3, 60, 4, 8]
     assert [wait for wait in waits if wait] == pytest.approx(expected)
     note = llm.note()
     assert note is not None
@@ -317,7 +317,7 @@ async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
     models.always = world.fault(429, retry_after="1")
     error = await failure(make(pace=world.pace()))
     assert "limits the rate of calls (429)" in str(error)
-    assert len(models.asked) == 9 + 9
+    assert len(models.asked) == 9 + 17
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
         (world.fault(500, x_should_retry="false"), 1),
         (world.fault(409, x_should_retry="true"), 3),
         (world.fault(429, x_should_retry="false"), 1),
-        (world.fault(429, x_should_retry="perhaps"), 9),
+        (world.fault(429, x_should_retry="perhaps"), 17),
         (world.fault(400), 1),
     ],
 )
@@ -355,6 +355,16 @@ async def test_a_quota_that_is_used_up_is_not_waited_for(make: Make, models: Mod
     error = await failure(make(pace=world.pace()))
     assert isinstance(error, LLMAccessError)
     assert f"has no quota left for this key ({fault.status})" in str(error)
+    assert len(models.asked) == 1
+
+
+async def test_a_request_that_is_more_than_the_limit_is_not_made_again(make: Make, models: Models) -> None:
+    """No wait makes it smaller; and others would wait with it."""
+    said = "Request too large for some-model on tokens per min (TPM): Limit 30000, Requested 45000."
+    models.always = world.fault(429, said)
+    error = await failure(make(pace=world.pace()))
+    assert not isinstance(error, LLMAccessError)
+    assert "Request too large" in str(error)
     assert len(models.asked) == 1
 
 

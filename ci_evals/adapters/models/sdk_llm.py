@@ -157,15 +157,14 @@ class SdkLLM(ABC):
 
     async def _refusal_of_key(self, method: str, path: str, **options: Any) -> httpx2.Response | None:
         """The answer to a request that costs nothing, if it shows that the key will not do."""
-        sdk = self._sdk
         try:
             async with asyncio.timeout(CHECK_SECONDS), self._client() as client:
                 await getattr(client, method)(path, cast_to=httpx2.Response, **options)
-        except sdk.APIStatusError as error:
+        except self._sdk.APIStatusError as error:
             found: httpx2.Response = error.response
             return found if rate_limits.refuses_key(found.status_code, found.content) else None
-        except (TimeoutError, sdk.APIConnectionError, connections.AnswerTooLargeError):
-            return None
+        except (TimeoutError, self._sdk.APIConnectionError, connections.AnswerTooLargeError):
+            pass
         return None
 
     def note(self) -> str | None:
@@ -250,11 +249,12 @@ class SdkLLM(ABC):
     def _refusal(self, response: httpx2.Response) -> Exception:
         """What an error status comes to: the end, or a setback. A question asked twice does no harm."""
         status, failure = response.status_code, self._status_failure(response)
-        refused = _RefusedError(failure, status, response.content)
         told = rate_limits.told_wait(response.headers, datetime.now(UTC))
         again = retry.may_resend(status, idempotent=True, told_to_wait=told is not None)
         # Both vendors' SDKs obey this header of their servers.
         again = {"true": True, "false": False}.get(response.headers.get("x-should-retry", ""), again)
+        again = again and not rate_limits.is_too_large(response.content)
+        refused = _RefusedError(failure, status, response.content)
         return (
             Setback(refused, status, told) if again and not isinstance(failure, LLMAccessError) else refused
         )

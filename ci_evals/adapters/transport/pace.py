@@ -206,7 +206,6 @@ class Pace:
         seconds = until - self._clock()
         if seconds > 0:
             await self._sleep(seconds)
-            self._waited_in_vain += seconds
         if self._not_before == until:  # else it was told meanwhile to wait longer
             self._not_before = None
 
@@ -246,7 +245,10 @@ class Pace:
                 self._limit, self._top = None, 0
 
     def _rest_for(self, seconds: float) -> None:
-        self._not_before = max(self._not_before or 0.0, self._clock() + seconds)
+        now = self._clock()
+        begun = max(self._not_before or now, now)
+        self._not_before = max(begun, now + seconds)
+        self._waited_in_vain += self._not_before - begun
 
 
 @dataclass

@@ -55,6 +55,7 @@ _USED_UP_WORDS = (
     "you have reached your specified api usage limits",
     "you have reached your specified workspace api usage limits",
 )
+_TOO_LARGE = "request too large"
 _LACKS_PERMISSION = re.compile(r"\bscopes?\b|permission|lacks the required", re.IGNORECASE)
 _FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
 
@@ -119,6 +120,11 @@ def quota_used_up(status: int, body: bytes) -> bool:
         text in _USED_UP_CODES or text.startswith(_USED_UP_WORDS)
         for text in (said.strip().lower() for said in _said(body))
     )
+
+
+def is_too_large(body: bytes) -> bool:
+    """Whether a refusal for the rate says that the request alone is more than the limit: no wait helps it."""
+    return any(text.strip().lower().startswith(_TOO_LARGE) for text in _said(body))
 
 
 def refuses_key(status: int, body: bytes) -> bool:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 MAX_RESENDS = 2
-MAX_LIMITED_RESENDS = 8
+MAX_LIMITED_RESENDS = 16
 MAX_WAIT_SECONDS = 60.0
 MAX_LIMITED_SECONDS = 480.0
 
 _FIRST_WAIT_SECONDS = 2.0
 _JITTER = 0.1
+_BELIEVED = 3
+"""So often a wait is taken as it was told. Whoever refuses after that tells less than it means."""
 _TOO_MANY_REQUESTS, _UNAVAILABLE, _OVERLOADED = 429, 503, 529
 
 
@@ -50,10 +52,16 @@ def wait_seconds(resend: int, told: float | None, luck: float) -> float:
     Args:
         resend: Which resend it is, from 0.
         told: What the server asked for; the wait is never shorter, but up to 10 % longer, so that many
-            programs with one key do not return at once. Where it told 0 it is given time all the same.
+            programs with one key do not return at once. Where it told 0 it is given time all the same, and so
+            it is where it refused again and again after what it told.
         luck: A random number, 0 to 1. Where nothing was told it spreads waits over their whole length, which
             is what empties a crowd fastest.
     """
     if told:
-        return min(told * (1 + _JITTER * luck), MAX_WAIT_SECONDS)
-    return luck * min(_FIRST_WAIT_SECONDS * 2.0 ** min(resend, 10), MAX_WAIT_SECONDS)
+        least = _doubled(resend - _BELIEVED) / 4 if resend >= _BELIEVED else 0.0
+        return min(max(told * (1 + _JITTER * luck), least), MAX_WAIT_SECONDS)
+    return luck * _doubled(resend)
+
+
+def _doubled(times: int) -> float:
+    return min(_FIRST_WAIT_SECONDS * 2.0 ** min(times, 10), MAX_WAIT_SECONDS)
