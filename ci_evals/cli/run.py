@@ -99,6 +99,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say)
     interruption = Interruption()
     baseline = Held() if skipped else baseline_of(settings, platform, interruption.aside)
+    _check_apart(baseline, journal, settings)
     if baseline.note:
         console.say(baseline.note)
     job = Job(
@@ -193,6 +194,15 @@ def _in_its_folder(settings: RunSettings) -> RunSettings:
             "another one: leave one of them out"
         )
     return replace(settings, output_dir=settings.resume)
+
+
+def _check_apart(baseline: Held, journal: Journal, settings: RunSettings) -> None:
+    """Refuses to compare a run that is gone on with to what it reported when it was broken off."""
+    if journal.past and baseline.results and baseline.results.run.id == journal.past.header.run:
+        raise UsageError(
+            f"--baseline={settings.baseline}: these are the reports of the run that --resume goes on with, "
+            "and a run cannot be compared with itself; name the results of an earlier run"
+        )
 
 
 def _comment(

@@ -306,6 +306,16 @@ def test_an_interruption_writes_every_report(tmp_path, number):
     assert "Traceback" not in err
 
 
+def test_a_run_that_goes_on_is_not_compared_with_itself(tmp_path, agent):
+    """What it reported when it was broken off lies where the baseline may have been."""
+    suite, env = write_suite(tmp_path), env_of(agent)
+    cut_off = ci_evals("run", suite, "--max-duration=0", cwd=tmp_path, env=env)
+    assert cut_off.returncode == 3
+    ran = ci_evals("run", suite, "--resume=results", "--baseline=results", cwd=tmp_path, env=env)
+    assert ran.returncode == 2
+    assert "--baseline=results: these are the reports of the run that --resume goes on with" in ran.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
     """Changes nothing any more: every trial was played, the outcome stands, all reports are written."""
