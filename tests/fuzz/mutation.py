@@ -89,6 +89,11 @@ VALUES += ([], {}, [[]], [None], {"": None}, {"a": 1}, [{}], ["a", "a"])
 
 MOST_BYTES = 100_000
 _DEEPEST = 3000
+_Loader, _Dumper = (
+    getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+    getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+)
+"""Compiled where they can be: most of the time would go into them."""
 
 
 def mutated(samples: list[bytes], random: Random) -> bytes:
@@ -134,7 +139,7 @@ def _in_bytes(data: bytes, samples: list[bytes], random: Random) -> bytes:
 def _in_values(data: bytes, samples: list[bytes], random: Random) -> bytes:
     text = data.decode()
     is_json = text.lstrip()[:1] in ("{", "[")
-    value = json.loads(text) if is_json else yaml.safe_load(text)
+    value = json.loads(text) if is_json else yaml.load(text, _Loader)
     if not isinstance(value, dict | list):
         raise ValueError("nothing to change in")  # noqa: TRY004  # a fault of the sample
     holder = {"": copy.deepcopy(value)}
@@ -164,7 +169,7 @@ def _in_values(data: bytes, samples: list[bytes], random: Random) -> bytes:
             here[key] = f"{here[key]}"[:100] + random.choice(("", "\n", "\u200b", "'", "`|")) * 3
     if is_json:
         return json.dumps(holder[""], ensure_ascii=random.random() < 0.5).encode(errors="surrogatepass")
-    return yaml.safe_dump(holder[""], allow_unicode=True).encode(errors="surrogatepass")
+    return yaml.dump(holder[""], Dumper=_Dumper, allow_unicode=True).encode(errors="surrogatepass")
 
 
 def _places(value: Any) -> Any:
