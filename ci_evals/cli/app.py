@@ -9,18 +9,20 @@ from typing import Annotated, NoReturn
 import typer
 
 from ci_evals import __version__
-from ci_evals.cli.settings import (
+from ci_evals.cli.options import takes
+from ci_evals.cli.other_settings import (
     CommentSettings,
     CompareSettings,
-    EstimateSettings,
     ImportSettings,
     InitSettings,
     MergeSettings,
     OddsSettings,
     RejudgeSettings,
+)
+from ci_evals.cli.settings import (
+    EstimateSettings,
     RunSettings,
     ValidateSettings,
-    takes,
 )
 
 PROGRAM = "ci-evals"

@@ -7,8 +7,8 @@ from ci_evals.adapters.github.archive import MOST_MB
 from ci_evals.cli import actions
 from ci_evals.cli.console import error_console, show
 from ci_evals.cli.github import Platform, post, text_of
+from ci_evals.cli.other_settings import CommentSettings
 from ci_evals.cli.reading import read_clean
-from ci_evals.cli.settings import CommentSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import results_file
 from ci_evals.reports import layout

@@ -8,7 +8,7 @@ from ci_evals.adapters.importers import READERS, Imported
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.suites import ENDINGS
 from ci_evals.cli.console import error_console, show
-from ci_evals.cli.settings import ImportSettings
+from ci_evals.cli.other_settings import ImportSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.reports import numbers
 

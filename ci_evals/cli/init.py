@@ -8,7 +8,7 @@ from pathlib import Path
 from ci_evals.adapters import files, repository
 from ci_evals.adapters.repository import Repository
 from ci_evals.cli.console import show
-from ci_evals.cli.settings import InitSettings
+from ci_evals.cli.other_settings import InitSettings
 from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapters import complaint

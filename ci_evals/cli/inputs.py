@@ -17,7 +17,8 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from typer.models import OptionInfo
 
-from ci_evals.cli.settings import ENV_PREFIX, INPUT_DEFAULT, RunSettings
+from ci_evals.cli.options import ENV_PREFIX, INPUT_DEFAULT
+from ci_evals.cli.settings import RunSettings
 from ci_evals.domain.errors import UsageError
 
 INPUT_PREFIX = "INPUT_"

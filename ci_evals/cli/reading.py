@@ -12,7 +12,8 @@ from ci_evals.adapters.github.context import UNTRUSTED_EVENTS
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.choices import Trust
 from ci_evals.cli.console import environment_keys, environment_values, remember
-from ci_evals.cli.settings import GateSettings, MergeSettings, RejudgeSettings, RunSettings, SuiteSettings
+from ci_evals.cli.other_settings import MergeSettings, RejudgeSettings
+from ci_evals.cli.settings import GateSettings, RunSettings, SuiteSettings
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.library import load_results

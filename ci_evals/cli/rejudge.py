@@ -21,9 +21,9 @@ from ci_evals.cli.console import (
 )
 from ci_evals.cli.github import Platform, baseline_of
 from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.other_settings import RejudgeSettings
 from ci_evals.cli.publish import Places, publish
 from ci_evals.cli.reading import in_force, read_clean, read_policy
-from ci_evals.cli.settings import RejudgeSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished

@@ -1,0 +1,49 @@
+"""Options made of settings: the command line, `CI_EVALS_*` and the action's inputs all read from there.
+
+A field is an option of the same name in kebab-case, and an environment variable `CI_EVALS_<NAME>`. Settings
+are plain dataclasses, since `--help` must not wait for pydantic.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, get_type_hints
+
+from typer.models import OptionInfo
+
+ENV_PREFIX = "CI_EVALS_"
+
+INPUT_DEFAULT = "input default"
+"""Metadata of a field whose input has another default in action.yml than the option."""
+
+S = TypeVar("S")
+
+
+def takes(settings: type[S]) -> Callable[[Callable[[S], None]], Callable[..., None]]:
+    """Makes a function of one settings value into a Typer command with an option for each of its fields."""
+
+    def decorate(command: Callable[[S], None]) -> Callable[..., None]:
+        hints = get_type_hints(settings, include_extras=True)
+
+        @wraps(command)
+        def wrapper(**values: Any) -> None:
+            command(settings(**values))
+
+        parameters = []
+        for item in dataclasses.fields(settings):  # type: ignore[arg-type]  # S is always a dataclass
+            for info in hints[item.name].__metadata__:
+                if isinstance(info, OptionInfo):
+                    info.envvar = ENV_PREFIX + item.name.strip("_").upper()
+            default = inspect.Parameter.empty if item.default is dataclasses.MISSING else item.default
+            parameters.append(
+                inspect.Parameter(
+                    item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name]
+                )
+            )
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
+        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+        del wrapper.__wrapped__  # else Typer would look behind it
+        return wrapper
+
+    return decorate
