@@ -391,6 +391,15 @@ async def test_a_replay_does_not_go_on_as_a_run(tmp_path):
         await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Cast(says()))
 
 
+async def test_a_test_that_moved_to_another_suite_is_another_plan(tmp_path):
+    """The journal tells tests by their places: one would be given what another one came to."""
+    three, two = some(3).suites[0], some(2).suites[0]
+    before, after = (Plan(suites=suites, loops=1) for suites in ((three, two), (two, three)))
+    await halted(tmp_path, before, 4)
+    with pytest.raises(UsageError, match="it differs in the suites"):
+        await evaluate(job(after, journal=Journal(tmp_path, resume=True)), Cast(says()))
+
+
 async def test_another_plan_does_not_go_on(tmp_path):
     """Nothing is played."""
     await halted(tmp_path, some(4), 2)

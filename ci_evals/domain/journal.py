@@ -26,6 +26,8 @@ class Header(Record):
     digests: Digests
     origin: Origin | None = None
     """The run whose answers these trials have; none where they were played."""
+    tests: tuple[int, ...] = ()
+    """How many tests of each suite are played: entries tell them by their places, which digests do not."""
 
     def unlike(self, other: "Header") -> tuple[str, ...]:
         """What makes results of the one none of the other, in words."""
@@ -34,7 +36,9 @@ class Header(Record):
             for name in Digests.model_fields
             if getattr(self.digests, name) != getattr(other.digests, name)
         ]
-        if "suites" in differing:  # agents, models and loops are told suite by suite
+        if (
+            "suites" in differing or self.tests != other.tests
+        ):  # agents, models and loops are told suite by suite
             differing = ["suites"]
         words = [_OF_DIGESTS.get(name, "the version of ci-evals") for name in differing]
         if self.origin != other.origin:

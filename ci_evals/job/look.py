@@ -73,6 +73,7 @@ class Look:
             started_at=self._started,
             digests=self._digests,
             origin=self._job.origin,
+            tests=tuple(len(planned.tests) for planned in self._job.plan.suites),
         )
 
     @property
