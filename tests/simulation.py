@@ -10,7 +10,7 @@ import builders as build
 from population import CRITERIA, MEAN, Agent, agent, drifted, pairs, score, unchanged
 
 from ci_evals.domain.results import GateCheck, Odds, SuiteResult
-from ci_evals.scoring.gate import CLOSE
+from ci_evals.scoring.close import CLOSE
 from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.statistics import ALPHA, Pair, chance_of_drop, mean_interval, proven_drops, spread_of
 

@@ -7,7 +7,6 @@ from enum import StrEnum
 from fractions import Fraction
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.chance import named
 from ci_evals.domain.comparison import Change
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Decision, GateCheck, SuiteResult, TestResult, points
@@ -349,31 +348,3 @@ class _Checks:
             if allowed is not None:
                 holds, note = seen is not None and seen <= allowed, unknown if seen is None else None
                 yield GateCheck(name=name, required=allowed, seen=seen, holds=holds, note=note)
-
-
-CLOSE = 0.25
-"""The p up to which a drop is looked at again where `--confirm` is given."""
-
-
-def close_calls(decision: Decision) -> tuple[str, ...]:
-    """What was too close to call at a first look, so that more trials may decide otherwise; in words.
-
-    Nothing, where the run is not to be trusted, or where the gate fails on something that is not close.
-    """
-    calls = [(check, _close(check)) for check in decision.checks]
-    clear = any(not check.holds and not why for check, why in calls)
-    return () if decision.reasons or clear else tuple(why for _, why in calls if why)
-
-
-def _close(check: GateCheck) -> str | None:
-    if check.name == "regression" and check.required == ALPHA:
-        if check.seen is None or check.seen > CLOSE:
-            return None
-        return f"regression: chance alone shows such a drop with {named(check.seen)}"
-    if not check.holds and check.seen != check.seen_if_undecided_failed:
-        # More trials must not open a gate that undecided verdicts have closed.
-        return None
-    bounds = check.interval
-    if bounds and check.required is not None and bounds.low < check.required <= bounds.high:
-        return f"{check.name}: {check.required:g} lies within {bounds.low:.1f} to {bounds.high:.1f}"
-    return None

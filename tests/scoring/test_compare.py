@@ -11,8 +11,9 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Decision, GateCheck, Git, Results
 from ci_evals.reports import numbers
 from ci_evals.scoring import share
+from ci_evals.scoring.close import close_calls
 from ci_evals.scoring.compare import Pairing, Part
-from ci_evals.scoring.gate import Case, Ending, Policy, Regression, close_calls, decide
+from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import Kind, Selector, Threshold
