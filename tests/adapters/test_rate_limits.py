@@ -117,15 +117,18 @@ def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None
         ({"RateLimit-Reset": "20", "X-RateLimit-Reset": "30"}, 30),
         ({"X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "30"}, None),
         ({"Retry-After": "0"}, 0),
+        ({"Date": "Sat, 21 Nov 2026 11:30:00 GMT", "Retry-After": "Sat, 21 Nov 2026 11:30:07 GMT"}, 7),
+        ({"Date": "Sat, 21 Nov 2026 08:30:00 GMT", "X-RateLimit-Reset": str(EPOCH - 3590)}, 10),
+        ({"Date": "soon", "Retry-After": "Sat, 21 Nov 2026 09:30:07 GMT"}, 7),
     ],
 )
 def test_what_a_refusal_asks_for(headers: dict[str, str], expected: float | None) -> None:
-    """Its own word first, then the reset of what is used up, then a reset alone."""
+    """Its own word first, then the reset of what is used up, then a reset alone; by its own clock."""
     assert rate_limits.told_wait(httpx2.Headers(headers), NOW) == expected
 
 
 NAMES = st.sampled_from(
-    [*OPENAI, *ANTHROPIC, "Retry-After", "retry-after-ms", "RateLimit", "x-ratelimit-reset"]
+    [*OPENAI, *ANTHROPIC, "Retry-After", "retry-after-ms", "RateLimit", "x-ratelimit-reset", "Date"]
 )
 DATES = st.tuples(
     *(st.integers(-(10**20), 10**20) | st.integers(0, 60) for _ in range(5)), st.integers(-(10**15), 10**15)

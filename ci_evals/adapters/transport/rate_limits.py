@@ -61,7 +61,11 @@ _FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
 
 
 def told_wait(headers: httpx2.Headers, now: datetime) -> float | None:
-    """The seconds that a refusal asks to wait, in whichever way; none if it does not, or not readably."""
+    """The seconds that a refusal asks to wait, in whichever way; none if it does not, or not readably.
+
+    A time is counted from the server's own `Date`, whose clock it was read from, and from `now` without one.
+    """
+    now = _at_server(headers, now)
     if (text := headers.get("retry-after-ms", "").strip()) and (number := _number(text)) is not None:
         return number / 1000
     if (told := told_seconds(headers.get("retry-after", ""), now)) is not None:
@@ -79,6 +83,7 @@ def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
 
     A good answer may tell it too: it was the last one for now.
     """
+    now = _at_server(headers, now)
     found = []
     for name, value in headers.raw:
         name = name.lower()  # noqa: PLW2901  # names have no case
@@ -184,6 +189,11 @@ def _since(number: float, now: datetime) -> float:
         return number
     at = number / 1000 if number >= _EPOCH_MS else number
     return max(0.0, at - now.timestamp())
+
+
+def _at_server(headers: httpx2.Headers, now: datetime) -> datetime:
+    text = headers.get("date", "")
+    return (_time(text) if 0 < len(text) <= _MOST_LETTERS else None) or now
 
 
 def _time(text: str) -> datetime | None:
