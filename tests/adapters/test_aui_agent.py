@@ -138,7 +138,7 @@ async def test_a_message_without_an_id_has_no_trace_to_fetch(stub: StubAgent) ->
     assert (reply.agent, reply.trace) == ("Hi", None)
 
 
-@pytest.mark.parametrize(("status", "times"), [(408, 3), (500, 3), (503, 3), (429, 9), (529, 9)])
+@pytest.mark.parametrize(("status", "times"), [(408, 3), (500, 3), (503, 3), (429, 17), (529, 17)])
 async def test_how_often_creating_a_task_is_tried(
     stub: StubAgent, waits: list[float], status: int, times: int
 ) -> None:

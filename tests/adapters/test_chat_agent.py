@@ -414,7 +414,7 @@ async def test_a_message_is_sent_again_only_where_it_was_not_taken(
     (reply,) = await say(agent, "Hello")
     assert reply.agent == "You said: Hello"
     assert len(waits) == 2
-    for status in (500, 502, 503):
+    for status in (500, 502, 503, 529):
         stub.faults, before = [Fault(status)], len(stub.asked)
         with pytest.raises(AgentError, match=f"answered with status {status}"):
             await say(agent, "Hello")

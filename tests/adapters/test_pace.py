@@ -121,6 +121,17 @@ async def test_a_refusal_halves_once_for_all_that_were_sent_before() -> None:
     assert note == "the agent limited the rate 4 times (429): calls waited 0 s in all, at least 1 at a time"
 
 
+async def test_a_call_that_may_not_be_made_again_slows_the_others_too() -> None:
+    """An agent that is overloaded may have taken the message; the next ones go out fewer at a time."""
+    wire = Wire(world.pace())
+    calls = await begun(wire, 8)
+    await wire.ends("a", setback=Setback(Failed("overloaded"), 529, harmless=False))
+    with pytest.raises(Failed, match="overloaded"):
+        await calls.pop(0)
+    assert (wire.pace.at_a_time, wire.sent.count("a")) == (4, 1)
+    await all_ended(wire, calls)
+
+
 async def test_every_full_round_lets_one_more_go() -> None:
     """Until as many go as had gone before, and then any number; what was sent before does not count."""
     wire = Wire(world.pace())

@@ -190,9 +190,10 @@ class AgentServer:
             raise failure
         told = rate_limits.told_wait(response.headers, datetime.now(UTC))
         status, told_to_wait = response.status_code, "retry-after" in response.headers and told is not None
-        if not retry.may_resend(status, idempotent=call.idempotent, told_to_wait=told_to_wait):
-            raise failure
-        raise Setback(failure, status, told)
+        again = retry.may_resend(status, idempotent=call.idempotent, told_to_wait=told_to_wait)
+        if again or retry.limits_rate(status, told_to_wait=told_to_wait):
+            raise Setback(failure, status, told, harmless=again)
+        raise failure
 
     def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
         reason = payload.shorten(self.redactor.text(str(error))) or type(error).__name__

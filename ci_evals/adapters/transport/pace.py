@@ -42,18 +42,26 @@ _ROUNDS_TO_DOUBLE = 8
 
 
 class Setback(Exception):  # noqa: N818  # it is no error yet
-    """A call failed, and may be made again without harm."""
+    """A call failed, and others are to learn of it."""
 
-    def __init__(self, failure: Exception, status: int | None = None, told: float | None = None) -> None:
+    def __init__(
+        self,
+        failure: Exception,
+        status: int | None = None,
+        told: float | None = None,
+        *,
+        harmless: bool = True,
+    ) -> None:
         """Says what it came to.
 
         Args:
             failure: What to raise where the call is not made again.
             status: What was answered; none where nothing was.
             told: Seconds that the server asks to wait.
+            harmless: Whether it may be made again.
         """
         super().__init__(str(failure))
-        self.failure, self.status, self.told = failure, status, told
+        self.failure, self.status, self.told, self.harmless = failure, status, told, harmless
 
     @property
     def limit(self) -> int | None:
@@ -130,7 +138,8 @@ class Pace:
                 else:
                     wait = retry.wait_seconds(broken, setback.told, self._luck())
                     broken += 1
-                if limited > self._patience.limited or broken > self._patience.broken or self._is_shut:
+                spent = limited > self._patience.limited or broken > self._patience.broken
+                if spent or self._is_shut or not setback.harmless:
                     raise setback.failure from setback.failure.__cause__
             else:
                 self._succeeded(answer, falls, sent)
