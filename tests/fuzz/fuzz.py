@@ -21,7 +21,7 @@ from mutation import mutated
 from targets import TARGETS
 
 MOST_SECONDS = 5.0
-"""That one input may take. A sample takes some milliseconds."""
+"""Of work that one input may take. A sample takes some milliseconds."""
 MOST_BYTES = 3 << 30
 """Of memory, for the whole process."""
 
@@ -61,7 +61,7 @@ def hunt(name: str, seconds: float, seed: int, folder: Path) -> int:
 
 def play(name: str, data: bytes) -> BaseException | None:
     """What was not foreseen of one input."""
-    signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
     try:
         TARGETS[name].run(data)
     except KeyboardInterrupt:
@@ -69,7 +69,7 @@ def play(name: str, data: bytes) -> BaseException | None:
     except BaseException as failure:  # noqa: BLE001  # whatever it is
         return failure
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return None
 
 
@@ -87,7 +87,7 @@ def main() -> int:
     parser.add_argument("--input", type=Path, help="plays this one input")
     given = parser.parse_args()
     warnings.simplefilter("error")
-    signal.signal(signal.SIGALRM, _too_slow)
+    signal.signal(signal.SIGPROF, _too_slow)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     if given.input:
         TARGETS[given.target[0]].run(given.input.read_bytes())

@@ -34,6 +34,9 @@ from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.ports import Completion, Embeddings, Prompt
 from ci_evals.redaction import MASK, Redactor
 
+_LONGEST_VERSION = 40
+"""Characters of a version that a message quotes."""
+
 
 class Playback:
     """One trial of a recording, played once."""
@@ -51,7 +54,7 @@ class Playback:
         self.redactor = redactor
         self.lacks: str | None = None
         """What was said or asked that the recording does not know: no further attempt can mend that."""
-        self._by = recording.header.tool.version
+        self._by = recording.header.tool.version[:_LONGEST_VERSION]
         take = recording.take(key)
         if take is None:
             self.lack(f"it has no trial {key.index} of the test {key.test!r} of the suite {key.suite!r}")
