@@ -121,6 +121,10 @@ Keep = Callable[[Trial, TrialResult], Awaitable[None]]
 """Puts the result of a finished trial where it will not be lost. Raises nothing."""
 
 
+async def _always() -> bool:
+    return True
+
+
 async def run(
     plan: Plan,
     cast_of: CastOf,
@@ -128,14 +132,14 @@ async def run(
     redactor: Redactor,
     *,
     done: Mapping[Trial, TrialResult] = MappingProxyType({}),
-    admit: Callable[[], bool] = lambda: True,
+    admit: Callable[[], Awaitable[bool]] = _always,
     keep: Sequence[Keep] = (),
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
     """Plays every trial of the plan that is not `done`, each with the cast that `cast_of` gives it.
 
-    `admit` is asked before each trial: where it says no, no more are begun.
+    `admit` is asked before each trial, and may take its time: where it says no, no more are begun.
 
     Gives back a result, secrets taken out, for each trial of `plan.trials`, None for those that were not
     started before a stop. A trial that a stop cuts off is `interrupted`, with what was said until then; any
@@ -159,7 +163,7 @@ async def run(
 
     async def work(group: asyncio.TaskGroup) -> None:
         for place, trial in waiting:
-            if stop.requested or not admit():
+            if stop.requested or not await admit() or stop.requested:
                 return
             played = await play.conversation(trial)
             await judging.acquire()

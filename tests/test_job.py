@@ -314,9 +314,12 @@ async def dear(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:
 JUDGED = [{"criterion": "c"}, {"criterion": "d"}]
 
 
-@pytest.mark.parametrize("parallel", [1, 4])
+@pytest.mark.parametrize("parallel", [1, 4, 25])
 async def test_a_run_keeps_to_its_budget(parallel):
-    """It begins no trial that the budget would not hold, judged by those that have finished: exit 3."""
+    """It begins no trial that the budget would not hold, judged by those that have finished: exit 3.
+
+    Before the first has finished only a few begin, however many may play at a time.
+    """
     results = await dear(some(30, evaluations=JUDGED), 21, options=Options(parallel=parallel))
     assert Counter(played(results)) == {"completed": 10, None: 20}
     assert results.usage.cost_usd == 20
@@ -341,6 +344,18 @@ async def test_a_last_trial_that_breaks_the_budget_ends_nothing():
     """All was played: that is the gate's business alone, exit 1."""
     results = await dear(some(1, evaluations=JUDGED * 20), 5)
     assert (played(results), results.run.status, results.gate.exit_code) == (["completed"], "completed", 1)
+
+
+async def test_who_waits_for_the_first_costs_hears_of_a_stop():
+    """Here no trial ever tells what it costs: each ends by a bug of ours."""
+
+    class Broken(fakes.ScriptedAgent):
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
+            raise ZeroDivisionError
+
+    one = job(some(9), policy=Policy(max_cost=1), options=Options(parallel=9))
+    results = await evaluate(one, Cast(Broken()))
+    assert (played(results), results.gate.exit_code) == ([None] * 9, 70)
 
 
 async def test_what_was_spent_before_a_kill_counts(tmp_path):

@@ -1,7 +1,9 @@
 """What ends a run before its plan is played: a budget, too many failures in a row, or the first failure."""
 
+import asyncio
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean
@@ -19,6 +21,11 @@ from ci_evals.scoring.soundness import ended_well, unsound
 
 _TIE = 1e-9
 """Dollars: what costs exactly as much as it may is within its budget, however it is written in binary."""
+
+_FIRST = 4
+"""Trials that begin before any has told what one costs, where there is a budget."""
+_LOOK_SECONDS = 0.5
+"""Those that wait for them look so often whether the run was stopped."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class Watch:
         self._spent = 0.0
         self._under_way: dict[Trial, float] = {}
         self._costs: list[float] = []
+        self._one_finished = asyncio.Event()
 
     def take(self, done: Iterable[TrialResult]) -> None:
         """Looks at the trials that had finished before the run was taken up."""
@@ -70,13 +78,20 @@ class Watch:
             self._spent += cost
             self._look_for_failure(result)
 
-    def admits(self) -> bool:
-        """Whether one more trial may begin: the budget is likely to hold it, and those under way."""
-        if self._budget.most is None or not self._costs:
+    async def admits(self) -> bool:
+        """Whether one more trial may begin: the budget is likely to hold it, and those under way.
+
+        As long as no trial tells what one costs, few begin, and the others wait for them.
+        """
+        most = self._budget.most
+        if most is None:
             return True
-        each = fmean(self._costs)
+        while not (self._costs or len(self._under_way) < _FIRST or self._stop.requested):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._one_finished.wait(), _LOOK_SECONDS)
+        each = fmean(self._costs) if self._costs else 0.0
         to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
-        if self._spent + to_come + each <= self._budget.most + _TIE:
+        if self._spent + to_come + each <= most + _TIE:
             return True
         self._stop.because(f"{self._told_cost()}: one more trial would pass that")
         return False
@@ -92,6 +107,7 @@ class Watch:
                 self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
             case TrialFinished(trial, result):
                 self._costs.append(self._under_way.pop(trial, 0.0))
+                self._one_finished.set()
                 if result.status is not EndState.INTERRUPTED:
                     self._look_for_outage(result)
                     self._look_for_failure(result)
