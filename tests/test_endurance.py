@@ -146,7 +146,8 @@ def sessions(server: DemoServer) -> int:
 
 def survives(run: Run, kills: int) -> Survived:
     """Kills a run at random moments, once by SIGTERM, once while it writes its reports; tears its journal."""
-    moments = [*sorted(run.dice.sample(range(1, run.trials), kills - 1)), run.trials]
+    # Not so late that a run would end before its signal comes; then one when it has ended.
+    moments = [*sorted(run.dice.sample(range(1, run.trials * 2 // 3), kills - 1)), run.trials]
     codes, torn = [], 0
     for number, moment in enumerate(moments):
         by = GENTLE.get(number, signal.SIGKILL)
