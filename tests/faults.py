@@ -124,6 +124,10 @@ def mixed(seed: int, share: float, kinds: Sequence[Fault]) -> Draw:
     return lambda _place, _number: dice.choice(kinds) if dice.random() < share else None
 
 
+_STEPS_TO_LET_IN = 10
+"""More steps of the loop than asyncio takes from a new connection to the task that serves it."""
+
+
 @dataclass
 class FaultyServer:
     """An agent on the AUI wire, and models on those of OpenAI and Anthropic."""
@@ -140,7 +144,8 @@ class FaultyServer:
     _tasks: int = 0
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
     _serving: set[asyncio.Task[None]] = field(default_factory=set)
-    _server: asyncio.Server | None = None
+    _entering: set[asyncio.Task[Any]] = field(default_factory=set)
+    _listening: socket.socket | None = None
 
     def __post_init__(self) -> None:
         self._rising = asyncio.Lock()
@@ -156,9 +161,11 @@ class FaultyServer:
     async def rise(self) -> None:
         """Begins to listen, again at the same port; knows every conversation that it had."""
         async with self._rising:
-            if self._server is None:
-                self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
-                self.port = self._server.sockets[0].getsockname()[1]
+            if self._listening is None:
+                self._listening = socket.create_server(("127.0.0.1", self.port))
+                self._listening.settimeout(0)
+                self.port = self._listening.getsockname()[1]
+                asyncio.get_running_loop().add_reader(self._listening, self._let_in)
 
     def die(self) -> None:
         """Listens no more, and breaks off what is under way."""
@@ -169,20 +176,33 @@ class FaultyServer:
     async def end(self) -> None:
         """Ends it, and all that it has begun."""
         self._close()
-        await asyncio.sleep(0)  # whoever was let in at last is shown out
+        for _ in range(_STEPS_TO_LET_IN):
+            await asyncio.sleep(0)  # whoever was let in at last is shown out
         if self._serving:
             await asyncio.wait(self._serving, timeout=5)
         await asyncio.sleep(0)
 
     def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._listening is not None:
+            asyncio.get_running_loop().remove_reader(self._listening)
+            self._listening.close()
+            self._listening = None
         for writer in self._open:
             writer.transport.abort()
 
+    def _let_in(self) -> None:
+        """Takes a connection. asyncio's own server loses one that it is closed beside."""
+        assert self._listening
+        with suppress(OSError):  # who knocked has gone
+            connection, _ = self._listening.accept()
+            loop = asyncio.get_running_loop()
+            protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._serve)
+            entering = loop.create_task(loop.connect_accepted_socket(lambda: protocol, connection))
+            self._entering.add(entering)
+            entering.add_done_callback(self._entering.discard)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._server is None:  # it died in between
+        if self._listening is None:  # it died in between
             writer.transport.abort()
             return
         task = asyncio.current_task()
