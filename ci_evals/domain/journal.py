@@ -36,10 +36,8 @@ class Header(Record):
             for name in Digests.model_fields
             if getattr(self.digests, name) != getattr(other.digests, name)
         ]
-        if (
-            "suites" in differing or self.tests != other.tests
-        ):  # agents, models and loops are told suite by suite
-            differing = ["suites"]
+        if "suites" in differing or self.tests != other.tests:
+            differing = ["suites"]  # agents, models and loops are told suite by suite
         words = [_OF_DIGESTS.get(name, "the version of ci-evals") for name in differing]
         if self.origin != other.origin:
             words.append("where its answers are from (--replay)")
