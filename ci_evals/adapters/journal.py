@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from ci_evals import __version__
-from ci_evals.adapters import files
+from ci_evals.adapters import files, json_lines
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
@@ -163,17 +162,11 @@ class Journal:
         """Writes what waits and this: whole lines or nothing."""
         if self._fd is None:
             raise OSError("it is not open")
-        self._waiting.append(_line(record))
+        self._waiting.append(json_lines.line(record))
         if os.fstat(self._fd).st_nlink == 0:
             raise OSError(errno.ENOENT, "it was removed")
         while self._waiting:
-            size = os.fstat(self._fd).st_size
-            try:
-                _write_all(self._fd, self._waiting[0])
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(self._fd, size)
-                raise
+            json_lines.append(self._fd, self._waiting[0])
             del self._waiting[0]
             self._written += 1
 
@@ -229,20 +222,6 @@ def _lock(fd: int, path: Path) -> None:
         return  # a file system without locks
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
-
-
-def _line(record: Record) -> bytes:
-    try:
-        return record.model_dump_json(by_alias=True).encode() + b"\n"
-    except (PydanticSerializationError, UnicodeEncodeError):
-        # Half of a surrogate pair, as JSON can carry one into a reply: UTF-8 cannot write it, an escape can.
-        return json.dumps(record.model_dump(mode="json", by_alias=True)).encode() + b"\n"
-
-
 def _read(path: Path) -> _Read:
     try:
         with path.open("rb") as file:
@@ -296,7 +275,7 @@ def _header(path: Path, line: bytes) -> Header:
     try:
         return Header.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{path}: this is no journal of ci-evals: {_why(error)}") from None
+        raise UsageError(f"{path}: this is no journal of ci-evals: {json_lines.why(error)}") from None
 
 
 def _record(path: Path, number: int, line: bytes) -> Entry | Mark:
@@ -304,7 +283,7 @@ def _record(path: Path, number: int, line: bytes) -> Entry | Mark:
     try:
         return (Mark if "mark" in data else Entry).model_validate(data)
     except ValidationError as error:
-        raise _unreadable(path, number, _why(error)) from None
+        raise _unreadable(path, number, json_lines.why(error)) from None
 
 
 def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -322,8 +301,3 @@ def _unreadable(path: Path, number: int, why: str) -> UsageError:
         f"{path}: line {number} of the journal cannot be read: {payload.shorten(why)}. Take that line out, "
         f"and what it told is played again, {_AFRESH}"
     )
-
-
-def _why(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

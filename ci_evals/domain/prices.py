@@ -7,6 +7,7 @@ from datetime import date
 from pydantic import Field
 
 from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.errors import UsageError
 
 PER = 1_000_000
 """Prices are for so many tokens."""
@@ -56,3 +57,15 @@ NO_PRICES = PriceTable(models={})
 def unpriced(models: Iterable[str], prices: PriceTable) -> tuple[str, ...]:
     """Those of the models that the table has no price of, each once, in order of name."""
     return tuple(sorted({model for model in models if prices.price_of(model) is None}))
+
+
+def check_priced(models: Iterable[str], prices: PriceTable) -> None:
+    """Refuses a budget that could not be counted, and so would guard nothing.
+
+    Raises:
+        UsageError: the table lacks one of the models.
+    """
+    if missing := unpriced(models, prices):
+        raise UsageError(
+            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
+        )

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum
-from statistics import fmean
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Event, Spent, TrialFinished, TrialStarted
-from ci_evals.domain.results import RoleUsage, TrialResult
+from ci_evals.domain.results import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.runner import Stop
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import ended_well, unsound
+from ci_evals.scoring.usage import cost_of
 
 _TIE = 1e-9
 """Dollars: what costs exactly as much as it may is within its budget, however it is written in binary."""
@@ -67,15 +67,15 @@ class Watch:
         self._in_row = 0
         self._spent = 0.0
         self._under_way: dict[Trial, float] = {}
-        self._costs: list[float] = []
+        self._finished, self._cost_of_finished = 0, 0.0
         self._one_finished = asyncio.Event()
 
     def take(self, done: Iterable[TrialResult]) -> None:
         """Looks at the trials that had finished before the run was taken up."""
         for result in done:
-            cost = fsum(map(self._cost, result.usage))
-            self._costs.append(cost)
+            cost = fsum(cost_of(usage, self._budget.prices) for usage in result.usage)
             self._spent += cost
+            self._count(cost)
             self._look_for_failure(result)
 
     async def admits(self) -> bool:
@@ -86,10 +86,10 @@ class Watch:
         most = self._budget.most
         if most is None:
             return True
-        while not (self._costs or len(self._under_way) < _FIRST or self._stop.requested):
+        while not (self._finished or len(self._under_way) < _FIRST or self._stop.requested):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._one_finished.wait(), _LOOK_SECONDS)
-        each = fmean(self._costs) if self._costs else 0.0
+        each = self._cost_of_finished / self._finished if self._finished else 0.0
         to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
         if self._spent + to_come + each <= most + _TIE:
             return True
@@ -102,12 +102,11 @@ class Watch:
             case TrialStarted(trial):
                 self._under_way[trial] = 0.0
             case Spent(trial, usage):
-                cost = self._cost(usage)
+                cost = cost_of(usage, self._budget.prices)
                 self._spent += cost
                 self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
             case TrialFinished(trial, result):
-                self._costs.append(self._under_way.pop(trial, 0.0))
-                self._one_finished.set()
+                self._count(self._under_way.pop(trial, 0.0))
                 if result.status is not EndState.INTERRUPTED:
                     self._look_for_outage(result)
                     self._look_for_failure(result)
@@ -119,11 +118,11 @@ class Watch:
         seconds = self._limits.max_duration
         self._stop.because(f"the time that it may take is up (--max-duration={seconds:g})", cut_off=True)
 
-    def _cost(self, usage: RoleUsage) -> float:
-        if usage.cost_usd is not None:
-            return usage.cost_usd
-        price = self._budget.prices.price_of(usage.model) if usage.model else None
-        return price.cost(usage.input_tokens, usage.output_tokens) if price else 0.0
+    def _count(self, cost: float) -> None:
+        """Counts a trial that has finished, and what it cost."""
+        self._finished += 1
+        self._cost_of_finished += cost
+        self._one_finished.set()
 
     def _told_cost(self) -> str:
         return f"{self._spent:.4f} US dollars are spent, and it may cost {self._budget.most:g} (--max-cost)"

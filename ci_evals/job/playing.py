@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
+from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.prices import unpriced
+from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, TakenUp
 from ci_evals.domain.results import Confirmation, Results, TrialResult
 from ci_evals.job.job import Job
@@ -154,10 +154,7 @@ def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
         models |= {named.user} if named.user and work.user_calls else set()
         models |= {named.judge} if named.judge and work.judge_calls else set()
         models |= {named.embedder} if named.embedder and work.embedder_calls else set()
-    if missing := unpriced(models, job.prices):
-        raise UsageError(
-            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
-        )
+    check_priced(models, job.prices)
 
 
 def _too_dear(job: Job, results: Results, trials: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.domain.errors import LLMAccessError, UsageError
-from ci_evals.domain.prices import PriceTable, unpriced
+from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
 from ci_evals.ports import LLM
@@ -103,7 +103,7 @@ async def rejudge(
         )
     named = [work.judge_of(suite) for suite in work.judged.suites]
     if work.policy.max_cost is not None and work.provider not in TELLS_COST:
-        _check_prices({named[case.trial.suite] for case in cases}, work.prices)
+        check_priced({named[case.trial.suite] for case in cases}, work.prices)
     llms = {case.trial.suite: judges.named(named[case.trial.suite]) for case in cases}
     bench = Bench(work, llms, stop, listen)
     started, begun = now(), time.perf_counter()
@@ -119,13 +119,6 @@ async def rejudge(
         verdicts=tuple(twice for case in cases for twice in _both(work.judged, case, again[case.trial])),
         not_judged=sum(verdict is None for one in again.values() for verdict in one.verdicts),
     )
-
-
-def _check_prices(judging: set[str], prices: PriceTable) -> None:
-    if missing := unpriced(judging, prices):
-        raise UsageError(
-            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
-        )
 
 
 def _both(judged: Results, case: Case, again: Again) -> Iterator[Twice]:

@@ -14,7 +14,7 @@ from ci_evals.grading.judge import Judge
 from ci_evals.ports import LLM
 from ci_evals.rejudging.work import Again, Case, Rejudging, is_judged
 from ci_evals.runner import MeteredLLM, Stop
-from ci_evals.scoring.usage import with_other
+from ci_evals.scoring.usage import cost_of, with_other
 
 _MOST_IN_ROW = 10
 """Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""
@@ -58,7 +58,7 @@ class Bench:
         again = self._again(case, found, (meter.usage,) if meter.calls else ())
         self._done[case.trial] = again
         self._under_way -= 1
-        self._costs.append(self._cost(meter.usage))
+        self._costs.append(cost_of(meter.usage, self._work.prices))
         if meter.refusal:
             self._stop.because(meter.refusal, outage=True)
         self._look_for_judge(found)
@@ -86,12 +86,6 @@ class Bench:
             update={"findings": findings, "usage": (*not_judging(case.saved), *usage)}
         )
         return Again(self._work.redactor.model(result), tuple(verdicts))
-
-    def _cost(self, usage: RoleUsage) -> float:
-        if usage.cost_usd is not None:
-            return usage.cost_usd
-        price = self._work.prices.price_of(usage.model) if usage.model else None
-        return price.cost(usage.input_tokens, usage.output_tokens) if price else 0.0
 
     def _look_at_cost(self) -> None:
         """Begins no trial that the budget may not hold."""

@@ -80,6 +80,11 @@ def _priced(usage: RoleUsage, told_cost: float | None, prices: PriceTable) -> Ro
     return usage.model_copy(update={"cost_usd": cost})
 
 
+def cost_of(usage: RoleUsage, prices: PriceTable) -> float:
+    """What so much of one model cost, in US dollars, as far as is known: for a budget that is watched."""
+    return _priced(usage, usage.cost_usd, prices).cost_usd or 0.0
+
+
 def summed(parts: Sequence[Usage]) -> Usage:
     """The usage of runs together, which may have had other prices each: costs are added as they were told.
 

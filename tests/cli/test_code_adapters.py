@@ -216,3 +216,41 @@ def ended(pid: int) -> bool:
             return True
         os.sched_yield()
     return False
+
+
+ENDING = """
+import time
+def reply(message):
+    if message == "fall":
+        raise LookupError("down")
+    if message == "wait":
+        time.sleep(30)
+    return message
+"""
+OTHER = {"turns": [{"user": "other"}]}
+
+
+@pytest.mark.parametrize(
+    ("option", "second", "code", "outcomes"),
+    [
+        ("--fail-fast", OTHER, 1, ["passed", "failed", "not_run", "not_run"]),
+        ("--max-duration=1", {"turns": [{"user": "wait"}]}, 3, ["passed", "error", "not_run", "not_run"]),
+        # The third had begun while the second was graded.
+        ("--max-failures-in-row=1", {"turns": [{"user": "fall"}]}, 3, ["passed", "error", None, "not_run"]),
+    ],
+)
+def test_a_limit_ends_the_run_in_order(folder, option, second, code, outcomes):
+    """What had finished is reported; the rest is listed as not run, and the reports name the limit."""
+    (folder / "shop.py").write_text(ENDING)
+    says = {"evaluations": [{"criterion": "says it", "strict": "contains", "text": "Hello"}]}
+    tests = [{"name": str(number)} | says | (second if number == 1 else {}) for number in range(4)]
+    suite = write_suite(folder, *tests, adapter=ADAPTERS["python"], agentId=None, apiKey=None)
+    began = time.monotonic()
+    ran = ci_evals("run", suite, option, "--retries=0", cwd=folder)
+    assert time.monotonic() - began < 15
+    assert ran.returncode == code, ran.stderr
+    results = results_in(folder)
+    found = [test["outcome"] for test in results["suites"][0]["tests"]]
+    assert [seen if wanted else None for seen, wanted in zip(found, outcomes, strict=True)] == outcomes
+    assert option.partition("=")[0] in results["run"]["stoppedBecause"]
+    assert option.partition("=")[0] in (folder / "results/summary.md").read_text()

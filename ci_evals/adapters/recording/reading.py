@@ -7,6 +7,7 @@ from typing import BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
+from ci_evals.adapters import json_lines
 from ci_evals.adapters.recording.tape import NAME, Header, Key, RecordedSuite, Take
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
@@ -113,9 +114,7 @@ class Recording:
         try:
             return _read_as(kind, line)
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            where = ".".join(map(str, fault["loc"]))
-            why = payload.shorten(f"{where}: {fault['msg']}" if where else fault["msg"])
+            why = payload.shorten(json_lines.why(error))
             raise UsageError(
                 f"{str(self.path)!r}: line {number} cannot be read: {why}; record again, or take the "
                 "line out, and the recording lacks its trial"

@@ -1,17 +1,13 @@
 """Writes a recording: listens to agent and models of each trial, and appends it when it has finished."""
 
 import asyncio
-import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic_core import PydanticSerializationError
-
-from ci_evals.adapters import files
+from ci_evals.adapters import files, json_lines
 from ci_evals.adapters.recording import reading
 from ci_evals.adapters.recording.tape import (
     NAME,
@@ -33,7 +29,6 @@ from ci_evals.adapters.recording.tape import (
     of_prompt,
     of_texts,
 )
-from ci_evals.adapters.transport import payload
 from ci_evals.domain import journal
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import AgentError, LLMError, UsageError
@@ -182,24 +177,7 @@ class Recorder:
         """Writes a whole line or nothing."""
         if self._fd is None:
             raise OSError("it is not open")
-        data = memoryview(_line(record))
-        size = os.fstat(self._fd).st_size
-        try:
-            while data:
-                data = data[os.write(self._fd, data) :]
-        except OSError:
-            with suppress(OSError):
-                os.ftruncate(self._fd, size)
-            raise
-
-
-def _line(record: Record) -> bytes:
-    try:
-        text = record.model_dump_json(by_alias=True)
-    except (PydanticSerializationError, UnicodeEncodeError):
-        # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
-        text = json.dumps(payload.clean(record.model_dump(mode="json", by_alias=True)))
-    return text.encode() + b"\n"
+        json_lines.append(self._fd, json_lines.line(record))
 
 
 class RecordedAgent:
