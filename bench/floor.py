@@ -1,0 +1,76 @@
+"""The same calls bare: what the conversations cost without a product, by aiohttp or by httpx2.
+
+The requests are those that the product itself made for one conversation, as the server kept them.
+"""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+Post = Callable[[str, Any], Awaitable[Any]]
+"""Sends a value as JSON to a path; what the JSON in the answer holds."""
+
+
+async def play(requests: list[tuple[str, Any]], conversations: int, parallel: int, client: str) -> None:
+    """Plays so many conversations, so many at a time, and keeps what was answered."""
+    talk, judgements = requests[:-3], requests[-3:]
+    waiting = iter(range(conversations))
+    kept: list[list[Any]] = []
+
+    async def work(post: Post) -> None:
+        for _ in waiting:
+            heard = [await post(path, body) for path, body in talk]
+            heard += await asyncio.gather(*(post(path, body) for path, body in judgements))
+            kept.append(heard)
+
+    async with AsyncExitStack() as stack:
+        posts = await _CLIENTS[client](stack, parallel)
+        await asyncio.gather(*(work(post) for post in posts))
+    if len(kept) != conversations:
+        raise AssertionError("a conversation was lost")
+
+
+async def _aiohttp(stack: AsyncExitStack, parallel: int) -> list[Post]:
+    import aiohttp  # noqa: PLC0415  # only the one that is measured
+
+    connector = aiohttp.TCPConnector(limit=0)
+    session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
+
+    async def post(url: str, body: Any) -> Any:
+        async with session.post(url, json=body, headers=_KEY) as response:
+            return json.loads(await response.read())
+
+    return [post] * parallel
+
+
+async def _httpx2(stack: AsyncExitStack, parallel: int) -> list[Post]:
+    import httpx2  # noqa: PLC0415  # only the one that is measured
+
+    # A client for each worker: one shared pool would be searched for every request.
+    def post_of(client: httpx2.AsyncClient) -> Post:
+        async def post(url: str, body: Any) -> Any:
+            return json.loads((await client.post(url, json=body, headers=_KEY)).content)
+
+        return post
+
+    context = httpx2.create_ssl_context()
+    clients = [httpx2.AsyncClient(verify=context, trust_env=False, timeout=60) for _ in range(parallel)]
+    return [post_of(await stack.enter_async_context(client)) for client in clients]
+
+
+_KEY = {"authorization": "Bearer bench-llm-key"}
+_CLIENTS = {"aiohttp": _aiohttp, "httpx2": _httpx2}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("client", choices=_CLIENTS)
+    parser.add_argument("requests", type=Path, help="a list of URL and body, as JSON")
+    parser.add_argument("--conversations", type=int, required=True)
+    parser.add_argument("--parallel", type=int, required=True)
+    options = parser.parse_args()
+    requests = [(url, body) for url, body in json.loads(options.requests.read_text())]
+    asyncio.run(play(requests, options.conversations, options.parallel, options.client))

@@ -1,0 +1,120 @@
+"""Starting what is measured, and what the system says it took."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import ProxyHandler, build_opener
+
+from bench import workload
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a process took."""
+
+    wall: float
+    processor: float
+    """Seconds of all processors, the system's part included."""
+    peak_mb: float
+    started: float
+    """When, by the machine's monotonic clock."""
+    output: str
+
+
+def run(command: Sequence[str], env: Mapping[str, str] | None = None, *, code: int = 0) -> Took:
+    """Runs a command to its end.
+
+    Raises:
+        RuntimeError: it ended with another exit code.
+    """
+    with tempfile.TemporaryFile("w+") as output:
+        started = time.monotonic()
+        process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)  # noqa: S603
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read()
+    if process.returncode != code:
+        raise RuntimeError(f"{command[:4]} … ended with {process.returncode}:\n{text[-2000:]}")
+    return Took(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000, started, text)
+
+
+class Server:
+    """The server of known latency, while it runs."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self._open = build_opener(ProxyHandler({})).open
+
+    def forget(self, **manners: float) -> None:
+        """Begins the books anew. Manners: `agent`, `llm` in seconds; `faults`, `keep` as 0 or 1."""
+        self._get("forget?" + "&".join(f"{name}={value:g}" for name, value in manners.items()))
+
+    def books(self) -> dict[str, Any]:
+        """What it saw since."""
+        return self._get("books")
+
+    def _get(self, what: str) -> dict[str, Any]:
+        with self._open(f"{self.url}/bench/{what}") as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+
+@contextmanager
+def server() -> Iterator[Server]:
+    """The server of known latency."""
+    command = [sys.executable, "-m", "bench.server"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
+        try:
+            yield Server(int(process.stdout.readline() if process.stdout else 0))
+        finally:
+            process.kill()
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where the measured ones play."""
+
+    server: Server
+    folder: Path
+    provider: str = "openai"
+
+    def product(self, conversations: int, parallel: int, *options: str, code: int = 0) -> Took:
+        """Plays conversations with the product's command."""
+        suite = self.folder / f"suite-{conversations}.json"
+        loops = workload.write_suite(suite, conversations)
+        command = [sys.executable, "-m", "ci_evals", "run", str(suite), f"--provider={self.provider}"]
+        command += [f"--base-url={self.server.url}", f"--loops={loops}", f"--parallel={parallel}"]
+        command += [f"--output-dir={self.folder / 'results'}", *options]
+        env = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+        env |= {"LLM_API_KEY": "bench-llm-key", "NO_COLOR": "1"}
+        env |= {"OPENAI_BASE_URL": f"{self.server.url}/v1", "ANTHROPIC_BASE_URL": self.server.url}
+        return run(command, env, code=code)
+
+    def floor(self, client: str, conversations: int, parallel: int) -> Took:
+        """Makes the same calls bare."""
+        requests = self.folder / f"requests-{self.provider}.json"
+        if not requests.exists():
+            requests.write_text(json.dumps(self._captured()))
+        command = [sys.executable, "-m", "bench.floor", client, str(requests)]
+        return run([*command, f"--conversations={conversations}", f"--parallel={parallel}"])
+
+    def _captured(self) -> list[tuple[str, Any]]:
+        """The requests of one conversation, as the product makes them: address and body."""
+        self.server.forget(keep=1, agent=0.0, llm=0.0)
+        self.product(1, 1)
+        bodies = [(path, body) for path, body in self.server.books()["bodies"] if body]
+        if len(bodies) != workload.CALLS:
+            raise RuntimeError(f"a conversation took {len(bodies)} calls, not {workload.CALLS}")
+        return [(self.server.url + path, json.loads(body)) for path, body in bodies]

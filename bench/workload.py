@@ -1,0 +1,45 @@
+"""The unit of every measurement: a conversation of 17 calls (1 task, 7 agent, 6 simulated user, 3 judge)."""
+
+import json
+from pathlib import Path
+
+from bench.server import TURNS
+
+CALLS = 1 + TURNS + (TURNS - 1) + 3
+TESTS = 50
+"""Of a suite; further conversations are loops of these."""
+
+_TEST = {
+    "userInfo": {"name": "Ida Berg", "order": "1042", "postcode": "AB1 2CD", "plan": "Weekend"},
+    "guidelines": "You are Ida. You want to know where your order 1042 is and when it will come. You are in "
+    "a hurry and ask again until you hear a day and a time.",
+    "turns": [{"user": "Where is my order?"}, *({"user": "auto"} for _ in range(TURNS - 1))],
+    "evaluations": [
+        {"criterion": "The agent says where the parcel is", "category": "accuracy"},
+        {"criterion": "The agent names the day on which it will come", "category": "accuracy", "weight": 2},
+        {"criterion": "The agent stays polite though the user hurries it", "category": "tone"},
+        {"criterion": "The order is looked up", "strict": "tool_used", "toolName": "ORDER_STATUS"},
+        {"criterion": "The number is understood", "strict": "param_exists", "paramName": "order-id"},
+    ],
+}
+
+
+def write_suite(path: Path, conversations: int) -> int:
+    """Writes a suite and gives back how many loops of it make so many conversations.
+
+    Raises:
+        ValueError: they do not divide into loops.
+    """
+    tests = min(TESTS, conversations)
+    if conversations % tests:
+        raise ValueError(f"{conversations} conversations are no loops of {tests} tests")
+    named = [{"name": f"Asks for the order, {number}", **_TEST} for number in range(1, tests + 1)]
+    suite = {"name": "bench", "agentId": "bench", "apiKey": "bench-agent-key", "tests": named}
+    path.write_text(json.dumps(suite))
+    return conversations // tests
+
+
+def ideal_seconds(conversations: int, parallel: int, agent: float, llm: float) -> float:
+    """How long the calls alone take: task, then user and agent in turn, then all judgements together."""
+    one = agent * (1 + TURNS) + llm * (TURNS - 1) + llm
+    return -(-conversations // parallel) * one
