@@ -104,17 +104,22 @@ class Field:
 
     def floor(self, client: str, conversations: int, parallel: int) -> Took:
         """Makes the same calls bare."""
-        requests = self.folder / f"requests-{self.provider}.json"
-        if not requests.exists():
-            requests.write_text(json.dumps(self._captured()))
-        command = [sys.executable, "-m", "bench.floor", client, str(requests)]
+        command = [sys.executable, "-m", "bench.floor", client, str(self.capture())]
         return run([*command, f"--conversations={conversations}", f"--parallel={parallel}"])
 
-    def _captured(self) -> list[tuple[str, Any]]:
-        """The requests of one conversation, as the product makes them: address and body."""
+    def capture(self) -> Path:
+        """A file of the requests of one conversation, as the product makes them: address and body.
+
+        Raises:
+            RuntimeError: a conversation is not what it should be.
+        """
+        file = self.folder / f"requests-{self.provider}.json"
+        if file.exists():
+            return file
         self.server.forget(keep=1, agent=0.0, llm=0.0)
         self.product(1, 1)
         bodies = [(path, body) for path, body in self.server.books()["bodies"] if body]
         if len(bodies) != workload.CALLS:
             raise RuntimeError(f"a conversation took {len(bodies)} calls, not {workload.CALLS}")
-        return [(self.server.url + path, json.loads(body)) for path, body in bodies]
+        file.write_text(json.dumps([(self.server.url + path, json.loads(body)) for path, body in bodies]))
+        return file

@@ -1,0 +1,62 @@
+"""Prints the table of `docs/performance.md`, as measured here and now."""
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from tabulate import tabulate
+
+from bench.measures import MEASURES, SMOKE, Row, Size
+from bench.processes import Field, server
+
+
+def main() -> None:
+    """Measures what was asked for, and prints it."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("measures", nargs="*", metavar="MEASURE", help=f"of {', '.join(MEASURES)}; else all")
+    parser.add_argument("--provider", choices=("openai", "anthropic"), default="openai")
+    parser.add_argument("--repeats", type=int, default=Size.repeats, help="rounds; the median counts")
+    parser.add_argument("--smoke", action="store_true", help="play next to nothing: does it all still work?")
+    options = parser.parse_args()
+    if unknown := set(options.measures) - set(MEASURES):
+        parser.error(f"no such measure: {', '.join(sorted(unknown))}; there are {', '.join(MEASURES)}")
+    size = SMOKE if options.smoke else replace(Size(), repeats=options.repeats)
+    rows: list[Row] = []
+    with server() as served, tempfile.TemporaryDirectory() as folder:
+        field = Field(served, Path(folder), options.provider)
+        for name in options.measures or MEASURES:
+            print(f"measuring {name} …", file=sys.stderr, flush=True)
+            rows += MEASURES[name](field, size)
+    print(_table(rows))
+    print(
+        f"\n{options.provider}, medians of {size.repeats}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} processors, {platform.system()}"
+    )
+
+
+def _table(rows: list[Row]) -> str:
+    cells = [
+        (
+            row.measure,
+            row.floor,
+            row.ours,
+            f"{_number(row.figure)} {row.unit}".strip(),
+            "" if row.goal is None else f"{row.goal:g} {row.unit}".strip(),
+            {True: "yes", False: "**no**", None: ""}[row.met],
+        )
+        for row in rows
+    ]
+    heads = ("measure", "floor", "ci-evals", "figure", "goal", "met")
+    return tabulate(cells, heads, tablefmt="github", disable_numparse=True)
+
+
+def _number(figure: float) -> str:
+    return f"{figure:.0f}" if figure >= 100 else f"{figure:.2f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""What is measured, and how a figure is made of it. Every figure is a ratio, or a growth, of one run."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from bench import workload
+from bench.processes import Field, Took, run
+
+AGENT, LLM = 0.2, 0.3
+"""Seconds that a call takes where wall time counts."""
+WAYS = ("aiohttp", "product")
+"""The floor, and what stands on it."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is played: small enough for a smoke test, or large enough to tell."""
+
+    repeats: int = 5
+    small: int = 50
+    large: int = 250
+    parallel: tuple[int, ...] = (10, 100)
+    rounds: int = 3
+    at_a_time: tuple[int, ...] = (20, 100, 300)
+    few: int = 500
+    many: int = 5000
+    starts: int = 11
+    """Rounds of what is only started."""
+    speed: float = 1.0
+    """By how much every wait is shortened."""
+
+
+SMOKE = Size(
+    repeats=1,
+    small=2,
+    large=4,
+    parallel=(2,),
+    rounds=1,
+    at_a_time=(4,),
+    few=2,
+    many=4,
+    starts=1,
+    speed=10,
+)
+"""Next to nothing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    measure: str
+    floor: str
+    ours: str
+    figure: float
+    unit: str
+    goal: float | None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the figure is within the goal, where there is one."""
+        return None if self.goal is None else self.figure <= self.goal
+
+
+Measure = Callable[[Field, Size], Iterator[Row]]
+
+
+def processor(field: Field, size: Size) -> Iterator[Row]:
+    """Processor time of one conversation more, at few and at many in parallel, so that start-up cancels.
+
+    Waits are shortened where few play at a time: in either case as many conversations end in a second.
+    """
+    margins: dict[tuple[str, int], list[float]] = {}
+    for parallel in size.parallel * size.repeats:
+        for way in WAYS:
+            shorter = size.speed * max(size.parallel) / parallel
+            took = [_play(field, way, n, parallel, shorter) for n in (size.small, size.large)]
+            margin = (took[1].processor - took[0].processor) / (size.large - size.small)
+            margins.setdefault((way, parallel), []).append(1000 * margin)
+    told = {key: median(values) for key, values in margins.items()}
+    for parallel in size.parallel:
+        ratios = _ratios(margins["product", parallel], margins["aiohttp", parallel])
+        yield Row(
+            f"processor time of a conversation, {parallel} at a time",
+            f"{told['aiohttp', parallel]:.1f} ms",
+            f"{told['product', parallel]:.1f} ms",
+            median(ratios),
+            "×",
+            4,
+        )
+    few, many = size.parallel[0], size.parallel[-1]
+    yield Row(
+        f"the same, {many} over {few} at a time",
+        f"{told['aiohttp', many] / told['aiohttp', few]:.2f} ×",
+        f"{told['product', few]:.1f} and {told['product', many]:.1f} ms",
+        median(_ratios(margins["product", many], margins["product", few])),
+        "×",
+        1.3,
+    )
+
+
+def wall(field: Field, size: Size) -> Iterator[Row]:
+    """Wall time of whole runs over the bare calls' and over the ideal schedule; and connections opened."""
+    goals = {20: 1.03, 100: 1.10, 300: 1.20}
+    for parallel in size.at_a_time:
+        conversations = size.rounds * parallel
+        walls: dict[str, list[float]] = {way: [] for way in WAYS}
+        opened: list[int] = []
+        for _ in range(size.repeats):
+            for way in WAYS:
+                walls[way].append(_play(field, way, conversations, parallel, size.speed).wall)
+                opened.append(field.server.books()["connections"])
+        ideal = workload.ideal_seconds(conversations, parallel, AGENT / size.speed, LLM / size.speed)
+        told = {way: f"{median(walls[way]) / ideal:.3f} × ideal" for way in WAYS}
+        yield Row(
+            f"wall time, {conversations} conversations, {parallel} at a time",
+            told["aiohttp"],
+            told["product"],
+            median(_ratios(walls["product"], walls["aiohttp"])),
+            "×",
+            goals.get(parallel, 1.2),
+        )
+        yield Row(
+            f"connections opened for each of {parallel} at a time",
+            f"{median(opened[0::2]) / parallel:.2f}",
+            f"{median(opened[1::2]) / parallel:.2f}",
+            median(opened[1::2]) / parallel,
+            "",
+            3,
+        )
+
+
+def memory(field: Field, size: Size) -> Iterator[Row]:
+    """Growth of the peak memory from few to many trials; and how long reports take after the last call."""
+    parallel = min(100, size.few)
+    peaks: dict[tuple[str, int], list[float]] = {}
+    reports, shares = [], []
+    for _ in range(size.repeats):
+        for way in WAYS:
+            for conversations in (size.few, size.many):
+                took = _play(field, way, conversations, parallel, 20 * size.speed)
+                peaks.setdefault((way, conversations), []).append(took.peak_mb)
+                if way == "product" and conversations == size.many:
+                    ended = field.server.books()["last_request"] + LLM / (20 * size.speed)
+                    reports.append(took.started + took.wall - ended)
+                    shares.append(100 * reports[-1] / took.processor)
+    told = {key: median(values) for key, values in peaks.items()}
+
+    def growth(way: str) -> float:
+        return 1000 * (told[way, size.many] - told[way, size.few]) / (size.many - size.few)
+
+    for conversations in (size.few, size.many):
+        yield Row(
+            f"peak memory, {conversations} trials, beyond 15 MB for each 1,000",
+            f"{told['aiohttp', conversations]:.0f} MB in all",
+            f"{told['product', conversations]:.0f} MB in all",
+            told["product", conversations] - 0.015 * conversations,
+            "MB",
+            100,
+        )
+    yield Row(
+        "growth of memory for each 1,000 trials",
+        f"{growth('aiohttp'):.1f} MB",
+        f"{growth('product'):.1f} MB",
+        growth("product"),
+        "MB",
+        15,
+    )
+    yield Row(f"from the last call to the end, {size.many} trials", "", "", median(reports), "s", 5)
+    yield Row("the same, of the run's processor time", "", "", median(shares), "%", 10)
+
+
+def startup(field: Field, size: Size) -> Iterator[Row]:
+    """How long a person waits, over a start of Python."""
+    suite = field.folder / "suite-startup.json"
+    workload.write_suite(suite, 50)
+    program = [sys.executable, "-m", "ci_evals"]
+    commands = {
+        "pass": [sys.executable, "-c", "pass"],
+        "--help": [*program, "--help"],
+        "validate": [*program, "validate", str(suite)],
+    }
+    took: dict[str, list[float]] = {name: [] for name in (*commands, "first", "bare")}
+    for _ in range(size.starts):
+        for name, command in commands.items():
+            took[name].append(run(command).wall)
+        for name, way in (("bare", "aiohttp"), ("first", "product")):
+            started = _play(field, way, 4, 4, 20 * size.speed).started
+            took[name].append(field.server.books()["first_agent_request"] - started)
+    bare = f"{1000 * median(took['pass']):.0f} ms"
+    goals = {"--help": 10.0, "validate": None, "first": 25.0}
+    titles = {"first": "the first request to the agent (bare calls: "}
+    titles["first"] += f"{median(_ratios(took['bare'], took['pass'])):.0f} ×)"
+    for name, goal in goals.items():
+        yield Row(
+            titles.get(name, f"`ci-evals {name}`"),
+            f"{bare} (`python -c pass`)",
+            f"{1000 * median(took[name]):.0f} ms",
+            median(_ratios(took[name], took["pass"])),
+            "×",
+            goal,
+        )
+
+
+def faults(field: Field, size: Size) -> Iterator[Row]:
+    """What 5 % of 429, 2 % of 500 and 1 % of broken connections cost, and whether a trial is lost.
+
+    A message to an agent that may have arrived is not sent again: the conversation begins anew, so it takes
+    some `--retries`.
+    """
+    parallel = size.at_a_time[-2 if len(size.at_a_time) > 1 else 0]
+    conversations = size.rounds * parallel
+    walls: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(size.repeats):
+        for faulty in (False, True):
+            took = _play(
+                field, "product", conversations, parallel, size.speed, "--retries=9", faults=int(faulty)
+            )
+            walls[faulty].append(took.wall)
+    yield Row(
+        f"wall time with faults, {conversations} conversations, {parallel} at a time",
+        f"{median(walls[False]):.1f} s without",
+        f"{median(walls[True]):.1f} s",
+        median(_ratios(walls[True], walls[False])),
+        "×",
+        1.35,
+    )
+
+
+def image(field: Field, size: Size) -> Iterator[Row]:  # noqa: ARG001  # as every measure
+    """The size of the container image `ci-evals`, where one is built here."""
+    command = ["docker", "image", "inspect", "--format", "{{.Size}}", "ci-evals"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return
+    yield Row("container image", "", "", int(told) / 1e6, "MB", 200)
+
+
+MEASURES: dict[str, Measure] = {
+    "startup": startup,
+    "processor": processor,
+    "wall": wall,
+    "faults": faults,
+    "memory": memory,
+    "image": image,
+}
+
+
+def _play(
+    field: Field, way: str, conversations: int, parallel: int, shorter: float, *options: str, faults: int = 0
+) -> Took:
+    """Plays so many conversations, every wait divided by `shorter`.
+
+    Raises:
+        RuntimeError: one was lost, or failed.
+    """
+    if way != "product":
+        field.capture()
+    field.server.forget(agent=AGENT / shorter, llm=LLM / shorter, faults=faults)
+    if way == "product":
+        return field.product(conversations, parallel, *options)
+    return field.floor(way, conversations, parallel)
+
+
+def _ratios(upper: list[float], lower: list[float]) -> list[float]:
+    """Of each round by itself: what slows the machine down for a while slows both."""
+    return [one / other for one, other in zip(upper, lower, strict=True)]
