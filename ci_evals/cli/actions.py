@@ -11,8 +11,9 @@ from ci_evals.domain.errors import Exit, SuiteError, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.redaction import Redactor
-from ci_evals.reports import layout, markdown, numbers, sanitize
+from ci_evals.reports import markdown, numbers, sanitize
 from ci_evals.reports.annotations import Level, annotations
+from ci_evals.reports.names import RESULTS, SUMMARY
 
 OUTPUTS = (
     "passed",
@@ -60,9 +61,9 @@ def write_outputs(
         "report-path": "",
     }
     paths = {
-        "results-path": output_dir / layout.RESULTS,
+        "results-path": output_dir / RESULTS,
         "junit-path": junit,
-        "summary-path": output_dir / layout.SUMMARY,
+        "summary-path": output_dir / SUMMARY,
     }
     told |= {name: _relative(path, environ) if path.is_file() else "" for name, path in paths.items()}
     _write_outputs(environ, {name: "" if value == numbers.NONE else value for name, value in told.items()})

@@ -11,7 +11,7 @@ from ci_evals.cli.other_settings import CommentSettings
 from ci_evals.cli.reading import read_clean
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import results_file
-from ci_evals.reports import layout
+from ci_evals.reports.names import JUNIT
 
 
 def comment(settings: CommentSettings) -> None:
@@ -25,9 +25,7 @@ def comment(settings: CommentSettings) -> None:
     if file.is_file() and file.stat().st_size > MOST_MB * 1_000_000:
         raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
     results = read_clean(file)
-    actions.write_outputs(
-        results, results.gate.exit_code, file.parent, file.parent / layout.JUNIT, os.environ
-    )
+    actions.write_outputs(results, results.gate.exit_code, file.parent, file.parent / JUNIT, os.environ)
     if settings.dry_run:
         show(text_of(results, platform))
         return

@@ -17,7 +17,7 @@ from ci_evals.cli.reading import in_force, read_clean, read_policy
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import SuiteResult
 from ci_evals.redaction import Redactor
-from ci_evals.reports import layout
+from ci_evals.reports.names import RESULTS
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.legs import Leg
@@ -97,16 +97,16 @@ def _files(path: Path) -> list[Path]:
         )
     if not path.is_dir():
         return [path]
-    if (path / layout.RESULTS).is_file():
-        return [path / layout.RESULTS]
+    if (path / RESULTS).is_file():
+        return [path / RESULTS]
     try:
-        found = [folder / layout.RESULTS for folder in sorted(path.iterdir())]
+        found = [folder / RESULTS for folder in sorted(path.iterdir())]
         found = [file for file in found if file.is_file()]
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not found:
         raise UsageError(
-            f"{path}: there is no {layout.RESULTS} in it, nor in a folder right below it; name results "
+            f"{path}: there is no {RESULTS} in it, nor in a folder right below it; name results "
             "files, or the folder that actions/download-artifact left them in"
         )
     return found

@@ -15,6 +15,7 @@ from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import layout, sanitize
+from ci_evals.reports.names import JUNIT, SUMMARY
 
 _NOWHERE = (
     "There is no room for the reports in the working folder or among the temporary files either: what "
@@ -64,7 +65,7 @@ def publish(results: Results, places: Places, console: Console, *, verbose: bool
         _tell(results, code, Places(folder or places.folder), console, again=told)
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
     if folder:
-        show(sanitize.log_line(f"Reports: {folder / layout.SUMMARY}"))
+        show(sanitize.log_line(f"Reports: {folder / SUMMARY}"))
     actions.annotate(results, os.environ)
     return code
 
@@ -73,16 +74,14 @@ def _write_run(results: Results, places: Places) -> None:
     """Writes the files of the run as a whole."""
     written = layout.of_run(results)
     if places.junit:
-        files.write(places.junit, written.pop(layout.JUNIT))
+        files.write(places.junit, written.pop(JUNIT))
     files.write_all(places.folder, written)
 
 
 def _tell(results: Results, code: int, places: Places, console: Console, *, again: bool = False) -> None:
     """Writes outputs and step summary, where they are wanted; of outputs the last ones count."""
     try:
-        actions.write_outputs(
-            results, code, places.folder, places.junit or places.folder / layout.JUNIT, os.environ
-        )
+        actions.write_outputs(results, code, places.folder, places.junit or places.folder / JUNIT, os.environ)
         if not again:
             actions.write_summary(results, os.environ)
     except UsageError as error:

@@ -32,7 +32,8 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.library import results_file
 from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Rejudged, Rejudging, judges, rejudge, to_judge
-from ci_evals.reports import agreement, layout, numbers, sanitize
+from ci_evals.reports import agreement, numbers, sanitize
+from ci_evals.reports.names import RESULTS
 from ci_evals.runner import Stop
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.selectors import check_names
@@ -120,7 +121,7 @@ def _check_places(places: Places, file: Path) -> None:
     Raises:
         UsageError: the saved run, or the one that a suite's own results are part of, would be written over.
     """
-    saved, written = file.resolve(), places.folder.resolve() / layout.RESULTS
+    saved, written = file.resolve(), places.folder.resolve() / RESULTS
     if saved == written or (written.is_file() and saved.is_relative_to(written.parent)):
         raise UsageError(
             f"--output-dir={places.folder}: the results that are to be judged again are in this folder, and "

@@ -41,7 +41,8 @@ from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
-from ci_evals.reports import layout, numbers
+from ci_evals.reports import numbers
+from ci_evals.reports.names import SUMMARY
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import (
@@ -220,7 +221,7 @@ def _comment(
         work = post(text, settings.comment_key, platform, pushed=pushed, create=create)
         told = interruption.aside(work)
     except GitHubError as error:
-        where = f"its text is in the step summary and in {settings.output_dir / layout.SUMMARY}"
+        where = f"its text is in the step summary and in {settings.output_dir / SUMMARY}"
         actions.warn(f"no comment was posted: {error}; {where}", os.environ)
     except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
         error_console(os.environ).say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")

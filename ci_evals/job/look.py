@@ -27,7 +27,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.grading import judge
 from ci_evals.job.job import Job
 from ci_evals.redaction import Redactor
-from ci_evals.reports import layout
+from ci_evals.reports.names import folder_for
 from ci_evals.runner import Cast, Stop
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Ending, Policy
@@ -182,7 +182,7 @@ def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFa
     facts = []
     for planned in job.plan.suites:
         models = models_of(adapter, planned.suite)
-        folder = layout.folder_for(job.redactor.text(planned.suite.name), started, taken)
+        folder = folder_for(job.redactor.text(planned.suite.name), started, taken)
         taken.add(folder)
         facts.append(SuiteFacts(folder, models.judge, models.user, models.embedder))
     return facts

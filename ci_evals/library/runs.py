@@ -26,6 +26,7 @@ from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown
+from ci_evals.reports.names import RESULTS
 from ci_evals.runner import Options, Stop
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
@@ -193,7 +194,7 @@ async def run_suite(
 
 def results_file(path: str | Path) -> Path:
     """The file that is meant by its own name or by the folder that holds it."""
-    return Path(path) / layout.RESULTS if Path(path).is_dir() else Path(path)
+    return Path(path) / RESULTS if Path(path).is_dir() else Path(path)
 
 
 def load_results(path: str | Path) -> Results:
@@ -207,7 +208,7 @@ def load_results(path: str | Path) -> Results:
         text = file.read_bytes()
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
-        raise UsageError(f"{file}: {why}; name a {layout.RESULTS}, or the folder that holds it") from error
+        raise UsageError(f"{file}: {why}; name a {RESULTS}, or the folder that holds it") from error
     return layout.load(text, str(file))
 
 

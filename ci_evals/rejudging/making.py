@@ -23,7 +23,7 @@ from ci_evals.job.look import JUDGE_TEMPLATES
 from ci_evals.planning import kinship
 from ci_evals.rejudging.bench import not_judging
 from ci_evals.rejudging.work import Again, Rejudging
-from ci_evals.reports import layout
+from ci_evals.reports.names import folder_for
 from ci_evals.runner import Stop
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Ending
@@ -75,7 +75,7 @@ class Making:
     def _suites(self) -> Iterator[SuiteResult]:
         taken: set[str] = set()
         for s, suite in enumerate(self.work.judged.suites):
-            folder = layout.folder_for(suite.name, self.started, taken)
+            folder = folder_for(suite.name, self.started, taken)
             taken.add(folder)
             tests = tuple(
                 test.model_copy(update={"trials": tuple(self._trials(Trial(s, t, 0), test))})

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -14,11 +13,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results, SuiteResult
 from ci_evals.domain.text import whole
 from ci_evals.reports import change, junit, markdown, sanitize
-
-RESULTS = "_results.json"
-SUMMARY = "summary.md"
-SUITE_SUMMARY = "_summary.md"
-JUNIT = "junit.xml"
+from ci_evals.reports.names import JUNIT, RESULTS, SUITE_SUMMARY, SUMMARY, unique
 
 _SCHEMA_VERSION = 1
 _SHOWN_PROBLEMS = 10
@@ -58,16 +53,6 @@ def redraw(results: Results, place: PurePath) -> dict[str, str]:
         if folder.parts[-len(own) :] == own:
             return {name: text for name, text in _suite_files(results, suite) if name != place.name}
     return {name: text for name, text in files(results).items() if name not in {place.name, RESULTS}}
-
-
-def folder_for(suite_name: str, started_at: datetime, taken: Collection[str]) -> str:
-    """The folder of a suite relative to the output folder, `Refunds/2026-11-21T09-30-00Z`.
-
-    It differs from every folder in `taken`, also where upper and lower case are one.
-    """
-    stamp = started_at.astimezone(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-    names = {folder.split("/")[0] for folder in taken}
-    return f"{_unique(sanitize.file_name(suite_name), names)}/{stamp}"
 
 
 def dump(results: Results) -> str:
@@ -120,16 +105,8 @@ def _suite_files(own: Results, suite: SuiteResult) -> Iterator[tuple[str, str]]:
 def _stems(suite: SuiteResult) -> list[str]:
     stems = ["_results", "_summary"]
     for test in suite.tests:
-        stems.append(_unique(sanitize.file_name(test.name), stems))
+        stems.append(unique(sanitize.file_name(test.name), stems))
     return stems[2:]
-
-
-def _unique(name: str, taken: Iterable[str]) -> str:
-    folded = {other.casefold() for other in taken}
-    unique, number = name, 2
-    while unique.casefold() in folded:
-        unique, number = f"{name}-{number}", number + 1
-    return unique
 
 
 def _well_formed(value: Any) -> Any:

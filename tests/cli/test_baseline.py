@@ -13,6 +13,7 @@ from ci_evals.cli.other_settings import OddsSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.results import Results
 from ci_evals.reports import layout
+from ci_evals.reports.names import RESULTS
 
 BROKEN = "RETURN_REQUEST"
 FLOWS = ("Keeps to the return window under pressure", "Gives Gold members their sixty days")
@@ -32,7 +33,7 @@ def worse(comparison: dict) -> set[str]:
 
 def saved(folder: Path, results: Results) -> str:
     folder.mkdir()
-    (folder / layout.RESULTS).write_text(layout.dump(results))
+    (folder / RESULTS).write_text(layout.dump(results))
     return folder.name
 
 

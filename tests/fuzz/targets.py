@@ -54,6 +54,7 @@ from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
 from ci_evals.reports import comment, console, layout, markdown, sanitize
 from ci_evals.reports.annotations import annotations
+from ci_evals.reports.names import JUNIT, RESULTS
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Case, Policy, Regression, checks_of, decide_change
@@ -478,9 +479,9 @@ def results(data: bytes) -> None:
         return
     clean = REDACTOR.model(found)
     files = layout.files(clean)
-    ET.fromstring(files[layout.JUNIT])
-    again = layout.load(files[layout.RESULTS], "again")
-    assert layout.dump(again) == files[layout.RESULTS]
+    ET.fromstring(files[JUNIT])
+    again = layout.load(files[RESULTS], "again")
+    assert layout.dump(again) == files[RESULTS]
     console.render(clean, verbose=True)
     comment.render(clean, comment.Place())
     annotations(clean)

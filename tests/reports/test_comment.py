@@ -12,6 +12,7 @@ import pytest
 from ci_evals.domain.comparison import TestName
 from ci_evals.domain.results import Results, RoleUsage, Usage
 from ci_evals.reports import comment, console, fit, layout, markdown, summary
+from ci_evals.reports.names import SUMMARY
 from ci_evals.reports.pieces import Rank, Section
 
 URL = "https://github.com/acme/shop-agent/actions/runs/7041"
@@ -316,7 +317,7 @@ def test_all_is_told_where_there_is_room():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
     text = comment.render(results, comment.Place())
-    assert text == markdown.summary(results) == layout.files(results)[layout.SUMMARY]
+    assert text == markdown.summary(results) == layout.files(results)[SUMMARY]
     assert "Left out" not in text
 
 

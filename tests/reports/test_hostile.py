@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 from ci_evals.redaction import Redactor
 from ci_evals.reports import comment, console, layout, markdown, sanitize
+from ci_evals.reports.names import JUNIT
 
 PLACE = comment.Place(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
 OURS = {
@@ -115,8 +116,8 @@ def check_case(name: str, text: str) -> None:
             check_markdown(found, stems | {quote(stem) for stem in stems})
         assert "\r" not in found
         assert "\x1b" not in found
-    ET.fromstring(shown.files[layout.JUNIT])
-    parsed = list(junitparser.JUnitXml.fromstring(shown.files[layout.JUNIT].encode()))
+    ET.fromstring(shown.files[JUNIT])
+    parsed = list(junitparser.JUnitXml.fromstring(shown.files[JUNIT].encode()))
     assert sum(len(list(suite)) for suite in parsed) == sum(len(suite.tests) for suite in results.suites)
     for found, other in zip(shown.console, expected.console, strict=True):
         assert not hostile.commands(found)

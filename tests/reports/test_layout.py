@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.reports import layout
+from ci_evals.reports.names import folder_for
 
 STAMP = "2026-11-21T09-30-00Z"
 
@@ -47,7 +48,7 @@ def test_folders_of_suites_that_share_a_name_differ():
     """Also where upper and lower case are one."""
     taken = set()
     for name in ("Refunds", "refunds", "REFUNDS", "../Refunds", "Refunds!"):
-        taken.add(layout.folder_for(name, build.STARTED_AT, taken))
+        taken.add(folder_for(name, build.STARTED_AT, taken))
     assert len({folder.casefold() for folder in taken}) == 5
     assert f"Refunds/{STAMP}" in taken
 
@@ -55,7 +56,7 @@ def test_folders_of_suites_that_share_a_name_differ():
 def test_the_timestamp_is_in_utc():
     """A run that began at 10:30 in Central Europe began at 9:30."""
     at = build.STARTED_AT.astimezone(timezone(timedelta(hours=1)))
-    assert layout.folder_for("Refunds", at, ()) == f"Refunds/{STAMP}"
+    assert folder_for("Refunds", at, ()) == f"Refunds/{STAMP}"
 
 
 @settings(deadline=None, max_examples=60)

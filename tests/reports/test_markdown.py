@@ -10,6 +10,7 @@ import hostile
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import layout, markdown, summary
+from ci_evals.reports.names import SUMMARY
 
 
 def report_of(*exchanges, **fields) -> str:
@@ -315,6 +316,6 @@ def test_a_run_without_a_baseline_or_new_fields_still_has_its_reports():
             del test["statistics"]
     results = layout.load(json.dumps(older), "_results.json")
     files = layout.files(results)
-    assert "Score 90.0" in files[layout.SUMMARY]
-    assert "baseline" not in files[layout.SUMMARY]
+    assert "Score 90.0" in files[SUMMARY]
+    assert "baseline" not in files[SUMMARY]
     assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]
