@@ -28,6 +28,7 @@ from pydantic import BaseModel, SecretStr
 from ci_evals.domain import secrets
 from ci_evals.domain.base import Clean
 from ci_evals.domain.text import bare
+from ci_evals.domain.transcript import Exchanges
 
 MASK = "***"
 MIN_LENGTH = secrets.MIN_LENGTH
@@ -92,6 +93,8 @@ class Redactor:
                 return self.text(value)
             case BaseModel():
                 return self.model(value)
+            case Exchanges():
+                return value.changed(self.model)
             case dict():
                 return {self._key(key): self._under(key, item) for key, item in value.items()}
             case list() | tuple():

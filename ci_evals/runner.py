@@ -15,7 +15,7 @@ from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
 from ci_evals.domain.results import Attempt, Role, RoleUsage, TrialResult
-from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.transcript import EndState, Exchanges, Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
@@ -273,7 +273,7 @@ class _Player:
             duration_seconds=self.options.clock() - played.started,
             attempts=played.attempts,
             closing_remark=transcript.closing_remark,
-            exchanges=transcript.exchanges,
+            exchanges=Exchanges(transcript.exchanges),
             findings=played.held(findings) if findings else (),
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
         )
@@ -282,6 +282,7 @@ class _Player:
         if result.status is not EndState.INTERRUPTED:
             for keep in self.keep:
                 await keep(trial, result)
+        result = result.kept()
         self.listen(TrialFinished(trial, result))
         return result
 

@@ -246,7 +246,7 @@ def _read_lines(path: Path, file: Iterable[bytes]) -> _Read:
             continue
         record = _record(path, number, line)
         if isinstance(record, Entry):
-            done[record.trial] = record.result
+            done[record.trial] = record.result.kept()
             elapsed = max(elapsed, record.elapsed)
         elif record.mark == "outage":
             done = {trial: result for trial, result in done.items() if not result.spoiled}

@@ -25,7 +25,7 @@ from ci_evals.domain.base import (
 )
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.suite import MOST_LOOPS, Turn
-from ci_evals.domain.transcript import EndState, Exchange
+from ci_evals.domain.transcript import EndState, Exchange, Exchanges
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
@@ -97,7 +97,7 @@ class TrialResult(Record):
     duration_seconds: Seconds
     attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")
     closing_remark: str | None = None
-    exchanges: tuple[Exchange, ...] = ()
+    exchanges: Exchanges = Exchanges()
     findings: tuple[Finding, ...] = ()
     usage: tuple[RoleUsage, ...] = Field(
         (), description="Calls and tokens of the models, all attempts together."
@@ -110,15 +110,23 @@ class TrialResult(Record):
         """The trial's score, 0 to 100; None where nothing was decided."""
         return points(self.exact_score())
 
+    def kept(self) -> "TrialResult":
+        """The same in a small part of the memory: for one that is held while others are played."""
+        result = self.model_copy(update={"exchanges": self.exchanges.packed()})
+        for record in (result, *result.attempts, *result.findings, *result.usage):
+            record.slim()
+        return result
+
     def exact_score(self) -> Fraction | None:
         """The score, unrounded."""
         return passed_share(f for f in self.findings if f.outcome is not Outcome.UNDECIDED)
 
     def exchange_of(self, finding: Finding) -> Exchange | None:
         """The exchange that shows a verdict: the first that it rests on, else the last one."""
-        by_number = {exchange.index: exchange for exchange in self.exchanges}
+        exchanges = tuple(self.exchanges)
+        by_number = {exchange.index: exchange for exchange in exchanges}
         named = [by_number[number] for number in finding.evidence if number in by_number]
-        return next(iter([*named, *reversed(self.exchanges)]), None)
+        return next(iter([*named, *reversed(exchanges)]), None)
 
     @property
     def scored(self) -> bool:

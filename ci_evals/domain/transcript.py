@@ -1,8 +1,15 @@
 """What was said and done in one trial."""
 
+import json
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import cache
+from typing import Any, overload
 
-from pydantic import Field, JsonValue
+from pydantic import Field, GetCoreSchemaHandler, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, core_schema
 
 from ci_evals.domain.base import Amount, Record, Seconds
 
@@ -73,6 +80,109 @@ class Exchange(Reply):
     index: int = Field(description="Counted from 1.")
     user: str
     user_source: UserSource
+
+
+class Exchanges(Sequence[Exchange]):
+    """The exchanges of a trial that has ended.
+
+    Packed they take a small part of the memory, and are made anew whenever they are looked at, but for
+    `latencies` and `tokens`. What is read from JSON is packed at once.
+    """
+
+    __slots__ = ("_items", "_packed", "latencies", "tokens")
+
+    def __init__(self, items: Iterable[Exchange] = ()) -> None:
+        self._items: tuple[Exchange, ...] = tuple(items)
+        self._packed: bytes | None = None
+        self.latencies: Sequence[float] = array("d", [item.latency_seconds for item in self._items])
+        """Of each, in seconds."""
+        self.tokens: Sequence[tuple[int | None, int | None]] = tuple(
+            (item.input_tokens, item.output_tokens)
+            for item in self._items
+            if item.input_tokens is not None or item.output_tokens is not None
+        )
+        """Read and written, of those whose agent tells."""
+
+    def packed(self) -> "Exchanges":
+        """The same in less memory."""
+        if self._packed is not None or not self._items:
+            return self
+        small = Exchanges()
+        small._packed = zlib.compress(self.json, level=1)
+        small.latencies, small.tokens = self.latencies, self.tokens
+        return small
+
+    def changed(self, change: Callable[[Exchange], Exchange]) -> "Exchanges":
+        """What `change` makes of each, packed where these are."""
+        made = Exchanges(map(change, self))
+        return made if self._packed is None else made.packed()
+
+    @property
+    def json(self) -> bytes:
+        """All of them as a JSON list."""
+        if self._packed is not None:
+            return zlib.decompress(self._packed)
+        try:
+            return _all().dump_json(self._items, by_alias=True)
+        except (PydanticSerializationError, UnicodeEncodeError):
+            # Half of a surrogate pair, which JSON can carry in: UTF-8 cannot write it, an escape can.
+            return json.dumps(_all().dump_python(self._items, by_alias=True)).encode()
+
+    def _whole(self) -> tuple[Exchange, ...]:
+        if self._packed is None:
+            return self._items
+        text = self.json
+        try:
+            return _all().validate_json(text)
+        except ValidationError:
+            # Such a half, or what is nested more deeply than pydantic reads, though it has written it.
+            return _all().validate_python(json.loads(text))
+
+    def __len__(self) -> int:
+        return len(self.latencies)
+
+    def __iter__(self) -> Iterator[Exchange]:
+        return iter(self._whole())
+
+    def __reversed__(self) -> Iterator[Exchange]:
+        return reversed(self._whole())
+
+    @overload
+    def __getitem__(self, place: int) -> Exchange: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Exchange, ...]: ...
+    def __getitem__(self, place: int | slice) -> Exchange | tuple[Exchange, ...]:
+        return self._whole()[place]
+
+    def __eq__(self, other: object) -> bool:
+        return self._whole() == other._whole() if isinstance(other, Exchanges) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as an exchange has none, which holds JSON
+
+    def __repr__(self) -> str:
+        return f"Exchanges({list(self)!r})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """A list of exchanges in JSON."""
+        listed = handler.generate_schema(tuple[Exchange, ...])
+
+        def of(value: Any, read: core_schema.ValidatorFunctionWrapHandler) -> Exchanges:
+            if isinstance(value, Exchanges):
+                return value
+            made = cls(read(value))
+            return made.packed() if isinstance(value, list) else made
+
+        return core_schema.no_info_wrap_validator_function(
+            of,
+            listed,
+            serialization=core_schema.plain_serializer_function_ser_schema(tuple, return_schema=listed),
+        )
+
+
+@cache
+def _all() -> TypeAdapter[tuple[Exchange, ...]]:
+    return TypeAdapter(tuple[Exchange, ...])
 
 
 class EndState(StrEnum):

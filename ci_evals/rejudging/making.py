@@ -19,6 +19,7 @@ from ci_evals.domain.results import (
     TestResult,
     TrialResult,
 )
+from ci_evals.domain.transcript import Exchanges
 from ci_evals.job.look import JUDGE_TEMPLATES
 from ci_evals.planning import kinship
 from ci_evals.rejudging.bench import not_judging
@@ -140,7 +141,7 @@ def _origin(saved: RunInfo) -> Origin:
 
 def _only_judging(trial: TrialResult) -> TrialResult:
     judging = tuple(usage for usage in trial.usage if usage.role == "judge")
-    return trial.model_copy(update={"usage": judging, "exchanges": ()})
+    return trial.model_copy(update={"usage": judging, "exchanges": Exchanges()})
 
 
 def _unfinished(judged: Results) -> Iterator[str]:

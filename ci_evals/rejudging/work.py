@@ -84,7 +84,7 @@ class Case:
         """What was said, and why it ended."""
         saved = self.saved
         return Transcript(
-            exchanges=saved.exchanges,
+            exchanges=tuple(saved.exchanges),
             status=saved.status,
             error=saved.error,
             closing_remark=saved.closing_remark,

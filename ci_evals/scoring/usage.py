@@ -57,14 +57,13 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
 
 def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
     """What the agent tells of its own tokens, over the replies that tell it."""
-    replies = [exchange for trial in trials for exchange in trial.exchanges]
-    told = [r for r in replies if r.input_tokens is not None or r.output_tokens is not None]
+    told = [tokens for trial in trials for tokens in trial.exchanges.tokens]
     if told:
         yield RoleUsage(
             role="agent",
             calls=len(told),
-            input_tokens=_sum(reply.input_tokens or 0 for reply in told),
-            output_tokens=_sum(reply.output_tokens or 0 for reply in told),
+            input_tokens=_sum(read or 0 for read, _ in told),
+            output_tokens=_sum(written or 0 for _, written in told),
         )
 
 
@@ -151,7 +150,7 @@ def latency_of(trials: Iterable[TrialResult]) -> Latency:
 
     The 95th percentile is the nearest rank: a time that a reply took, never one between two.
     """
-    seconds = sorted(exchange.latency_seconds for trial in trials for exchange in trial.exchanges)
+    seconds = sorted(seconds for trial in trials for seconds in trial.exchanges.latencies)
     if not seconds:
         return Latency()
     rank = -(-95 * len(seconds) // 100)  # rounded up, in whole numbers: 0.95 is none in binary

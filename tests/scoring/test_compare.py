@@ -9,6 +9,7 @@ from plans import A, B, card, gate, planned, trial
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Decision, GateCheck, Git, Results
+from ci_evals.domain.transcript import Exchanges
 from ci_evals.reports import numbers
 from ci_evals.scoring import share
 from ci_evals.scoring.close import close_calls
@@ -354,7 +355,7 @@ def test_an_error_that_the_test_asks_for_is_not_lost():
 
 def test_budgets():
     """Dollars and seconds."""
-    slow = trial("passed").model_copy(update={"exchanges": (build.exchange(latency_seconds=9),)})
+    slow = trial("passed").model_copy(update={"exchanges": Exchanges([build.exchange(latency_seconds=9)])})
     assert gate(planned(A), slow, max_p95_latency=9).passed
     found = check(gate(planned(A), slow, max_p95_latency=8.9), "max-p95-latency")
     assert (found.required, found.seen, found.holds) == (8.9, 9, False)

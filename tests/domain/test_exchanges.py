@@ -1,0 +1,117 @@
+"""The exchanges of a trial take little memory and are what they were, however they are held."""
+
+import copy
+import json
+import pickle
+import tracemalloc
+
+import builders as build
+import pytest
+
+from ci_evals.domain.results import TrialResult
+from ci_evals.domain.transcript import Exchange, Exchanges, Integration
+
+NESTED = [[]]
+for _ in range(230):
+    NESTED = [NESTED]
+
+KINDS = {
+    "none": (),
+    "plain": (build.exchange(1), build.exchange(2, agent="Done.", workflows=("REFUND",))),
+    "with evidence": (
+        build.exchange(
+            1,
+            params={"order": 7, "list": [1, None, 0.1]},
+            integrations=(Integration(code="orders", status=404),),
+            input_tokens=12,
+            trace={"big": 2**70, "small": 1e-9, "empty": {}},
+            raw=[True, "漢"],
+        ),
+    ),
+    "half a surrogate pair": (build.exchange(1, agent="half \ud83d of one", trace={"\udc00": "\ud83d"}),),
+    "nested deeply": (build.exchange(1, trace=NESTED),),
+}
+kinds = pytest.mark.parametrize("said", KINDS.values(), ids=KINDS)
+
+
+def read(trial: TrialResult) -> TrialResult:
+    """What comes of it on its way through a file."""
+    return TrialResult.model_validate(json.loads(json.dumps(trial.model_dump(by_alias=True))))
+
+
+@kinds
+def test_they_are_what_they_were_made_of(said: tuple[Exchange, ...]):
+    """Packed or not, read from a file, copied, pickled: the same sequence, and equal."""
+    made = Exchanges(said)
+    trial = build.trial_result(exchanges=said)
+    kept = [
+        made,
+        made.packed(),
+        made.packed().packed(),
+        pickle.loads(pickle.dumps(made.packed())),
+        copy.deepcopy(made.packed()),
+        trial.exchanges,
+        trial.kept().exchanges,
+        read(trial).exchanges,
+        read(trial.kept()).exchanges,
+    ]
+    for one in kept:
+        assert tuple(one) == said
+        assert tuple(reversed(one)) == said[::-1]
+        assert (len(one), one[:1], one[-1:]) == (len(said), said[:1], said[-1:])
+        assert list(one.latencies) == [exchange.latency_seconds for exchange in said]
+        assert one == made
+        assert one != Exchanges([*said, build.exchange(9)])
+    assert read(trial) == trial == trial.kept()
+
+
+def test_they_are_told_apart_by_what_was_said():
+    """And are no tuple, as a tuple is no list."""
+    said = KINDS["plain"]
+    assert Exchanges(said).packed() != Exchanges([said[0], build.exchange(2)])
+    assert Exchanges(said) != said
+    assert repr(Exchanges(said).packed()) == f"Exchanges({list(said)!r})"
+
+
+def test_tokens_are_those_that_an_agent_tells():
+    """Of each reply that tells any, read and written; one that tells none is left out."""
+    said = [build.exchange(1, input_tokens=3), build.exchange(2), build.exchange(3, output_tokens=0)]
+    assert Exchanges(said).packed().tokens == ((3, None), (None, 0))
+
+
+@kinds
+def test_what_is_changed_stays_as_small(said):
+    """A change of each makes others of them, and leaves these as they are."""
+    packed = Exchanges(said).packed()
+    louder = packed.changed(lambda exchange: exchange.model_copy(update={"user": "HELP"}))
+    assert [exchange.user for exchange in louder] == ["HELP"] * len(said)
+    assert louder.packed() is louder
+    assert tuple(packed) == said
+
+
+def test_a_file_with_other_exchanges_is_refused():
+    """With the place in it that is wrong."""
+    data = build.trial_result().model_dump(mode="json", by_alias=True)
+    data["exchanges"][0]["latencySeconds"] = -1
+    with pytest.raises(ValueError, match=r"exchanges\.0\.latencySeconds"):
+        TrialResult.model_validate(data)
+
+
+def test_trials_that_are_kept_take_little_memory():
+    """Ten kilobytes at most for a conversation of seven replies with their traces: held open it takes 130."""
+
+    def trial(number: int) -> TrialResult:
+        trace = {"steps": [{"type": f"step-{n}", "detail": {"order": f"{number}-{n}"}} for n in range(40)]}
+        said = (build.exchange(n, agent=f"{number}: {'a word ' * 30}", trace=trace) for n in range(1, 8))
+        found = (build.finding(reason=f"{number}-{n} {'because ' * 20}") for n in range(5))
+        return build.trial_result(number, exchanges=tuple(said), findings=tuple(found))
+
+    trial(0).kept()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        held = [trial(number).kept() for number in range(20)]
+        each = (tracemalloc.get_traced_memory()[0] - before) / len(held)
+    finally:
+        tracemalloc.stop()
+    assert each < 10_000, each
