@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 
 import builders as build
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -279,6 +279,80 @@ def test_no_planted_key_is_ever_in_the_dump(value, key, before, after):
         for text in strings(clean):
             assert key.strip() not in text
             assert json.dumps(key.strip())[1:-1] not in text
+
+
+SECRETS = (KEY, "40050060", "API_KEY_a3f09b62", "東京都千代田区一丁目", "Dana Miller\nOslo")
+PIECES = [
+    *(part for secret in SECRETS for part in (secret, secret[:5], secret[5:], json.dumps(secret)[1:-1])),
+    *(b64encode(KEY.encode()).decode(), KEY.encode().hex(), "API_KEY_", "\u200ba3f0", "9b62", "x" * 40, ""),
+    *(
+        "\x1b]",
+        "\x1b[",
+        "\x07",
+        "\x9b",
+        "m",
+        "\\",
+        "\\n",
+        '"',
+        "\n",
+        "\r",
+        " ",
+        "\xa0",
+        "é",
+        "\ufe0f",
+        "\ud83d",
+    ),
+]
+pieced = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
+pieced_values = st.recursive(
+    pieced | st.sampled_from([None, True, 40050060, -40050060.5, 0.5, 140050060, 7]),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(pieced, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(pieced_values)
+# An escape must not swallow the beginning of the text behind it, or all of it up to the next.
+@example(["\x1b]", "API_KEY_\u200ba3f09b62", "\x07"])
+@example(["\x1b[", "API_KEY_\u200ba3f09b62"])
+@example(["\x9b", {"0": "API_\u200bKEY_a3f09b62"}])
+@example({"\x1b ": ["\ud83d", "API_KEY_\u200ba3f09b62", "\\"]})
+def test_what_is_searched_as_a_whole_is_searched_as_well_as_each_text_by_itself(value):
+    """Whatever stands beside it: a secret in any form, half of one, escapes, line ends, what nobody sees."""
+    redactor = Redactor(keys=SECRETS[:3], values=SECRETS[3:])
+    clean = text_by_text(redactor, value)
+    assert redactor.json(value) == clean
+    assert redactor.model(Pair(one=[value], other=([value], 7))) == Pair(one=[clean], other=([clean], 7))
+
+
+def test_what_holds_more_texts_than_are_searched_as_one_is_searched_all_the_same():
+    """The last as well as the first, in whatever they stand."""
+    redactor = Redactor(keys=["sk-12345678"])
+    many = [["no key here"] * 15_000, ["sk-12345678"], ["no key here"] * 15_000]
+    assert redactor.json(many) == [many[0], [MASK], many[2]]
+    assert redactor.model(Pair(one=many, other=(many,))).other == ([many[0], [MASK], many[2]],)
+
+
+class Pair(Record):
+    """JSON in a field, and JSON in one of our own sequences."""
+
+    one: object
+    other: tuple[object, ...]
+
+
+def text_by_text(redactor, value):
+    """A JSON value in which every text, name and number was searched alone."""
+    match value:
+        case str():
+            return redactor.text(value)
+        case dict():
+            return {redactor.text(key): text_by_text(redactor, item) for key, item in value.items()}
+        case list():
+            return [text_by_text(redactor, item) for item in value]
+        case bool() | None:
+            return value
+        case _:
+            return value if redactor.text(repr(value)) == repr(value) else MASK
 
 
 NOTHING = st.text(st.sampled_from("\u200b\xad\ufe0f\x1b[]0m;\x07\x9b\x85\x00\U000e0041"), max_size=4)
