@@ -2,12 +2,21 @@
 
 import hashlib
 import json
+import re
 from functools import cache
 
 import regex
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic_core import to_json
 
 _HIDDEN = regex.compile(r"[<>\p{Cf}\p{Co}\p{Zl}\p{Zp}\x7f-\x9f\ufe00-\ufe0f]")
+_SELECTORS = re.compile("[\ufe00-\ufe0f]")
+
+
+class Data(str):
+    """What `as_data` has made: a value that stands in several prompts is written once."""
+
+    __slots__ = ()
 
 
 def render(name: str, **values: object) -> str:
@@ -27,13 +36,29 @@ def digest(*names: str) -> str:
     return hashlib.sha256("\0".join(sources).encode()).hexdigest()
 
 
-def as_data(value: object) -> str:
+def as_data(value: object) -> Data:
     """JSON that cannot close the `<block>` it stands in, nor hide anything from a reader of the reports.
 
     The filter `data` of every template. Foreign text enters a prompt in no other way. `<` and `>` are written
     as escapes, and so is what is not to be seen: controls, zero-width, bidirectional and tag characters.
     """
-    return _HIDDEN.sub(_escape, json.dumps(value, ensure_ascii=False, indent=1))
+    if isinstance(value, Data):
+        return value
+    text = _indented(value)
+    return Data(text if _is_plain(text) else _HIDDEN.sub(_escape, text))
+
+
+def _indented(value: object) -> str:
+    try:
+        return to_json(value, indent=1).decode()
+    except ValueError:  # half of a surrogate pair, or nested more deeply than that
+        return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether there is nothing to escape. It is told by much faster means than the pattern."""
+    printable = "<" not in text and ">" not in text and text.replace("\n", " ").isprintable()
+    return printable and (text.isascii() or not _SELECTORS.search(text))
 
 
 def _escape(match: regex.Match[str]) -> str:

@@ -96,7 +96,7 @@ async def _measured(suite: Suite, test: Test) -> PromptSizes:
 
     async def of_judge(criterion: Judged, turns: Sequence[Turn]) -> int:
         transcript = Transcript(exchanges=_wordless(len(turns)), status=EndState.COMPLETED)
-        await judge.decide(criterion, test, turns, transcript)
+        await judge.hear(test, turns, transcript).decide(criterion)
         return ruler.characters
 
     turns, plain = suite.turns_of(test), (Turn(user=AUTO),)

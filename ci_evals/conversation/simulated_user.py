@@ -38,15 +38,14 @@ class ModelUser:
     def __init__(self, llm: LLM, redactor: Redactor) -> None:
         self._llm = llm
         self._redactor = redactor
+        self._role: tuple[Test, str] | None = None
+        """Who it was last, and how that was put."""
 
     async def next_message(self, test: Test, exchanges: Sequence[Exchange]) -> str:
         """Asks the model, once more if it says nothing."""
         conversation = [{"you": exchange.user, "agent": exchange.agent} for exchange in exchanges]
         prompt = Prompt(
-            system=render(
-                SYSTEM_TEMPLATE,
-                **self._redactor.json({"guidelines": test.guidelines, "user_info": test.user_info}),
-            ),
+            system=self._role_in(test),
             text=render(TEMPLATE, conversation=self._redactor.json(conversation)),
         )
         trouble = "the simulated user's model gave an empty message"
@@ -61,3 +60,10 @@ class ModelUser:
             elif answer:
                 return answer
         raise LLMError(f"{trouble} (asked twice)")
+
+    def _role_in(self, test: Test) -> str:
+        """Who the model is in this test; the same before every message."""
+        if self._role is None or self._role[0] is not test:
+            told = self._redactor.json({"guidelines": test.guidelines, "user_info": test.user_info})
+            self._role = (test, render(SYSTEM_TEMPLATE, **told))
+        return self._role[1]

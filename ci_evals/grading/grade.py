@@ -27,6 +27,7 @@ async def grade(
     A verdict in place of a judge is that of every judged criterion: why nobody was asked. One in place of
     `meanings` is that of every answer that is compared by its meaning.
     """
+    hearing = judge if isinstance(judge, Verdict) else judge.hear(test, turns, transcript)
 
     async def decide(evaluation: Judged | Strict) -> Verdict:
         if compares_meanings(evaluation):
@@ -35,11 +36,11 @@ async def grade(
             return await meanings.decide(evaluation, transcript.exchanges)
         if not isinstance(evaluation, Judged):
             return strict.decide(evaluation, transcript)
-        if isinstance(judge, Verdict):
-            return judge
+        if isinstance(hearing, Verdict):
+            return hearing
         if not transcript.exchanges:
             return Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
-        return await judge.decide(evaluation, test, turns, transcript)
+        return await hearing.decide(evaluation)
 
     verdicts = await asyncio.gather(*(decide(evaluation) for evaluation in test.evaluations))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))

@@ -1,7 +1,9 @@
 """The judge: one call for one criterion, over the whole conversation."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,7 +16,7 @@ from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.ports import LLM, Prompt
 from ci_evals.redaction import Redactor
-from ci_evals.templates import render
+from ci_evals.templates import Data, as_data, render
 
 SYSTEM_TEMPLATE = "grading/prompts/judge_system.md.j2"
 TEMPLATE = "grading/prompts/judge.md.j2"
@@ -63,26 +65,45 @@ class Judge:
         self._llm = llm
         self._redactor = redactor
 
-    async def decide(
-        self, evaluation: Judged, test: Test, turns: Sequence[Turn], transcript: Transcript
-    ) -> Verdict:
+    def hear(self, test: Test, turns: Sequence[Turn], transcript: Transcript) -> "Hearing":
+        """A conversation, to decide criteria by."""
+        return Hearing(self._llm, self._redactor, test, turns, transcript)
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """One conversation before a judge, whatever the criteria."""
+
+    llm: LLM
+    redactor: Redactor
+    test: Test
+    turns: Sequence[Turn]
+    transcript: Transcript
+
+    @cached_property
+    def _shown(self) -> Mapping[str, Data]:
+        """What stands in the prompt for every criterion."""
+        told = _told(self.test, self.turns, self.transcript)
+        return {name: as_data(self.redactor.json(value)) for name, value in told.items()}
+
+    async def decide(self, evaluation: Judged) -> Verdict:
         """Passed or failed as the judge says; undecided (`judge_error`) where it cannot be asked or read."""
         prompt = Prompt(
             system=render(SYSTEM_TEMPLATE),
-            text=render(TEMPLATE, **self._redactor.json(_question(evaluation, test, turns, transcript))),
+            text=render(TEMPLATE, criterion=self.redactor.text(evaluation.criterion), **self._shown),
             schema=SCHEMA,
             schema_name="verdict",
         )
         unreadable = "the judge's answer could not be read"
         for _ in range(2):
             try:
-                answer = read_answer((await self._llm.complete(prompt)).text)
+                answer = read_answer((await self.llm.complete(prompt)).text)
             except LLMAnswerError as error:
                 unreadable = str(error)
                 continue
             except LLMError as error:
                 return Verdict.undecided(Cause.JUDGE_ERROR, str(error))
-            if answer is not None and _within(answer.evidence, len(transcript.exchanges)):
+            if answer is not None and _within(answer.evidence, len(self.transcript.exchanges)):
                 decided = Verdict.passed if answer.verdict == "pass" else Verdict.failed
                 return decided(answer.reasoning.strip(), *sorted(set(answer.evidence)))
         return Verdict.undecided(Cause.JUDGE_ERROR, f"{unreadable} (asked twice)")
@@ -118,9 +139,7 @@ def _within(evidence: Sequence[int], exchanges: int) -> bool:
     return all(1 <= number <= exchanges for number in evidence)
 
 
-def _question(
-    evaluation: Judged, test: Test, turns: Sequence[Turn], transcript: Transcript
-) -> dict[str, object]:
+def _told(test: Test, turns: Sequence[Turn], transcript: Transcript) -> dict[str, object]:
     conversation = []
     for exchange in transcript.exchanges:
         turn = turns[exchange.index - 1]
@@ -132,5 +151,4 @@ def _question(
     return {
         "background": {"user_info": test.user_info, "guidelines": test.guidelines},
         "conversation": [*conversation, end],
-        "criterion": evaluation.criterion,
     }

@@ -45,8 +45,9 @@ def test_sizes_are_those_of_the_real_prompts():
     async def ask():
         await ModelUser(user, Redactor()).next_message(test, exchanges)
         transcript = Transcript(exchanges=exchanges, status=EndState.COMPLETED)
+        hearing = Judge(judge, Redactor()).hear(test, suite.turns_of(test), transcript)
         for evaluation in test.evaluations[:2]:
-            await Judge(judge, Redactor()).decide(evaluation, test, suite.turns_of(test), transcript)
+            await hearing.decide(evaluation)
 
     asyncio.run(ask())
     sizes = sizes_of(suite, test)

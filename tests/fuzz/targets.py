@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 import builders as build
 import httpx2
 import samples
+import whole_text
 from fakes import ScriptedLLM
 from mutation import MOST_BYTES
 from pydantic import JsonValue
@@ -360,10 +361,8 @@ def judge(data: bytes) -> None:
     """What a judge answers: it passes only what the answer says outright."""
     text = data.decode(errors="replace")
     transcript = Transcript(exchanges=(_SAID,), status=EndState.COMPLETED)
-    asked = Judge(ScriptedLLM([text]), REDACTOR).decide(
-        Judged(criterion="c"), TEST, [Turn(user="hi")], transcript
-    )
-    verdict = asyncio.run(asked)
+    hearing = Judge(ScriptedLLM([text]), REDACTOR).hear(TEST, [Turn(user="hi")], transcript)
+    verdict = asyncio.run(hearing.decide(Judged(criterion="c")))
     found = read_answer(text)
     if verdict.outcome is Outcome.UNDECIDED:
         assert found is None or set(found.evidence) - {1}
@@ -478,10 +477,10 @@ def results(data: bytes) -> None:
         _is_worded(error, MOST_BYTES * 10)
         return
     clean = REDACTOR.model(found)
-    files = layout.files(clean)
+    files = whole_text.files(clean)
     ET.fromstring(files[JUNIT])
     again = layout.load(files[RESULTS], "again")
-    assert layout.dump(again) == files[RESULTS]
+    assert whole_text.dump(again) == files[RESULTS]
     console.render(clean, verbose=True)
     comment.render(clean, comment.Place())
     annotations(clean)

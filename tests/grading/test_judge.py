@@ -26,6 +26,7 @@ TEST = Test(
         {"criterion": "no escalation", "strict": "not_escalated"},
     ],
 )
+FIRST = Judged(criterion="FIRST criterion")
 SAID = build.transcript("user: hi | agent: Which order? | user: 12 | agent: Done.")
 
 
@@ -36,7 +37,7 @@ def answer(verdict="pass", reasoning="It asked.", evidence=(1,)) -> str:
 async def decide(*answers, transcript=SAID, redactor=None) -> tuple[Verdict, fakes.ScriptedLLM]:
     llm = fakes.ScriptedLLM(answers)
     judge = Judge(llm, redactor or Redactor())
-    return await judge.decide(Judged(criterion="FIRST criterion"), TEST, TEST.turns, transcript), llm
+    return await judge.hear(TEST, TEST.turns, transcript).decide(FIRST), llm
 
 
 async def test_pass_and_fail_with_reason_and_evidence():
