@@ -32,8 +32,8 @@ class Peer:
     """A tool beside ours."""
 
     name: str
-    install: Callable[[Path], None]
-    """Makes its environment in a folder; a second time it is quick."""
+    install: Callable[[Path], str]
+    """Makes its environment in a folder, and tells its version; a second time it is quick."""
     command: Callable[[Play], tuple[Sequence[str], Mapping[str, str]]]
     """The command that plays, and its environment."""
 
@@ -50,11 +50,11 @@ def main(peer: Peer, doc: str) -> None:
     options = parser.parse_args()
     home = options.folder.resolve()
     home.mkdir(parents=True, exist_ok=True)
-    peer.install(home)
+    version = peer.install(home)
     ways: dict[str, Callable[[Field, int], Took]] = {
         "aiohttp, bare": lambda field, n: field.floor("aiohttp", n, options.parallel),
         "ci-evals": lambda field, n: field.product(n, options.parallel),
-        peer.name: lambda field, n: _played(peer, field, home, n, options.parallel),
+        f"{peer.name} {version}": lambda field, n: play_peer(peer, field, home, n, options.parallel),
     }
     took: dict[tuple[str, int], list[Took]] = {}
     with server() as served, tempfile.TemporaryDirectory() as folder:
@@ -73,6 +73,24 @@ def main(peer: Peer, doc: str) -> None:
     print(tabulate([_row(name, n, runs, ideal(n)) for (name, n), runs in took.items()], _HEADS, "github"))
     print()
     print(tabulate([_margin(name, took, small, large) for name in ways], _MARGINS, "github"))
+
+
+def play_peer(peer: Peer, field: Field, home: Path, conversations: int, parallel: int) -> Took:
+    """Has the peer play so many conversations.
+
+    Raises:
+        RuntimeError: it failed, or made other calls than the workload has.
+    """
+    suite = home / "suite.json"
+    loops = workload.write_suite(suite, conversations)
+    command, env = peer.command(Play(suite, loops, parallel, field.server.url, home))
+    took = run(command, env)
+    calls = field.server.books()["requests"]
+    if calls != conversations * workload.CALLS:
+        raise RuntimeError(
+            f"{peer.name} made {calls} calls for {conversations} conversations:\n{took.output}"
+        )
+    return took
 
 
 _HEADS = ("", "conversations", "wall s", "× ideal", "processor s", "peak MB")
@@ -97,21 +115,3 @@ def _margin(
     processor = median(more.processor - less.processor for less, more in pairs) / (large - small)
     peak = median(more.peak_mb - less.peak_mb for less, more in pairs) / (large - small)
     return name, f"{1000 * processor:.1f}", f"{1000 * peak:.0f}"
-
-
-def _played(peer: Peer, field: Field, home: Path, conversations: int, parallel: int) -> Took:
-    """Has the peer play so many conversations.
-
-    Raises:
-        RuntimeError: it failed, or made other calls than the workload has.
-    """
-    suite = home / "suite.json"
-    loops = workload.write_suite(suite, conversations)
-    command, env = peer.command(Play(suite, loops, parallel, field.server.url, home))
-    took = run(command, env)
-    calls = field.server.books()["requests"]
-    if calls != conversations * workload.CALLS:
-        raise RuntimeError(
-            f"{peer.name} made {calls} calls for {conversations} conversations:\n{took.output}"
-        )
-    return took

@@ -28,12 +28,14 @@ from bench.peers.beside import Peer, Play, main
 _PACKAGES = ("inspect_ai", "openai", "aiohttp")
 
 
-def install(folder: Path) -> None:
+def install(folder: Path) -> str:
     """An environment with inspect_ai."""
     if not _python(folder).exists():
         venv.create(folder / "env", with_pip=True)
     pip = [str(_python(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *_PACKAGES], check=True, stdout=sys.stderr)  # noqa: S603
+    ask = [str(_python(folder)), "-c", "from importlib.metadata import version; print(version('inspect_ai'))"]
+    return subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
 
 
 def command(play: Play) -> tuple[Sequence[str], Mapping[str, str]]:

@@ -1,0 +1,32 @@
+"""The bench's scripts for other tools, without these tools: they are installed by who measures them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from papers import ROOT
+
+from bench.peers.beside import Peer, play_peer
+from bench.processes import Field, server
+
+
+@pytest.mark.parametrize("peer", ["inspect_ai", "promptfoo"])
+def test_a_script_tells_what_it_measures_and_what_not(peer):
+    command = [sys.executable, "-m", f"bench.peers.{peer}", "--help"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    assert "Measured are" in told.stdout
+    assert "Not measured are" in told.stdout
+
+
+def test_a_peer_that_leaves_calls_out_is_not_compared(tmp_path):
+    """Or it would seem fast."""
+    asks_once = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + '/external/tasks')"
+    peer = Peer(
+        "hasty",
+        install=lambda folder: "1",
+        command=lambda play: ([sys.executable, "-c", asks_once, play.url], os.environ | {"no_proxy": "*"}),
+    )
+    with server() as served, pytest.raises(RuntimeError, match="hasty made 1 calls for 2 conversations"):
+        play_peer(peer, Field(served, tmp_path), tmp_path, conversations=2, parallel=1)
