@@ -9,8 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from ci_evals.domain.errors import UsageError
 
+Text = str | Iterable[str]
+"""Of a file, whole or in parts that are made as they are written."""
 
-def write_all(root: Path, files: Mapping[str, str]) -> None:
+
+def write_all(root: Path, files: Mapping[str, Text]) -> None:
     """Writes every file of `files` (path relative to `root`, with `/`, and text), making folders as needed.
 
     Raises:
@@ -21,7 +24,7 @@ def write_all(root: Path, files: Mapping[str, str]) -> None:
     write_each(root, files.items())
 
 
-def write_each(root: Path, files: Iterable[tuple[str, str]]) -> None:
+def write_each(root: Path, files: Iterable[tuple[str, Text]]) -> None:
     """The same for files that are made one after another.
 
     Raises:
@@ -94,7 +97,7 @@ def check_writable(folder: Path) -> None:
                 made.rmdir()
 
 
-def write(path: Path, text: str, *, owner: os.stat_result | None = None) -> None:
+def write(path: Path, text: Text, *, owner: os.stat_result | None = None) -> None:
     """Writes one file: aside first, then in place of what was there. `owner` gets it where we are root.
 
     Raises:
@@ -105,7 +108,7 @@ def write(path: Path, text: str, *, owner: os.stat_result | None = None) -> None
     try:
         _make_folder(path.parent, owner)
         with aside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
         _hand_over(aside, owner)
         aside.replace(path)
     except OSError as error:

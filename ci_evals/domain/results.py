@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, computed_field
@@ -44,12 +44,7 @@ def passed_share(findings: Iterable[Finding]) -> Fraction | None:
 
     The one formula behind every score.
     """
-    total = passed = Fraction()
-    for finding in findings:
-        weight = _as_written(finding.weight)
-        total += weight
-        passed += weight if finding.outcome is Outcome.PASSED else 0
-    return 100 * passed / total if total else None
+    return _passed_share(tuple((f.weight, f.outcome is Outcome.PASSED) for f in findings))
 
 
 def points(exact: Fraction | None) -> Percent | None:
@@ -58,6 +53,17 @@ def points(exact: Fraction | None) -> Percent | None:
         return None
     near = float(exact)
     return near if Fraction(near) <= exact else math.nextafter(near, 0)
+
+
+@lru_cache(10_000)
+def _passed_share(weights: tuple[tuple[float, bool], ...]) -> Fraction | None:
+    """The same of weights and whether what has them passed: in most trials of a test they are alike."""
+    total = passed = Fraction()
+    for number, holds in weights:
+        weight = _as_written(number)
+        total += weight
+        passed += weight if holds else 0
+    return 100 * passed / total if total else None
 
 
 @cache

@@ -119,11 +119,11 @@ class Exchanges(Sequence[Exchange]):
 
     @property
     def json(self) -> bytes:
-        """All of them as a JSON list."""
+        """All of them as a JSON list, indented by two as results files have it."""
         if self._packed is not None:
             return zlib.decompress(self._packed)
         try:
-            return _all().dump_json(self._items, by_alias=True)
+            return _all().dump_json(self._items, by_alias=True, indent=2)
         except (PydanticSerializationError, UnicodeEncodeError):
             # Half of a surrogate pair, which JSON can carry in: UTF-8 cannot write it, an escape can.
             return json.dumps(_all().dump_python(self._items, by_alias=True)).encode()

@@ -252,7 +252,7 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
     for suite in results.suites:
         for found in suite.tests:
             if found is test or found.name == test:
-                return markdown.test_report(suite, found, results.run)
+                return "".join(markdown.test_report(suite, found, results.run))
     raise UsageError(f"no test of the run is named {name!r}")
 
 

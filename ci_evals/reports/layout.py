@@ -2,18 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import ParamSpec
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results, SuiteResult
-from ci_evals.domain.text import whole
-from ci_evals.reports import change, junit, markdown, sanitize
+from ci_evals.reports import change, junit, markdown, results_json, sanitize
 from ci_evals.reports.names import JUNIT, RESULTS, SUITE_SUMMARY, SUMMARY, unique
+
+P = ParamSpec("P")
 
 _SCHEMA_VERSION = 1
 _SHOWN_PROBLEMS = 10
@@ -22,25 +22,32 @@ _SHOWN_PATH = 200
 _FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
 
 
-def files(results: Results) -> dict[str, str]:
-    """Every file of a run: path relative to the output folder, with `/`, and the text to write."""
+def files(results: Results) -> dict[str, Iterable[str]]:
+    """Every file of a run: path relative to the output folder, with `/`, and the text to write.
+
+    Texts come in parts, made when they are asked for, once: all of a large run would fill the memory.
+    """
     return of_run(results) | dict(of_suites(results))
 
 
-def of_run(results: Results) -> dict[str, str]:
+def of_run(results: Results) -> dict[str, Iterable[str]]:
     """The files of the run as a whole, the first that anybody looks for."""
-    return {RESULTS: dump(results), SUMMARY: markdown.summary(results), JUNIT: junit.render(results)}
+    return {
+        RESULTS: results_json.render(results),
+        SUMMARY: _once(markdown.summary, results),
+        JUNIT: _once(junit.render, results),
+    }
 
 
-def of_suites(results: Results) -> Iterator[tuple[str, str]]:
+def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
     """The files of each suite and test, one after another: of a large run they take a while."""
     for suite, found in zip(results.suites, change.of_suites(results), strict=True):
         own = change.narrowed(results, suite, found)
-        for name, text in _suite_files(own, suite):
+        for name, text in _suite_files(own, suite).items():
             yield f"{suite.folder}/{name}", text
 
 
-def redraw(results: Results, place: PurePath) -> dict[str, str]:
+def redraw(results: Results, place: PurePath) -> dict[str, Iterable[str]]:
     """The reports to write again, relative to the folder of `place`, the file that `results` was read from.
 
     A run's file redraws everything, a suite's own file (one that lies in the suite's folder) that folder.
@@ -51,18 +58,8 @@ def redraw(results: Results, place: PurePath) -> dict[str, str]:
         suite = results.suites[0]
         own = PurePath(suite.folder).parts
         if folder.parts[-len(own) :] == own:
-            return {name: text for name, text in _suite_files(results, suite) if name != place.name}
+            return {name: text for name, text in _suite_files(results, suite).items() if name != place.name}
     return {name: text for name, text in files(results).items() if name not in {place.name, RESULTS}}
-
-
-def dump(results: Results) -> str:
-    """The text of `_results.json`. What `load` reads from it dumps to the same bytes."""
-    try:
-        return results.model_dump_json(by_alias=True, indent=2) + "\n"
-    except (PydanticSerializationError, UnicodeEncodeError):
-        # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
-        repaired = Results.model_validate(_well_formed(results.model_dump()))
-        return repaired.model_dump_json(by_alias=True, indent=2) + "\n"
 
 
 def load(text: str | bytes, source: str) -> Results:
@@ -93,13 +90,22 @@ def load(text: str | bytes, source: str) -> Results:
     return results
 
 
-def _suite_files(own: Results, suite: SuiteResult) -> Iterator[tuple[str, str]]:
+def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
     """The files of a suite's folder, out of the results that are its own."""
     stems = _stems(suite)
-    yield RESULTS, dump(own)
-    yield SUITE_SUMMARY, markdown.suite_summary(own, suite, stems)
-    for stem, test in zip(stems, suite.tests, strict=True):
-        yield f"{stem}.md", markdown.test_report(suite, test, own.run)
+    return {
+        RESULTS: results_json.render(own),
+        SUITE_SUMMARY: _once(markdown.suite_summary, own, suite, stems),
+        **{
+            f"{stem}.md": markdown.test_report(suite, test, own.run)
+            for stem, test in zip(stems, suite.tests, strict=True)
+        },
+    }
+
+
+def _once(render: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Iterator[str]:
+    """The text that a function makes, made when it is asked for."""
+    yield render(*args, **kwargs)
 
 
 def _stems(suite: SuiteResult) -> list[str]:
@@ -107,18 +113,6 @@ def _stems(suite: SuiteResult) -> list[str]:
     for test in suite.tests:
         stems.append(unique(sanitize.file_name(test.name), stems))
     return stems[2:]
-
-
-def _well_formed(value: Any) -> Any:
-    match value:
-        case str():
-            return whole(value)
-        case dict():
-            return {_well_formed(key): _well_formed(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_well_formed(item) for item in value]
-        case _:
-            return value
 
 
 def _problems(source: str, error: ValidationError) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Results as Markdown: the run's summary, a suite's summary, and the whole story of one test."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -70,9 +70,12 @@ def comparison(results: Results) -> str:
     return fit.whole(sections)
 
 
-def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> str:
-    """The whole story of one test: every trial's conversation, what the agent did, and each verdict."""
-    text = section(
+def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> Iterator[str]:
+    """The whole story of one test: every trial's conversation, what the agent did, and each verdict.
+
+    The text comes in parts: that of a thousand trials would be large.
+    """
+    yield section(
         "test",
         suite=suite,
         test=test,
@@ -80,11 +83,12 @@ def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> str:
         trials=tables.of_trials(test),
         repeated=len(highlights.pass_hat_k(test)) > 1,
         most_k=_MOST_K,
-        did=_did,
         facts=_facts,
-        json=_json,
     )
-    return f"{text}\n"
+    for trial in test.trials:
+        yield "\n\n"
+        yield section("trial", trial=trial, several=len(test.trials) > 1, did=_did, json=_json)
+    yield "\n"
 
 
 def _against(results: Results) -> tuple[Section, ...]:

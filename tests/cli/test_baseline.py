@@ -5,6 +5,7 @@ from pathlib import Path
 
 import builders as build
 import pytest
+import whole_text
 from commands import ci_evals, results_in, write_suite
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
@@ -12,7 +13,6 @@ from ci_evals.cli.compare import odds
 from ci_evals.cli.other_settings import OddsSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.results import Results
-from ci_evals.reports import layout
 from ci_evals.reports.names import RESULTS
 
 BROKEN = "RETURN_REQUEST"
@@ -33,7 +33,7 @@ def worse(comparison: dict) -> set[str]:
 
 def saved(folder: Path, results: Results) -> str:
     folder.mkdir()
-    (folder / RESULTS).write_text(layout.dump(results))
+    (folder / RESULTS).write_text(whole_text.dump(results))
     return folder.name
 
 
@@ -211,7 +211,7 @@ def test_a_clear_first_look_is_not_looked_at_again(tmp_path):
 
 
 def odd(results: Results, change) -> str:
-    data = json.loads(layout.dump(results))
+    data = json.loads(whole_text.dump(results))
     change(data)
     return json.dumps(data)
 
@@ -310,6 +310,6 @@ def test_a_budget_of_seconds_is_held(tmp_path, seconds, code):
 def test_a_recorded_gate_that_no_option_could_ask_for_is_not_held(tmp_path, capsys):
     """Whoever wrote the file: the usual floor is looked at."""
     file = tmp_path / "_results.json"
-    file.write_text(layout.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
+    file.write_text(whole_text.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
     odds(OddsSettings(file))
     assert "min-score" in capsys.readouterr().out

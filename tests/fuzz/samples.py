@@ -6,6 +6,7 @@ from typing import Any
 
 import builders as build
 import github_api
+import whole_text
 
 from ci_evals import __version__
 from ci_evals.adapters.recording import tape
@@ -13,7 +14,6 @@ from ci_evals.domain import journal
 from ci_evals.domain.base import Record
 from ci_evals.domain.results import Git, RoleUsage, Tool, Usage
 from ci_evals.domain.transcript import Reply
-from ci_evals.reports import layout
 
 _ROOT = Path(__file__).parents[2]
 
@@ -265,7 +265,7 @@ def _results() -> list[bytes]:
         usage=Usage(calls=3, roles=(RoleUsage(role="judge", model="m", calls=3, cost_usd=0.5),)),
     )
     plain = build.results(run=build.run_info(id="run-2"))
-    return [layout.dump(results).encode() for results in (head, plain)]
+    return [whole_text.dump(results).encode() for results in (head, plain)]
 
 
 RESULTS = _results()

@@ -2,10 +2,11 @@
 
 import cases
 import comment_cases
+import whole_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.reports import chart, layout, markdown
+from ci_evals.reports import chart, markdown
 
 
 def drawn(*deltas: float) -> str | None:
@@ -60,5 +61,5 @@ def test_the_chart_is_in_the_runs_reports_and_in_no_suites():
     """Which change belongs to which suite is not told."""
     results = comment_cases.bad()
     assert markdown.summary(results).count("```mermaid") == 1
-    texts = [text for path, text in layout.files(results).items() if path.endswith("_summary.md")]
+    texts = [text for path, text in whole_text.files(results).items() if path.endswith("_summary.md")]
     assert not [text for text in texts if "mermaid" in text]

@@ -8,10 +8,11 @@ import cases
 import comment_cases
 import hostile
 import pytest
+import whole_text
 
 from ci_evals.domain.comparison import TestName
 from ci_evals.domain.results import Results, RoleUsage, Usage
-from ci_evals.reports import comment, console, fit, layout, markdown, summary
+from ci_evals.reports import comment, console, fit, markdown, summary
 from ci_evals.reports.names import SUMMARY
 from ci_evals.reports.pieces import Rank, Section
 
@@ -317,7 +318,7 @@ def test_all_is_told_where_there_is_room():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
     text = comment.render(results, comment.Place())
-    assert text == markdown.summary(results) == layout.files(results)[SUMMARY]
+    assert text == markdown.summary(results) == whole_text.files(results)[SUMMARY]
     assert "Left out" not in text
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import cases
 import comment_cases
 import pytest
+import whole_text
 
 from ci_evals.reports import comment, console, layout, markdown
 
@@ -18,7 +19,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def reports(name: str) -> dict[str, str]:
     """All Markdown and XML of a case, and its console texts, by the name of the golden file."""
     results = cases.CASES[name]()
-    files = {path: text for path, text in layout.files(results).items() if not path.endswith(".json")}
+    files = {path: text for path, text in whole_text.files(results).items() if not path.endswith(".json")}
     if name == "invalid":
         # Six of its tests are alike.
         files = {path: text for path, text in files.items() if "Lost-order-" not in path or "-1.md" in path}
@@ -75,6 +76,6 @@ def test_a_refusal_reads_as_it_should():
 def test_the_same_results_make_the_same_bytes(name):
     """A report depends on the results alone, whether they were just made or read from a file."""
     results = cases.CASES[name]()
-    again = layout.load(layout.dump(results), "_results.json")
-    assert layout.files(results) == layout.files(again)
+    again = layout.load(whole_text.dump(results), "_results.json")
+    assert whole_text.files(results) == whole_text.files(again)
     assert console.render(results, color=True) == console.render(again, color=True)

@@ -11,10 +11,11 @@ import comment_cases
 import hostile
 import junitparser
 import pytest
+import whole_text
 from hypothesis import given, settings
 
 from ci_evals.redaction import Redactor
-from ci_evals.reports import comment, console, layout, markdown, sanitize
+from ci_evals.reports import comment, console, markdown, sanitize
 from ci_evals.reports.names import JUNIT
 
 PLACE = comment.Place(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
@@ -68,7 +69,7 @@ class Reports:
 
 def reports(results) -> Reports:
     return Reports(
-        layout.files(results),
+        whole_text.files(results),
         console_texts(results),
         comment.render(results, PLACE),
         markdown.comparison(results) if results.comparison else "",
@@ -165,5 +166,5 @@ def test_planted_keys_appear_in_no_report():
     for results in CASES.values():
         told = hostile.poisoned(results, f"the key is {key}, again {key}", clean=False)
         clean = Redactor(keys=[key]).model(told)
-        texts = [*layout.files(clean).values(), console.render(clean, verbose=True)]
+        texts = [*whole_text.files(clean).values(), console.render(clean, verbose=True)]
         assert not [text for text in texts if "1234567890" in text or "sk-proj" in text]

@@ -6,6 +6,7 @@ import builders as build
 import cases
 import comment_cases
 import hostile
+import whole_text
 
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
@@ -16,7 +17,9 @@ from ci_evals.reports.names import SUMMARY
 def report_of(*exchanges, **fields) -> str:
     """The report of a test of one trial with these exchanges."""
     trial = build.trial_result(exchanges=exchanges, **fields)
-    return markdown.test_report(build.suite_result(), build.test_result(trials=(trial,)), build.run_info())
+    return "".join(
+        markdown.test_report(build.suite_result(), build.test_result(trials=(trial,)), build.run_info())
+    )
 
 
 def test_no_trace_is_not_the_same_as_nothing_done():
@@ -304,7 +307,7 @@ def test_a_comparison_without_checks_gives_no_verdict():
 
 def test_a_run_without_a_baseline_or_new_fields_still_has_its_reports():
     """A results file of an earlier version lacks statistics, comparison, odds, latency."""
-    made = layout.dump(cases.confirmed())
+    made = whole_text.dump(cases.confirmed())
     older = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
         del older[name]
@@ -315,7 +318,7 @@ def test_a_run_without_a_baseline_or_new_fields_still_has_its_reports():
         for test in suite["tests"]:
             del test["statistics"]
     results = layout.load(json.dumps(older), "_results.json")
-    files = layout.files(results)
+    files = whole_text.files(results)
     assert "Score 90.0" in files[SUMMARY]
     assert "baseline" not in files[SUMMARY]
     assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 import builders as build
 import cases
 import pytest
+import whole_text
 
 from ci_evals.domain.results import Origin
-from ci_evals.reports import comment, console, layout, markdown
+from ci_evals.reports import comment, console, markdown
 
 AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 SAID = {
@@ -19,7 +20,7 @@ SAID = {
 
 def reports(results):
     """Every report in words, by its name."""
-    files = layout.files(results)
+    files = whole_text.files(results)
     return {name: text for name, text in files.items() if not name.endswith(".json")} | {
         "comment": comment.render(results, comment.Place()),
         "step summary": markdown.step_summary(results, 100_000),

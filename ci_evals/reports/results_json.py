@@ -1,0 +1,92 @@
+"""`_results.json`, written a trial at a time: of a large run the whole text would fill the memory."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
+
+from ci_evals.domain.base import Record
+from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.text import whole
+from ci_evals.domain.transcript import Exchanges
+
+_STEP = 2
+_NO_EXCHANGES = Exchanges()
+
+
+def render(results: Results) -> Iterator[str]:
+    """The text, in parts. What `layout.load` reads from it is rendered to the same bytes."""
+    yield from _filled(results, "suites", map(_suite, results.suites), depth=0)
+    yield "\n"
+
+
+def _suite(suite: SuiteResult) -> Iterator[str]:
+    return _filled(suite, "tests", map(_test, suite.tests), depth=2)
+
+
+def _test(test: TestResult) -> Iterator[str]:
+    return _filled(test, "trials", map(_trial, test.trials), depth=4)
+
+
+def _trial(trial: TrialResult) -> Iterator[str]:
+    said = trial.exchanges.json
+    if rb"\ud" in said:  # maybe half of a surrogate pair
+        yield _text(trial, depth=6)
+        return
+    rest = trial.model_copy(update={"exchanges": _NO_EXCHANGES})
+    head, tail = _around_list(_text(rest, depth=6), "exchanges", depth=6)
+    yield head
+    yield _deeper(said, depth=7)
+    yield tail
+
+
+def _filled(record: Record, name: str, items: Iterable[Iterable[str]], *, depth: int) -> Iterator[str]:
+    """The record's text with these texts in its list `name`."""
+    text = _text(record.model_copy(update={name: ()}), depth)
+    head, tail = _around_list(text, name, depth)
+    yield head
+    opened = False
+    for item in items:
+        yield f"{',' if opened else '['}{_line(depth + 2)}"
+        yield from item
+        opened = True
+    yield f"{_line(depth + 1)}]" if opened else "[]"
+    yield tail
+
+
+def _around_list(text: str, name: str, depth: int) -> tuple[str, str]:
+    """What stands before and behind the empty list `name` of a record: its own names alone stand so deep."""
+    key = f'{_line(depth + 1)}"{name}": '
+    head, _, tail = text.partition(f"{key}[]")
+    return head + key, tail
+
+
+def _text(record: Record, depth: int) -> str:
+    try:
+        text = record.model_dump_json(by_alias=True, indent=_STEP)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
+        repaired = type(record).model_validate(_well_formed(record.model_dump()))
+        text = repaired.model_dump_json(by_alias=True, indent=_STEP)
+    return text.replace("\n", _line(depth))
+
+
+def _deeper(text: bytes, depth: int) -> str:
+    return text.replace(b"\n", _line(depth).encode()).decode()
+
+
+def _line(depth: int) -> str:
+    """The beginning of a line so deep in the file. No string of JSON holds one."""
+    return "\n" + " " * (_STEP * depth)
+
+
+def _well_formed(value: Any) -> Any:
+    match value:
+        case str():
+            return whole(value)
+        case dict():
+            return {_well_formed(key): _well_formed(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_well_formed(item) for item in value]
+        case _:
+            return value
