@@ -1,4 +1,4 @@
-"""What a run tells GitHub Actions: outputs, step summary, annotations, groups, masks. Elsewhere nothing."""
+"""What a command tells GitHub Actions besides results: masks, groups, what went wrong. Elsewhere nothing."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ci_evals.adapters.github import commands, workflow
-from ci_evals.cli.console import Console, error_console, show
-from ci_evals.domain.errors import Exit, SuiteError, UsageError
-from ci_evals.domain.results import Results
+from ci_evals.cli.console import Console, error_console
+from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.redaction import Redactor
-from ci_evals.reports import markdown, numbers, sanitize
-from ci_evals.reports.annotations import Level, annotations
-from ci_evals.reports.names import RESULTS, SUMMARY
+from ci_evals.reports import sanitize
 
 OUTPUTS = (
     "passed",
@@ -37,75 +34,15 @@ _EXPLANATION_BYTES = 20_000
 
 def mask(redactor: Redactor, environ: Mapping[str, str]) -> None:
     """Registers every secret with the runner, before anything else is printed."""
-    if _in_actions(environ):
+    if inside(environ):
         for line in workflow.mask_lines(redactor.keys | redactor.values):
             print(line, flush=True)  # noqa: T201  # a workflow command must reach the stream as it is
-
-
-def write_outputs(
-    results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]
-) -> None:
-    """Writes all outputs of the action. `code` is the exit code of the run."""
-    held = results.gate.passed and code == Exit.HOLDS
-    found, cost = results.comparison, results.usage.cost_usd
-    told = {
-        "passed": str(held).lower(),
-        "result": _result(results, code),
-        "score": numbers.score(results.score),
-        "baseline-score": numbers.score(found.base) if found else "",
-        "delta": numbers.signed(found.delta) if found and found.delta is not None else "",
-        "tests": str(results.counts.tests),
-        "failed-tests": str(results.counts.failed),
-        "errors": str(results.counts.errors),
-        "cost-usd": "" if cost is None else f"{cost:.4f}",
-        "report-path": "",
-    }
-    paths = {
-        "results-path": output_dir / RESULTS,
-        "junit-path": junit,
-        "summary-path": output_dir / SUMMARY,
-    }
-    told |= {name: _relative(path, environ) if path.is_file() else "" for name, path in paths.items()}
-    _write_outputs(environ, {name: "" if value == numbers.NONE else value for name, value in told.items()})
-
-
-def write_summary(results: Results, environ: Mapping[str, str]) -> None:
-    """Appends the step summary."""
-    if path := environ.get("GITHUB_STEP_SUMMARY"):
-        summary = Path(path)
-        workflow.append_summary(summary, markdown.step_summary(results, workflow.summary_room(summary)))
-
-
-def _result(results: Results, code: int) -> str:
-    if code not in (Exit.HOLDS, Exit.FAILED):
-        return "invalid"
-    if results.run.status == "skipped":
-        return "skipped"
-    return "passed" if results.gate.passed else "failed"
 
 
 def refused(environ: Mapping[str, str]) -> None:
     """Writes all outputs for a run that published nothing."""
     with suppress(UsageError):  # the exit code tells it too
-        _write_outputs(environ, dict.fromkeys(OUTPUTS, "") | {"passed": "false", "result": "invalid"})
-
-
-def annotate(results: Results, environ: Mapping[str, str]) -> None:
-    """Shows what failed at its line of the suite's file, the worst first, as many as GitHub shows."""
-    if not _in_actions(environ):
-        return
-    found = annotations(results)
-    for level in Level:
-        of_level = [one for one in found if one.level is level]
-        for one in of_level[: commands.MOST]:
-            file = _place(one.file, environ)
-            show(
-                commands.command(
-                    level, one.message, file=file, line=one.line if file else None, title=one.title
-                )
-            )
-        if (more := len(of_level) - commands.MOST) > 0:
-            show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
+        write(environ, dict.fromkeys(OUTPUTS, "") | {"passed": "false", "result": "invalid"})
 
 
 def explain(heading: str, why: str, environ: Mapping[str, str]) -> None:
@@ -127,11 +64,11 @@ def complain(error: UsageError, environ: Mapping[str, str]) -> None:
     A command is a line of the log there, so nothing is said twice but what the runner would cut.
     """
     console = error_console(environ)
-    if not isinstance(error, SuiteError) or not _in_actions(environ):
+    if not isinstance(error, SuiteError) or not inside(environ):
         accuse(str(error), environ, elsewhere=f"error: {error}")
         return
     for problem in error.problems[: commands.MOST]:
-        file = _place(problem.file, environ)
+        file = place_of(problem.file, environ)
         line, column = (problem.line, problem.column) if file else (None, None)
         # The log shows the message alone.
         told = sanitize.one_line(console.redactor.text(str(problem)))
@@ -143,7 +80,7 @@ def complain(error: UsageError, environ: Mapping[str, str]) -> None:
 def accuse(message: str, environ: Mapping[str, str], *, elsewhere: str = "") -> None:
     """Says what ends the program: in GitHub Actions as a command, `elsewhere` in other words."""
     console = error_console(environ)
-    if not _in_actions(environ):
+    if not inside(environ):
         console.say(elsewhere or message)
         return
     _show_error(console, console.redactor.text(message))
@@ -159,7 +96,7 @@ def _show_error(console: Console, told: str, **place: str | int | None) -> None:
 def warn(message: str, environ: Mapping[str, str]) -> None:
     """Says something that changes no exit code: in GitHub Actions as an annotation, elsewhere in the log."""
     console = error_console(environ)
-    if _in_actions(environ):
+    if inside(environ):
         told = sanitize.log_line(console.redactor.text(message))
         console.command(commands.command("warning", told, title="ci-evals"))
     else:
@@ -170,7 +107,7 @@ def warn(message: str, environ: Mapping[str, str]) -> None:
 def group(title: str, environ: Mapping[str, str]) -> Iterator[None]:
     """Folds what is said meanwhile in GitHub's log."""
     console = error_console(environ)
-    if not _in_actions(environ):
+    if not inside(environ):
         yield
         return
     console.command(commands.command("group", title))
@@ -180,23 +117,29 @@ def group(title: str, environ: Mapping[str, str]) -> Iterator[None]:
         console.command(commands.command("endgroup"))
 
 
-def _in_actions(environ: Mapping[str, str]) -> bool:
+def inside(environ: Mapping[str, str]) -> bool:
+    """Whether this is a step of a job there."""
     return environ.get("GITHUB_ACTIONS") == "true"
 
 
-def _place(file: str | None, environ: Mapping[str, str]) -> str | None:
+def place_of(file: str | None, environ: Mapping[str, str]) -> str | None:
     """The path of a file within the workspace, as annotations need it; None for any other."""
     if file is None or is_bundled(file):
         return None
-    path = _relative(Path(file).absolute(), environ)
+    path = relative(Path(file).absolute(), environ)
     return None if path.startswith("../") else path
 
 
-def _write_outputs(environ: Mapping[str, str], outputs: Mapping[str, str]) -> None:
+def write(environ: Mapping[str, str], outputs: Mapping[str, str]) -> None:
+    """Writes outputs of the step.
+
+    Raises:
+        UsageError: their file cannot be written.
+    """
     if path := environ.get("GITHUB_OUTPUT"):
         workflow.write_outputs(Path(path), outputs)
 
 
-def _relative(path: Path, environ: Mapping[str, str]) -> str:
+def relative(path: Path, environ: Mapping[str, str]) -> str:
     """The path from the workspace, as later steps outside the container know it."""
     return os.path.relpath(path, environ.get("GITHUB_WORKSPACE") or Path.cwd()).replace(os.sep, "/")

@@ -82,7 +82,7 @@ def validate(settings: ValidateSettings) -> None:
     With --strict also what makes a suite weak though it runs, as warnings: no strict check, a criterion that
     asks two things, only happy paths, a test that no tag reaches, guidelines that give the answer away.
     """
-    from ci_evals.cli.look import validate as work
+    from ci_evals.cli.validate import validate as work
 
     work(settings)
 
@@ -131,7 +131,7 @@ def plan(settings: EstimateSettings) -> None:
 
     Calls nothing and needs no key. Prices are those of the bundled table, or those of your own file alone.
     """
-    from ci_evals.cli.look import plan as work
+    from ci_evals.cli.plan import plan as work
 
     work(settings)
 
@@ -139,7 +139,7 @@ def plan(settings: EstimateSettings) -> None:
 @app.command()
 def list_suites() -> None:
     """List the bundled suites."""
-    from ci_evals.cli.look import list_suites as work
+    from ci_evals.cli.listing import list_suites as work
 
     work()
 
@@ -151,7 +151,7 @@ def schema(
     ] = False,
 ) -> None:
     """Print the JSON Schema of a suite; name it as "$schema" in a suite and editors complete it."""
-    from ci_evals.cli.look import schema as work
+    from ci_evals.cli.schema import schema as work
 
     work(results=results)
 
@@ -167,7 +167,7 @@ class ReportSettings:
 @takes(ReportSettings)
 def report(settings: ReportSettings) -> None:
     """Write every report anew, beside the _results.json that it is made from. Plays and judges nothing."""
-    from ci_evals.cli.look import report as work
+    from ci_evals.cli.report import report as work
 
     work(settings.results)
 

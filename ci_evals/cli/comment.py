@@ -4,11 +4,12 @@ import asyncio
 import os
 
 from ci_evals.adapters.github.archive import MOST_MB
-from ci_evals.cli import actions
+from ci_evals.cli import actions, outputs
 from ci_evals.cli.console import error_console, show
-from ci_evals.cli.github import Platform, post, text_of
 from ci_evals.cli.other_settings import CommentSettings
-from ci_evals.cli.reading import read_clean
+from ci_evals.cli.platform import Platform
+from ci_evals.cli.posting import post, text_of
+from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import results_file
 from ci_evals.reports.names import JUNIT
@@ -25,7 +26,7 @@ def comment(settings: CommentSettings) -> None:
     if file.is_file() and file.stat().st_size > MOST_MB * 1_000_000:
         raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
     results = read_clean(file)
-    actions.write_outputs(results, results.gate.exit_code, file.parent, file.parent / JUNIT, os.environ)
+    outputs.write(results, results.gate.exit_code, file.parent, file.parent / JUNIT, os.environ)
     if settings.dry_run:
         show(text_of(results, platform))
         return

@@ -8,7 +8,7 @@ from typing import Any
 from ci_evals.cli.choices import Form
 from ci_evals.cli.console import colored, show
 from ci_evals.cli.other_settings import CompareSettings, OddsSettings
-from ci_evals.cli.reading import read_clean
+from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console, markdown

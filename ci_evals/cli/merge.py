@@ -9,11 +9,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ci_evals.cli import actions
+from ci_evals.cli.baseline import baseline_of
 from ci_evals.cli.console import environment_keys, error_console, remember
-from ci_evals.cli.github import Held, Platform, baseline_of
 from ci_evals.cli.other_settings import MergeSettings
-from ci_evals.cli.publish import Places, publish
-from ci_evals.cli.reading import in_force, read_clean, read_policy
+from ci_evals.cli.places import Places
+from ci_evals.cli.platform import Held, Platform
+from ci_evals.cli.policy import in_force, read_policy
+from ci_evals.cli.publish import publish
+from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import SuiteResult
 from ci_evals.redaction import Redactor

@@ -5,12 +5,12 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli import actions
+from ci_evals.cli import outputs
 from ci_evals.cli.console import Console, colored, show
+from ci_evals.cli.places import Places
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console as report
@@ -21,26 +21,6 @@ _NOWHERE = (
     "There is no room for the reports in the working folder or among the temporary files either: what "
     "follows is all that is left of the run, besides its journal. Make room, and go on with --resume."
 )
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where reports are written: the folder of all, and the JUnit file where it is to be elsewhere."""
-
-    folder: Path
-    junit: Path | None = None
-
-    def check(self) -> None:
-        """Makes sure, before there is anything to report, that every report can be written.
-
-        Raises:
-            UsageError: one cannot.
-        """
-        files.check_writable(self.folder)
-        if self.junit:
-            if self.junit.is_dir():
-                raise UsageError(f"--junit: {str(self.junit)!r} is a folder; name a file")
-            files.check_writable(self.junit.parent)
 
 
 def publish(results: Results, places: Places, console: Console, *, verbose: bool = False) -> int:
@@ -66,7 +46,7 @@ def publish(results: Results, places: Places, console: Console, *, verbose: bool
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
     if folder:
         show(sanitize.log_line(f"Reports: {folder / SUMMARY}"))
-    actions.annotate(results, os.environ)
+    outputs.annotate(results, os.environ)
     return code
 
 
@@ -81,9 +61,9 @@ def _write_run(results: Results, places: Places) -> None:
 def _tell(results: Results, code: int, places: Places, console: Console, *, again: bool = False) -> None:
     """Writes outputs and step summary, where they are wanted; of outputs the last ones count."""
     try:
-        actions.write_outputs(results, code, places.folder, places.junit or places.folder / JUNIT, os.environ)
+        outputs.write(results, code, places.folder, places.junit or places.folder / JUNIT, os.environ)
         if not again:
-            actions.write_summary(results, os.environ)
+            outputs.write_summary(results, os.environ)
     except UsageError as error:
         console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
 

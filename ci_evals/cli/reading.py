@@ -1,29 +1,20 @@
-"""From settings to loaded suites, with every problem of all of them told at once, and to the policy."""
+"""From settings to loaded suites, with every problem of all of them told at once."""
 
-import dataclasses
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-from pydantic.alias_generators import to_camel
 
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.github.context import UNTRUSTED_EVENTS
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.choices import Trust
 from ci_evals.cli.console import environment_keys, environment_values, remember
-from ci_evals.cli.other_settings import MergeSettings, RejudgeSettings
-from ci_evals.cli.settings import GateSettings, RunSettings, SuiteSettings
+from ci_evals.cli.settings import SuiteSettings
 from ci_evals.domain.errors import SuiteError, UsageError
-from ci_evals.domain.results import Results
-from ci_evals.library import load_results
 from ci_evals.planning.adapters import OptionsFile, read_options
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.interpolate import not_secret
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 from ci_evals.redaction import Redactor
-from ci_evals.scoring.gate import Policy, Regression
-from ci_evals.scoring.selectors import read_drops, read_thresholds
 
 
 def load_suites(
@@ -95,53 +86,6 @@ def _together(faults: Sequence[UsageError]) -> UsageError:
     if len(problems) == len(faults):
         return SuiteError(tuple(dict.fromkeys(problem for found in problems for problem in found)))
     return UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
-
-
-def read_clean(path: Path) -> Results:
-    """Recorded results, without the keys that this environment holds: whoever wrote them may not have known.
-
-    Raises:
-        UsageError: there are none, or they cannot be read.
-    """
-    redactor = Redactor(environment_keys(os.environ))
-    remember(redactor)
-    return redactor.model(load_results(path))
-
-
-def read_policy(settings: GateSettings) -> Policy:
-    """What the options ask of a run.
-
-    Raises:
-        UsageError: a threshold or a drop has no known form.
-    """
-    drop, drops = read_drops(settings.max_drop)
-    return Policy(
-        min_score=settings.min_score,
-        thresholds=read_thresholds(settings.thresholds),
-        max_errors=settings.max_errors,
-        max_drop=drop,
-        max_drops=drops,
-        regression=Regression(settings.regression),
-        max_cost=settings.max_cost,
-        max_p95_latency=settings.max_p95_latency,
-        enforced=not settings.no_gate,
-    )
-
-
-_NOT_TOLD = frozenset({"resume"})
-"""A run that was taken up again is the same as one that was never broken off."""
-
-
-def in_force(
-    settings: RunSettings | MergeSettings | RejudgeSettings,
-) -> dict[str, str | int | float | bool | None]:
-    """Every option in force but the secret ones, which are those that a settings value does not show."""
-    return {
-        to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
-        for item in dataclasses.fields(settings)
-        for value in [getattr(settings, item.name)]
-        if item.repr and not isinstance(value, list) and item.name not in _NOT_TOLD
-    }
 
 
 def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[Source]:

@@ -3,12 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ci_evals import wiring
-from ci_evals.adapters.recording.reading import Recording
-from ci_evals.adapters.recording.recorder import Recorder
-from ci_evals.adapters.recording.tape import NAME, Choice
 from ci_evals.cli.choices import Provider
 from ci_evals.cli.console import Console
 from ci_evals.cli.settings import RunSettings
@@ -19,12 +15,15 @@ from ci_evals.job import Job
 from ci_evals.redaction import MASK, Redactor
 from ci_evals.wiring import Adapter
 
+if TYPE_CHECKING:
+    from ci_evals.adapters.recording.reading import Recording
+
 
 class Opened(NamedTuple):
     """The recording to play, if one is named, and the settings to play it with."""
 
     settings: RunSettings
-    recording: Recording | None
+    recording: "Recording | None"
 
 
 def opened(settings: RunSettings) -> Opened:
@@ -41,6 +40,8 @@ def opened(settings: RunSettings) -> Opened:
         )
     if settings.resume:
         raise UsageError("--resume, --replay: a replay is quickly played again; leave --resume out")
+    from ci_evals.adapters.recording.reading import Recording
+
     try:
         recording = Recording(settings.replay)
     except UsageError as error:
@@ -71,7 +72,7 @@ class Planned(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def as_recorded(planned: Plan, recording: Recording | None, redactor: Redactor) -> Planned:
+def as_recorded(planned: Plan, recording: "Recording | None", redactor: Redactor) -> Planned:
     """The plan with the agents that gave the recorded answers, whichever the suites name now.
 
     Raises:
@@ -106,14 +107,16 @@ def as_recorded(planned: Plan, recording: Recording | None, redactor: Redactor) 
     return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
 
 
-def replaying(job: Job, recording: Recording | None, adapter: Adapter) -> Job:
+def replaying(job: Job, recording: "Recording | None", adapter: Adapter) -> Job:
     """The job with the recording, if there is one, in place of agents and models."""
     if recording is None:
         return job
+    from ci_evals.wiring.recordings import replayed
+
     run = recording.header
     return replace(
         job,
-        cast_of=wiring.replayed(recording, job.plan, adapter, job.redactor),
+        cast_of=replayed(recording, job.plan, adapter, job.redactor),
         origin=Origin(how="replay", run=run.run, started_at=run.started_at),
     )
 
@@ -124,6 +127,10 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
     if settings.record is None:
         yield job
         return
+    from ci_evals.adapters.recording.recorder import Recorder
+    from ci_evals.adapters.recording.tape import NAME, Choice
+    from ci_evals.wiring.recordings import recorded as heard
+
     models = Choice(
         provider=settings.provider,
         judge_model=settings.judge_model,
@@ -141,7 +148,7 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
         yield replace(
             job,
             begun=recorder.begin,
-            through=lambda trial, cast: wiring.recorded(recorder, trial, cast),
+            through=lambda trial, cast: heard(recorder, trial, cast),
             kept=(*job.kept, recorder.keep),
         )
     finally:

@@ -9,7 +9,8 @@ from pathlib import Path
 from rich.text import Text
 
 from ci_evals.adapters import prices as price_files
-from ci_evals.cli import actions, progress
+from ci_evals.cli import actions, display, progress
+from ci_evals.cli.baseline import baseline_of
 from ci_evals.cli.choices import Provider
 from ci_evals.cli.console import (
     Console,
@@ -19,11 +20,13 @@ from ci_evals.cli.console import (
     remember,
     show,
 )
-from ci_evals.cli.github import Platform, baseline_of
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.other_settings import RejudgeSettings
-from ci_evals.cli.publish import Places, publish
-from ci_evals.cli.reading import in_force, read_clean, read_policy
+from ci_evals.cli.places import Places
+from ci_evals.cli.platform import Platform
+from ci_evals.cli.policy import in_force, read_policy
+from ci_evals.cli.publish import publish
+from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished
@@ -203,13 +206,13 @@ def _listening(settings: RejudgeSettings, told: _Told) -> Iterator[Listener]:
 @contextmanager
 def _live(told: _Told) -> Iterator[Listener]:
     """The same lines above a bar over all trials."""
-    display = progress.bars(told.console)
-    whole = display.add_task("trials", total=told.total)
+    bar = display.bars(told.console)
+    whole = bar.add_task("trials", total=told.total)
 
     def listen(event: Event) -> None:
         if isinstance(event, TrialFinished):
-            display.advance(whole)
-            display.console.print(Text(told.line(event)), soft_wrap=True)
+            bar.advance(whole)
+            bar.console.print(Text(told.line(event)), soft_wrap=True)
 
-    with display:
+    with bar:
         yield listen

@@ -1,11 +1,9 @@
 """`run`: settings in, reports out, the gate's exit code."""
 
-import asyncio
 import os
 import sys
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
@@ -13,42 +11,34 @@ from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.journal import Journal
 from ci_evals.cli import actions, progress, recording
 from ci_evals.cli.choices import Commenting, MissingSecrets
-from ci_evals.cli.console import PLEASE_REPORT, Console, environment_keys, error_console, remember
-from ci_evals.cli.github import (
-    Held,
-    Platform,
-    baseline_of,
-    post,
-    refusal,
-    text_of,
-    wants_comment,
-)
+from ci_evals.cli.console import Console, environment_keys, error_console, remember
 from ci_evals.cli.interruption import Interruption
-from ci_evals.cli.publish import Places, publish
-from ci_evals.cli.reading import in_force, load_suites, read_policy, values_of
+from ci_evals.cli.places import Places
+from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
+from ci_evals.cli.policy import in_force, read_policy
+from ci_evals.cli.reading import load_suites, values_of
 from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.domain.agents import lacks_secret
-from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
 from ci_evals.job import Job, Limits, evaluate, not_played
-from ci_evals.library import keys_of
 from ci_evals.planning.agents import has_filled_headers, has_key
 from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
 from ci_evals.reports import numbers
-from ci_evals.reports.names import SUMMARY
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import (
     WITHOUT_KEY,
     Adapter,
     embedding_model,
+    keys_of,
     no_key,
     own_key,
     own_token,
@@ -67,7 +57,10 @@ def run_suites(settings: RunSettings) -> None:
     try:
         _run(settings, platform)
     except UsageError as error:
-        _withdraw(error, settings, platform)
+        if not platform.missing and wants_comment(settings, platform):
+            from ci_evals.cli.posting import withdraw
+
+            withdraw(error, settings.comment_key, platform)
         raise
 
 
@@ -99,7 +92,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     places.check()
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say)
     interruption = Interruption()
-    baseline = Held() if skipped else baseline_of(settings, platform, interruption.aside)
+    baseline = Held() if skipped else _baseline(settings, platform, interruption)
     _check_apart(baseline, journal, settings)
     if baseline.note:
         console.say(baseline.note)
@@ -145,12 +138,14 @@ class _Ready:
 
 def _skip(ready: _Ready, why: str) -> int:
     """Publishes that nothing was played, and gives the exit code."""
+    from ci_evals.cli.publish import publish
+
     results = not_played(ready.job, ready.adapter, why)
     code = publish(results, ready.places, ready.console)
     if wants_comment(ready.settings, ready.platform):
         # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
         always = ready.settings.comment is Commenting.ALWAYS
-        _comment(results, ready.settings, ready.platform, ready.interruption, create=always)
+        _comment(results, ready, create=always)
     return code
 
 
@@ -162,16 +157,24 @@ def _play(ready: _Ready) -> int:
         recording.recorded(ready.job, settings, console) as job,
     ):
         results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
+    from ci_evals.cli.publish import publish
+
     code = publish(results, ready.places, console, verbose=settings.verbose)
     if results.run.status == "completed" or stop.failed_fast:
         ready.journal.mark(Mark(mark="ended"))
     elif not settings.replay:
         console.say(f"to go on with this run, give the same command with --resume={ready.places.folder}")
     if wants_comment(settings, ready.platform):
-        _comment(results, settings, ready.platform, ready.interruption)
+        _comment(results, ready)
     if stop.bug:
         raise stop.bug
     return code
+
+
+def _comment(results: Results, ready: _Ready, *, create: bool = True) -> None:
+    from ci_evals.cli.posting import comment_on
+
+    comment_on(results, ready.settings, ready.platform, ready.interruption.aside, create=create)
 
 
 def _told(warnings: tuple[str, ...], console: Console) -> tuple[str, ...]:
@@ -197,6 +200,15 @@ def _in_its_folder(settings: RunSettings) -> RunSettings:
     return replace(settings, output_dir=settings.resume)
 
 
+def _baseline(settings: RunSettings, platform: Platform, interruption: Interruption) -> Held:
+    """What the run is held against, if that is wanted."""
+    if asked_baseline(settings, platform) == "none":
+        return Held()
+    from ci_evals.cli.baseline import baseline_of
+
+    return baseline_of(settings, platform, interruption.aside)
+
+
 def _check_apart(baseline: Held, journal: Journal, settings: RunSettings) -> None:
     """Refuses to compare a run that is gone on with to what it reported when it was broken off."""
     if journal.past and baseline.results and baseline.results.run.id == journal.past.header.run:
@@ -204,41 +216,6 @@ def _check_apart(baseline: Held, journal: Journal, settings: RunSettings) -> Non
             f"--baseline={settings.baseline}: these are the reports of the run that --resume goes on with, "
             "and a run cannot be compared with itself; name the results of an earlier run"
         )
-
-
-def _comment(
-    results: Results,
-    settings: RunSettings,
-    platform: Platform,
-    interruption: Interruption,
-    *,
-    create: bool = True,
-) -> None:
-    """Posts the comment. One that cannot be posted changes nothing, be it by a bug of ours."""
-    pushed = settings.comment is Commenting.ALWAYS
-    try:
-        text = text_of(results, platform)
-        work = post(text, settings.comment_key, platform, pushed=pushed, create=create)
-        told = interruption.aside(work)
-    except GitHubError as error:
-        where = f"its text is in the step summary and in {settings.output_dir / SUMMARY}"
-        actions.warn(f"no comment was posted: {error}; {where}", os.environ)
-    except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
-        error_console(os.environ).say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
-        actions.warn("no comment was posted: a bug in ci-evals (see the log)", os.environ)
-    else:
-        for line in ("no comment: the run was interrupted",) if told is None else told:
-            error_console(os.environ).say(line)
-
-
-def _withdraw(error: UsageError, settings: RunSettings, platform: Platform) -> None:
-    """Says in the comment that is there that nothing was run: an earlier commit's verdict must not stand."""
-    if platform.missing or not wants_comment(settings, platform):
-        return
-    reason = error_console(os.environ).redactor.text(str(error))
-    text = refusal(reason, platform)
-    with suppress(GitHubError):  # the error itself is what counts
-        asyncio.run(post(text, settings.comment_key, platform, pushed=False, create=False))
 
 
 LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agent-key)"
@@ -276,7 +253,9 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
     if settings.quiet:
         yield progress.silent
     elif console.stream.isatty():
-        with progress.live(planned, console) as listen:
+        from ci_evals.cli.display import live
+
+        with live(planned, console) as listen:
             yield listen
     else:
         with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", os.environ):

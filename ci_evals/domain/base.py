@@ -11,7 +11,12 @@ class Model(BaseModel):
     """A frozen value that a person writes: camelCase in JSON, unknown keys refused."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        allow_inf_nan=False,
+        defer_build=True,  # at the first use: a run begins before it needs most of them
     )
 
 
@@ -19,7 +24,12 @@ class Record(BaseModel):
     """A frozen value that the tool writes: camelCase in JSON, keys of a newer version are passed over."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
+        frozen=True,
+        extra="ignore",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        allow_inf_nan=False,
+        defer_build=True,
     )
 
     def slim(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -11,18 +11,15 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from ci_evals.adapters import files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.code import plugins
-from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results, TestResult
-from ci_evals.domain.secrets import in_addresses
 from ci_evals.job import Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapters import read_options
 from ci_evals.planning.agents import AgentChoice, choose
-from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown
@@ -32,7 +29,8 @@ from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.selectors import check_names
-from ci_evals.wiring import PROVIDERS, Adapter, cast_of
+from ci_evals.wiring import PROVIDERS, Adapter, keys_of
+from ci_evals.wiring.objects import cast_of
 
 ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
 
@@ -265,17 +263,3 @@ def write_reports(results: Results, output_dir: str | Path) -> tuple[Path, ...]:
     folder, written = Path(output_dir), layout.files(results)
     files.write_all(folder, written)
     return tuple(folder / name for name in written)
-
-
-def keys_of(adapter: object, suites: Sequence[LoadedSuite]) -> list[str]:
-    """The keys that a run uses."""
-    keys = [suite.suite.api_key.get_secret_value() for suite in suites if suite.suite.api_key]
-    if isinstance(adapter, Adapter):
-        keys += [
-            adapter.llm_key or "",
-            adapter.llm_token or "",
-            *(part for value in adapter.headers.values() for part in value.split()),
-        ]
-        keys += adapter.headers.values()
-    keys += (part for suite in suites for part in secrets_of(suite.suite.adapter_options))
-    return [*keys, *(part for suite in suites for part in in_addresses(suite.suite.base_url or ""))]

@@ -5,22 +5,19 @@ from collections.abc import Iterable, Mapping
 
 from ci_evals.domain.suite import Suite
 
-_FAMILIES: Mapping[str, re.Pattern[str]] = {
-    family: re.compile(pattern, re.IGNORECASE)
-    for family, pattern in {
-        "GPT": r"(?<![a-z])(?:chat)?gpt(?![a-z])|(?:^|[/:])o[1-9](?![a-z0-9])",
-        "Claude": r"claude|^(?:opus|sonnet|haiku|fable|mythos)(?:\[1m\])?$",
-        "Gemini": r"gemini|gemma",
-        "Llama": r"llama",
-        "Mistral": r"mi[sx]tral|ministral|magistral|codestral|devstral",
-        "Qwen": r"qwen|qwq",
-        "DeepSeek": r"deepseek",
-        "Grok": r"(?<![a-z])grok",
-        "Command": r"(?<![a-z])command-(?:r|a|light|nightly)(?![a-z])",
-        "Nova": r"amazon[./]nova",
-        "Kimi": r"kimi-|moonshot",
-        "GLM": r"(?<![a-z])glm-\d",
-    }.items()
+_FAMILIES: Mapping[str, str] = {
+    "GPT": r"(?<![a-z])(?:chat)?gpt(?![a-z])|(?:^|[/:])o[1-9](?![a-z0-9])",
+    "Claude": r"claude|^(?:opus|sonnet|haiku|fable|mythos)(?:\[1m\])?$",
+    "Gemini": r"gemini|gemma",
+    "Llama": r"llama",
+    "Mistral": r"mi[sx]tral|ministral|magistral|codestral|devstral",
+    "Qwen": r"qwen|qwq",
+    "DeepSeek": r"deepseek",
+    "Grok": r"(?<![a-z])grok",
+    "Command": r"(?<![a-z])command-(?:r|a|light|nightly)(?![a-z])",
+    "Nova": r"amazon[./]nova",
+    "Kimi": r"kimi-|moonshot",
+    "GLM": r"(?<![a-z])glm-\d",
 }
 """How the models of a family are called, by whichever server: `gpt-6-luna`, `openai/gpt-6-luna`, …"""
 
@@ -30,7 +27,8 @@ _AKIN = "judge and agent are of one family of models"
 
 def family(model: str) -> str | None:
     """The family that a model's name tells, the first one named in it; None where it tells none."""
-    found = {name: match.start() for name, pattern in _FAMILIES.items() if (match := pattern.search(model))}
+    matches = {name: re.search(pattern, model, re.IGNORECASE) for name, pattern in _FAMILIES.items()}
+    found = {name: match.start() for name, match in matches.items() if match}
     return min(found, key=found.__getitem__) if found else None
 
 

@@ -2,6 +2,7 @@
 
 from ci_evals.wiring.adapter import Adapter
 from ci_evals.wiring.casts import Company, casts
+from ci_evals.wiring.keys import keys_of
 from ci_evals.wiring.models import (
     DEFAULT_MODELS,
     OFFLINE,
@@ -15,8 +16,6 @@ from ci_evals.wiring.models import (
     own_token,
     runs_here,
 )
-from ci_evals.wiring.objects import cast_of
-from ci_evals.wiring.recordings import recorded, replayed
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -27,13 +26,11 @@ __all__ = [
     "Adapter",
     "Company",
     "Models",
-    "cast_of",
     "casts",
     "embedding_model",
+    "keys_of",
     "no_key",
     "own_key",
     "own_token",
-    "recorded",
-    "replayed",
     "runs_here",
 ]

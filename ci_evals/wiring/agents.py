@@ -1,19 +1,15 @@
 """The agent that a suite names, whichever adapter speaks to it."""
 
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ci_evals.adapters.code import plugin_agent, plugins, python_agent
-from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.code.object_agent import About
+from ci_evals.adapters.code import plugins
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.endpoints import chat_wire
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.endpoints.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
-from ci_evals.demo_agent.server import DemoServer
-from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON, ChatOptions, HttpOptions
+from ci_evals.domain.agents import BUILT_IN, ChatOptions, HttpOptions
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.redaction import Redactor
@@ -22,10 +18,11 @@ from ci_evals.wiring.paces import Paces
 
 if TYPE_CHECKING:
     from ci_evals.adapters.endpoints.http_agent import HttpAgent
+    from ci_evals.demo_agent.server import DemoServer
 
 
 def agent(
-    suite: Suite, adapter: Adapter, redactor: Redactor, demo: Callable[[], DemoServer], paces: Paces
+    suite: Suite, adapter: Adapter, redactor: Redactor, demo: "Callable[[], DemoServer]", paces: Paces
 ) -> Agent:
     """The agent of a suite. `demo` gives the embedded agent's server, started when it is first asked for.
 
@@ -34,13 +31,10 @@ def agent(
     """
     name = suite.adapter
     plugins.check_built_in(name)
-    if name.startswith(PYTHON):
-        return python_agent.load(name, about(suite, redactor, debug=adapter.debug), Path.cwd(), redactor)
-    if name.startswith(COMMAND):
-        said = about(suite, redactor, debug=adapter.debug)
-        return CommandAgent(name, said, os.environ, redactor=redactor)
     if name not in BUILT_IN:
-        return plugin_agent.load(name, about(suite, redactor, debug=adapter.debug), redactor)
+        from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
+
+        return code.agent(name, about(suite, redactor, debug=adapter.debug), redactor)
     if name == "demo":
         return _demo(suite, adapter, demo())
     return _OVER_HTTP[name](suite, adapter, redactor, paces)
@@ -101,7 +95,7 @@ def _http(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> "
     return HttpAgent(config, redactor=redactor, pace=paces.of(config.base_url, config.key))
 
 
-def _demo(suite: Suite, adapter: Adapter, server: DemoServer) -> AuiAgent:
+def _demo(suite: Suite, adapter: Adapter, server: "DemoServer") -> AuiAgent:
     return AuiAgent(
         AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=server.base_url, debug=adapter.debug)
     )

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.local_embedder import LocalEmbedder
 from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.plan import Plan
 from ci_evals.planning.estimate import of_plan, of_suite
 from ci_evals.redaction import Redactor
@@ -18,6 +18,9 @@ from ci_evals.runner import Cast
 from ci_evals.wiring import agents, models
 from ci_evals.wiring.adapter import Adapter
 from ci_evals.wiring.paces import Paces
+
+if TYPE_CHECKING:
+    from ci_evals.demo_agent.server import DemoServer
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,9 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
         llms: dict[str, SdkLLM | ClaudeCodeLLM] = {}
         paces = Paces()
 
-        def demo() -> DemoServer:
+        def demo() -> "DemoServer":
+            from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
+
             if not servers:
                 servers.append(stack.enter_context(DemoServer()))
             return servers[0]

@@ -14,16 +14,16 @@ import pytest
 from pydantic import BaseModel
 
 from ci_evals import load_suite
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.any_agent import agent_of
 from ci_evals.adapters.code.four_methods import MethodLLM
-from ci_evals.adapters.code.object_agent import About
 from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast
-from ci_evals.wiring import cast_of
+from ci_evals.wiring.objects import cast_of
 
 TEST = Test(
     name="Deposit",
@@ -508,7 +508,7 @@ def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
     program = """
 import asyncio, threading
 from ci_evals.adapters.code.any_agent import agent_of
-from ci_evals.adapters.code.object_agent import About
+from ci_evals.adapters.code.about import About
 from ci_evals.contract import AgentContract
 async def main():
     agent = agent_of(lambda message: threading.Event().wait(), "mine", About())

@@ -14,8 +14,8 @@ import world
 from fakes import ScriptedAgent
 
 from ci_evals.adapters.code import plugin_agent, python_agent
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.code.object_agent import About
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from ci_evals.adapters.code import plugin_agent, plugins
-from ci_evals.adapters.code.object_agent import About
+from ci_evals.adapters.code.about import About
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
 

@@ -18,7 +18,8 @@ from ci_evals.domain.results import Digests, Tool
 from ci_evals.ports import Completion
 from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options, Stop, run
-from ci_evals.wiring import Adapter, recorded, replayed
+from ci_evals.wiring import Adapter
+from ci_evals.wiring.recordings import recorded, replayed
 
 ANSWER = {"reasoning": "It greets.", "verdict": "pass", "evidence": [1]}
 PASS, FAIL = (json.dumps(ANSWER | {"verdict": verdict}) for verdict in ("pass", "fail"))

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.four_methods import FourMethodAgent
 from ci_evals.adapters.code.function_agent import FunctionAgent
-from ci_evals.adapters.code.object_agent import About, CodeAgent, ObjectAgent
+from ci_evals.adapters.code.object_agent import CodeAgent, ObjectAgent
 from ci_evals.domain.errors import UsageError
 from ci_evals.redaction import Redactor
 

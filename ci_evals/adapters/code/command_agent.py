@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.object_agent import About
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.connections import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import Process, handed_on

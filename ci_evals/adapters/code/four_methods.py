@@ -10,8 +10,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.foreign_code import ForeignError, Lane, takes, told
-from ci_evals.adapters.code.object_agent import About, CodeAgent, CodeSession, callable_as, plain_json
+from ci_evals.adapters.code.object_agent import CodeAgent, CodeSession, callable_as, plain_json
 from ci_evals.adapters.endpoints import aui_wire
 from ci_evals.adapters.models.sdk_llm import with_schema
 from ci_evals.domain.errors import LLMAnswerError, LLMError

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.foreign_code import Lane
-from ci_evals.adapters.code.object_agent import About, CodeAgent, callable_as
+from ci_evals.adapters.code.object_agent import CodeAgent, callable_as
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 

@@ -10,13 +10,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_jsonable_python
 
 from ci_evals.adapters.code import plain_reply
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.foreign_code import ForeignError, Lane, takes, told
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError, UsageError
@@ -26,20 +27,6 @@ from ci_evals.redaction import Redactor
 
 CLOSING_SECONDS = 3.0
 """The longest that code may take to close a session: an interrupted run has six for everything."""
-
-
-@dataclass(frozen=True)
-class About:
-    """What a suite says of its agent, for code that can use it."""
-
-    agent_id: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    base_url: str | None = None
-    model: str | None = None
-    options: Mapping[str, JsonValue] = field(default_factory=dict)
-    """The suite's `adapterOptions`."""
-    debug: bool = False
-    """Whether replies keep what they were made of."""
 
 
 @dataclass

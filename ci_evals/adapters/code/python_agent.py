@@ -8,9 +8,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.any_agent import agent_of
 from ci_evals.adapters.code.foreign_code import told
-from ci_evals.adapters.code.object_agent import About, CodeAgent
+from ci_evals.adapters.code.object_agent import CodeAgent
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
 from ci_evals.redaction import Redactor

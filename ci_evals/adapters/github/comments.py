@@ -17,12 +17,12 @@ from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import Run
-from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.adapters.github.keys import check_key
+from ci_evals.domain.errors import GitHubError
 from ci_evals.domain.text import whole
 
 NEEDS = "pull-requests: write"
 
-_KEY = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 _WRITER = re.compile(r"<!-- ci-evals run: ([0-9]{1,18}) attempt: ([0-9]{1,9})(?: commit: [0-9a-fA-F]+)? -->")
 _ROUNDS = 4
@@ -81,20 +81,6 @@ class Posted:
 
     what: Outcome
     url: str | None
-
-
-def check_key(key: str) -> str:
-    """`key`, which stands in a hidden line and in the names of artifacts.
-
-    Raises:
-        UsageError: it has other characters than those allowed, or is too long.
-    """
-    if not _KEY.fullmatch(key):
-        raise UsageError(
-            f"--comment-key is {key[:80]!r}: "
-            "only the letters a to z, digits, '.', '_' and '-' are allowed, 64 of them at most"
-        )
-    return key
 
 
 async def post(hub: GitHub, repository: str, number: int, comment: Comment, *, create: bool = True) -> Posted:

@@ -1,43 +1,20 @@
-"""The commands that look and do not run: validate, plan, list-suites, schema, report."""
+"""`plan`: what would run, and what it would take."""
 
-import json
 import os
-from pathlib import Path
 
 from tabulate import tabulate
 
-from ci_evals.adapters import files, prices
-from ci_evals.adapters.suites import bundled_names, sources
+from ci_evals.adapters import prices
 from ci_evals.cli import forecast
 from ci_evals.cli.console import error_console, show
-from ci_evals.cli.reading import load_suites, read_clean
-from ci_evals.cli.settings import EstimateSettings, ValidateSettings
+from ci_evals.cli.reading import load_suites
+from ci_evals.cli.settings import EstimateSettings
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.schema import results_schema, suite_schema
-from ci_evals.library import results_file
 from ci_evals.planning.estimate import Estimate, of_plan, of_test
-from ci_evals.planning.parse import Reading, load
-from ci_evals.planning.quality import weaknesses
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
-from ci_evals.reports import layout, numbers, sanitize
+from ci_evals.reports import numbers, sanitize
 from ci_evals.wiring import Adapter
-
-
-def validate(settings: ValidateSettings) -> None:
-    """Loads every suite, and says so; with `strict`, tells what makes it weak."""
-    console = error_console(os.environ)
-    for loaded in load_suites(settings, os.environ, without_key=True):
-        weak = weaknesses(loaded) if settings.strict else ()
-        for warning in (*loaded.warnings, *map(str, weak)):
-            console.say(f"warning: {warning}")
-        suite = loaded.suite
-        evaluations = sum(len(test.evaluations) for test in suite.tests)
-        name = sanitize.log_line(f"{loaded.file}: {suite.name}")
-        show(
-            f"ok  {name}: {numbers.count(len(suite.tests), 'test')}, "
-            f"{numbers.count(evaluations, 'evaluation')}"
-        )
 
 
 def plan(settings: EstimateSettings) -> None:
@@ -100,29 +77,3 @@ def _rows(plan: Plan, place: int, *, offline: bool) -> list[list[str]]:
 def _table(rows: list[list[str]]) -> str:
     align = ["left", "left"] + ["right"] * (len(rows[0]) - 2)
     return tabulate(rows[1:], headers=rows[0], tablefmt="simple", disable_numparse=True, colalign=align)
-
-
-def list_suites() -> None:
-    """Lists the bundled suites with what they are about."""
-    rows = []
-    for name in bundled_names():
-        (source,) = sources(name)
-        suite = load(source.text, source.file, Reading()).suite
-        rows.append(
-            [source.file, str(len(suite.tests)), sanitize.log_line(suite.description or suite.name, 90)]
-        )
-    show(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
-    show("\nRun one with:  ci-evals run demo:hr --provider=offline")
-
-
-def schema(*, results: bool) -> None:
-    """Prints a JSON Schema."""
-    show(json.dumps(results_schema() if results else suite_schema(), indent=2))
-
-
-def report(path: Path) -> None:
-    """Writes every report of a results file anew, beside it."""
-    results, file = read_clean(path), results_file(path)
-    written = layout.redraw(results, file.resolve())
-    files.write_all(file.resolve().parent, written)
-    show(f"{numbers.count(len(written), 'report')} written to {file.parent}")
