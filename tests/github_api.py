@@ -396,9 +396,9 @@ def _server(answer: Callable[[Request], tuple[Answer, bool]], api: GitHubApi) ->
             if "Content-Length" in given.headers:
                 self.close_connection = True  # it promised more
             else:
-                self.send_header("Content-Length", "0" if given.status == 204 else str(len(data)))
+                self.send_header("Content-Length", "0" if given.status in (204, 304) else str(len(data)))
             self.end_headers()
-            if given.status != 204:
+            if given.status not in (204, 304):
                 self.wfile.write(data)
 
         do_GET = do_POST = do_PATCH = do_DELETE = _handle  # noqa: N815

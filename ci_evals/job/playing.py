@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from ci_evals.adapters.transport import pool
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Trial
@@ -185,11 +186,12 @@ class _Players:
 
 @asynccontextmanager
 async def _players(job: Job, adapter: Adapter | Cast) -> AsyncIterator[_Players]:
-    if job.cast_of:
-        yield _Players(job.cast_of)
-    elif isinstance(adapter, Cast):
-        cast = adapter
-        yield _Players(lambda trial: job.through(trial, cast))
-    else:
-        async with casts(job.plan, adapter, job.redactor) as company:
-            yield _Players(lambda trial: job.through(trial, company.casts[trial.suite]), company)
+    async with pool.kept_open():
+        if job.cast_of:
+            yield _Players(job.cast_of)
+        elif isinstance(adapter, Cast):
+            cast = adapter
+            yield _Players(lambda trial: job.through(trial, cast))
+        else:
+            async with casts(job.plan, adapter, job.redactor) as company:
+                yield _Players(lambda trial: job.through(trial, company.casts[trial.suite]), company)

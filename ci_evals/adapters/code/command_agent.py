@@ -15,7 +15,7 @@ from typing import Any
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.connections import MAX_ANSWER_MB
+from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError

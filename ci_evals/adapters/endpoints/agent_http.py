@@ -1,6 +1,7 @@
 """An agent's server over HTTP: requests, resent where that can do no harm, and what goes wrong, in words.
 
-What adapters of agents that are asked over HTTP have in common. Each conversation has a client of its own.
+What adapters of agents that are asked over HTTP have in common. Each conversation has a client of its own,
+with its cookies, over connections that all share.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
+from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.domain import placeholders
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
@@ -110,7 +112,7 @@ class AgentServer:
 
     def new_client(self) -> httpx2.AsyncClient:
         """A client for one conversation."""
-        return connections.new_client(self._url, proxy=self._proxy, headers=self._headers)
+        return connections.new_client(proxy=self._proxy, headers=self._headers)
 
     async def ask(self, client: httpx2.AsyncClient, call: Call) -> tuple[JsonValue, float]:
         """Sends a request as `send` does; the JSON in its answer, and the seconds it took.
@@ -155,7 +157,7 @@ class AgentServer:
                 refused = self._refused(response, call)
                 if response.status_code != _UNAUTHORIZED:
                     break
-        except (TimeoutError, httpx2.HTTPError, connections.AnswerTooLargeError):
+        except (TimeoutError, httpx2.HTTPError, AnswerTooLargeError):
             return
         finally:
             await close(client)
@@ -170,7 +172,7 @@ class AgentServer:
         except TimeoutError:
             seconds = call.of_seconds or call.timeout
             raise AgentError(f"the agent did not answer within {seconds:g} s") from None
-        except connections.AnswerTooLargeError as error:
+        except AnswerTooLargeError as error:
             raise AgentError(f"the agent at {self.host} {error}") from None
         except httpx2.HTTPError as error:
             # Only a connection that was never made is sure to have carried nothing. One that was kept

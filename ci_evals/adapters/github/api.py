@@ -16,16 +16,11 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from ci_evals.adapters.transport.connections import (
-    AnswerTooLargeError,
-    header_value,
-    host_of,
-    new_client,
-    proxy_for,
-)
+from ci_evals.adapters.transport.bounds import AnswerTooLargeError
+from ci_evals.adapters.transport.connections import header_value, host_of, new_client, proxy_for
 from ci_evals.adapters.transport.payload import shorten
 from ci_evals.adapters.transport.rate_limits import told_seconds
-from ci_evals.adapters.transport.retry import MAX_RESENDS, may_resend, wait_seconds
+from ci_evals.adapters.transport.retry import BROKEN_STEP, MAX_RESENDS, may_resend, wait_seconds
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.text import visible
 from ci_evals.redaction import Redactor
@@ -91,7 +86,7 @@ class GitHub:
             "User-Agent": "ci-evals",
             "X-GitHub-Api-Version": "2022-11-28",
         }
-        self._client = new_client(self._url, proxy=proxy, timeout=_TIMEOUT_SECONDS, headers=headers)
+        self._client = new_client(proxy=proxy, timeout=_TIMEOUT_SECONDS, headers=headers)
         return self
 
     async def __aexit__(
@@ -172,7 +167,7 @@ class GitHub:
         try:
             proxy = proxy_for(url)
             async with (
-                new_client(url, proxy=proxy, timeout=_DOWNLOAD_SECONDS, most_mb=most_mb) as stranger,
+                new_client(proxy=proxy, timeout=_DOWNLOAD_SECONDS, most_mb=most_mb) as stranger,
                 asyncio.timeout(_DOWNLOAD_SECONDS),
                 stranger.stream("GET", url) as answer,
             ):
@@ -314,7 +309,7 @@ def _keep(data: bytes, into: BinaryIO, most_mb: int) -> None:
 
 
 def _usual_wait(resend: int) -> float:
-    return wait_seconds(resend, None, random.random())  # noqa: S311  # no secret
+    return wait_seconds(BROKEN_STEP * resend, None, random.random())  # noqa: S311  # no secret
 
 
 def _json(answer: httpx2.Response) -> Any:

@@ -23,6 +23,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
@@ -112,7 +113,7 @@ class ClaudeCodeLLM:
             process = await Process.started(
                 [self._program, *self._arguments(prompt, folder)],
                 self._environ,
-                connections.MAX_ANSWER_MB * 2**20,
+                MAX_ANSWER_MB * 2**20,
                 str(empty),
             )
         except (OSError, ValueError) as error:
@@ -162,7 +163,7 @@ class ClaudeCodeLLM:
 
     async def _no_result(self, process: Process, other: bytes) -> LLMError:
         if process.too_long:
-            return LLMAnswerError(f"{self._who} answered with more than {connections.MAX_ANSWER_MB} MB")
+            return LLMAnswerError(f"{self._who} answered with more than {MAX_ANSWER_MB} MB")
         code = await process.code()
         said = self._told(
             process.complaint(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")

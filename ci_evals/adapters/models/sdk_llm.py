@@ -23,6 +23,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
+from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.text import whole
@@ -99,7 +100,7 @@ class SdkLLM(ABC):
             base_url = vendor.default_address  # the SDKs take what a workflow sets to nothing for an address
         # Made only to learn which address the SDK takes: it looks at its own variables.
         try:
-            self._url = str(self._new_client(connections.new_client("http:"), base_url).base_url)
+            self._url = str(self._new_client(connections.new_client(), base_url).base_url)
         except httpx2.InvalidURL as error:
             raise UsageError(f"the base URL for {vendor.name} cannot be used: {error}") from None
         if not self._url.startswith(("http://", "https://")):
@@ -163,7 +164,7 @@ class SdkLLM(ABC):
         except self._sdk.APIStatusError as error:
             found: httpx2.Response = error.response
             return found if rate_limits.refuses_key(found.status_code, found.content) else None
-        except (TimeoutError, self._sdk.APIConnectionError, connections.AnswerTooLargeError):
+        except (TimeoutError, self._sdk.APIConnectionError, AnswerTooLargeError):
             pass
         return None
 
@@ -235,15 +236,13 @@ class SdkLLM(ABC):
             raise Setback(failure) from None
         except sdk.APIConnectionError as error:
             cause = error.__cause__
-            if isinstance(
-                cause, connections.AnswerTooLargeError
-            ):  # one SDK takes every error for one of these
+            if isinstance(cause, AnswerTooLargeError):  # one SDK takes every error for one of these
                 raise LLMAnswerError(f"{self._who} {cause}") from None
             reason = payload.shorten(self._redactor.text(str(cause or error))) or type(cause).__name__
             if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
                 raise Setback(LLMError(f"{self._who} could not be reached: {reason}")) from error
             raise Setback(LLMError(f"the connection to {self._who} broke: {reason}")) from error
-        except connections.AnswerTooLargeError as error:
+        except AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
 
     def _refusal(self, response: httpx2.Response) -> Exception:
@@ -265,7 +264,7 @@ class SdkLLM(ABC):
         if self._idle:
             client = self._idle.pop()
         else:
-            http = connections.new_client(self._url, proxy=self._proxy, timeout=self._timeout)
+            http = connections.new_client(proxy=self._proxy, timeout=self._timeout)
             client = self._new_client(http, self._url)
         try:
             yield client

@@ -1,15 +1,8 @@
-"""Making HTTP clients: one small client for each conversation or call under way, one TLS context for all.
-
-One shared pool would be searched linearly for every request: at 100 conversations that costs twice the wall
-time. A TLS context of its own for each client would cost tens of milliseconds.
-"""
+"""Making HTTP clients: one for each conversation, with its own cookies, over connections that they share."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from functools import cache
 from ipaddress import ip_address
-from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,14 +14,8 @@ try:
 except ImportError:  # Windows, where sockets do not count as open files
     resource = None  # type: ignore[assignment]
 
+from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.domain.errors import UsageError
-
-KEEPALIVE_SECONDS = 4.0
-"""An idle connection is not used again after this long. Common servers close theirs after 5 s, and a request
-that crosses with such a close fails although it may have been read."""
-
-MAX_ANSWER_MB = 16
-"""More than this of one answer is not read, counted after unpacking: 400 kB of gzip can hold 400 MB."""
 
 MAX_HOST_LENGTH = 255
 """Characters of a foreign host's name that a message of ours quotes: no real one is longer."""
@@ -36,48 +23,41 @@ MAX_HOST_LENGTH = 255
 MAX_SHARE = 1024
 """The most calls to one model at once, however many files may be open."""
 
-_LIMITS = httpx2.Limits(max_connections=4, max_keepalive_connections=4, keepalive_expiry=KEEPALIVE_SECONDS)
+_PACKED_AS = "gzip, deflate"
+"""How answers may be packed. httpx2 would ask for more where it finds more decoders."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class AnswerTooLargeError(Exception):
-    """An answer was longer than `MAX_ANSWER_MB`. No error of httpx2's: those are tried again."""
-
-    def __init__(self, most_mb: int = MAX_ANSWER_MB) -> None:
-        super().__init__(f"answered with more than {most_mb} MB")
-
-
 def new_client(
-    url: str,
     *,
     proxy: str | None = None,
     timeout: float | None = None,
     headers: dict[str, str] | None = None,
     most_mb: int = MAX_ANSWER_MB,
 ) -> httpx2.AsyncClient:
-    """A client for calls to `url`'s host. It follows no redirect: a key goes to no other host.
+    """A client that follows no redirect: a key goes to no other host.
 
     Reading an answer raises `AnswerTooLargeError` where there is no end to it.
 
     Args:
-        url: Where the calls go; only its scheme counts.
         proxy: As `proxy_for` gives it.
         timeout: Seconds that one request may take in all, its answer read; without it the caller sees to an
             end. Too long is httpx2's `ReadTimeout`.
         headers: Sent with each request.
         most_mb: The most that is read of an answer, unpacked.
     """
-    transport = _BoundedTransport(
-        most_mb,
-        verify=_tls() if url.startswith("https:") else _no_tls(),
-        proxy=proxy,
-        trust_env=False,  # else each client would read the environment again
-        limits=_LIMITS,
-    )
+    from ci_evals.adapters.transport.over_aiohttp import Transport  # noqa: PLC0415  # 0.2 s, for calls alone
+
+    sent = httpx2.Headers({"Accept-Encoding": _PACKED_AS})
+    sent.update(headers)
     return _PunctualClient(
-        timeout, transport=transport, trust_env=False, headers=headers, follow_redirects=False
+        timeout,
+        transport=Transport(most_mb, proxy),
+        trust_env=False,  # else each client would read the environment again
+        headers=sent,
+        follow_redirects=False,
     )
 
 
@@ -190,66 +170,6 @@ class _PunctualClient(httpx2.AsyncClient):
             raise httpx2.ReadTimeout(f"no answer within {self._seconds} s", request=request) from error
 
 
-class _BoundedTransport(httpx2.AsyncHTTPTransport):
-    """Counts what an answer unpacks to."""
-
-    def __init__(self, most_mb: int, **options: Any) -> None:
-        self._most_mb = most_mb
-        super().__init__(**options)
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        for connection in self._pool.connections:
-            if connection.is_idle() and _holds_more(connection):
-                await connection.aclose()
-        packed = await super().handle_async_request(request)
-        headers = [(name, value) for name, value in packed.headers.raw if _is_kept(name.lower(), value)]
-        answer = httpx2.Response(
-            packed.status_code,
-            headers=headers,
-            stream=_BoundedStream(packed, self._most_mb),
-            extensions=packed.extensions,
-        )
-        # Else a server could name an encoding that is one of Python's, but none of text (`hex`, `zlib`).
-        answer.encoding = "utf-8"
-        return answer
-
-
-def _holds_more(connection: object) -> bool:
-    """Whether more came than the answer: it would be taken for the answer to the next request.
-
-    The pool looks only for what has not been read yet. Where nothing can be known, it counts as more.
-    """
-    while below := vars(connection).get("_connection"):  # through a proxy there are several, one in the other
-        connection = below
-    state = vars(connection).get("_h11_state")
-    return state is None or bool(state.trailing_data[0])
-
-
-def _is_kept(name: bytes, value: bytes) -> bool:
-    """Whether a header still holds for an answer that is unpacked; a cookie, only if it can be sent back."""
-    if name == b"set-cookie":
-        return value.isascii()
-    return name not in (b"content-encoding", b"content-length", b"transfer-encoding")
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    """The body of an answer, unpacked."""
-
-    def __init__(self, packed: httpx2.Response, most_mb: int) -> None:
-        self._packed, self._most_mb = packed, most_mb
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._most_mb * 1_000_000
-        async for part in self._packed.aiter_bytes():
-            left -= len(part)
-            if left < 0:
-                raise AnswerTooLargeError(self._most_mb)
-            yield part
-
-    async def aclose(self) -> None:
-        await self._packed.aclose()
-
-
 def _is_proxy(address: str) -> bool:
     try:
         httpx2.Proxy(address)
@@ -257,17 +177,6 @@ def _is_proxy(address: str) -> bool:
         return bool(parts.hostname) and parts.port != 0
     except (ValueError, httpx2.InvalidURL):
         return False
-
-
-@cache
-def _tls() -> SSLContext:
-    return httpx2.create_ssl_context()
-
-
-@cache
-def _no_tls() -> SSLContext:
-    # Never used, but a client wants one, and this one loads no certificates.
-    return SSLContext(PROTOCOL_TLS_CLIENT)
 
 
 def _loopback(host: str) -> bool:
