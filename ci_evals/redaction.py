@@ -16,7 +16,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from enum import Enum
 from functools import cache, cached_property, reduce
-from typing import Any, Literal, TypeVar, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 
@@ -142,14 +143,24 @@ class Redactor:
 
 @cache
 def _open_fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """The fields that may hold any text: not words of a closed set, and not marked as clean."""
+    """The fields that may hold any text: no numbers or words of a closed set, and not marked as clean."""
     fields = model.model_fields.items()
     return tuple(
         name
         for name, info in fields
-        if get_origin(info.annotation) is not Literal
-        and not any(isinstance(mark, Clean) for mark in info.metadata)
+        if not _is_closed(info.annotation) and not any(isinstance(mark, Clean) for mark in info.metadata)
     )
+
+
+def _is_closed(kind: Any) -> bool:
+    """Whether values of this type are numbers or words of a closed set, or there is none."""
+    match get_origin(kind):
+        case None:
+            return isinstance(kind, type) and issubclass(kind, int | float | Enum | NoneType)
+        case origin if origin is Union or origin is UnionType:
+            return all(map(_is_closed, get_args(kind)))
+        case origin:
+            return origin is Literal
 
 
 def _texts(value: Any) -> list[str]:
@@ -161,18 +172,36 @@ def _texts(value: Any) -> list[str]:
     left = [value]
     while left and len(texts) <= _MOST_TEXTS:
         part = left.pop()
+        if type(part) is str:
+            texts.append(part)
+        elif isinstance(part, BaseModel):
+            left += [getattr(part, name) for name in _open_fields(type(part))]
+        elif isinstance(part, (tuple, Exchanges)):
+            left += part
+        elif part is not None:
+            texts += _texts_of_json(part)
+    return texts
+
+
+def _texts_of_json(value: Any) -> list[str]:
+    texts: list[str] = []
+    found = [value]
+    for part in found:  # it grows meanwhile
         kind = type(part)
         if kind is str:
             texts.append(part)
+        elif kind is dict:
+            texts += map(str, part)
+            found += part.values()
+        elif kind is list or kind is tuple:
+            found += part
         elif kind is int or kind is float:
             texts.append(repr(part))
         elif isinstance(part, dict):
-            left += part
-            left += part.values()
-        elif isinstance(part, list | tuple | Exchanges):
-            left += part
-        elif isinstance(part, BaseModel):
-            left += [getattr(part, name) for name in _open_fields(type(part))]
+            texts += map(str, part)
+            found += part.values()
+        elif isinstance(part, list | tuple):
+            found += part
         elif isinstance(part, str) and not isinstance(part, Enum):
             texts.append(part)
     return texts

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from math import fsum
 from types import MappingProxyType
@@ -218,6 +219,8 @@ class _Player:
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
+        # An agent may be anybody's code: what it does with its user's data reaches no other trial.
+        test = test.model_copy(update={"user_info": deepcopy(test.user_info)})
         turns = self.plan.suites[trial.suite].suite.turns_of(test)
         attempts: list[Attempt] = []
         while True:

@@ -8,7 +8,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import regex
-from pydantic_core import to_json
+
+from ci_evals.domain.json_text import written
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -46,15 +47,8 @@ def as_data(value: object) -> Data:
     """
     if isinstance(value, Data):
         return value
-    text = _indented(value)
+    text = written(value, indent=1)
     return Data(text if _is_plain(text) else _HIDDEN.sub(_escape, text))
-
-
-def _indented(value: object) -> str:
-    try:
-        return to_json(value, indent=1).decode()
-    except ValueError:  # half of a surrogate pair, or nested more deeply than that
-        return json.dumps(value, ensure_ascii=False, indent=1)
 
 
 def _is_plain(text: str) -> bool:
@@ -78,6 +72,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,
     )
     environment.filters["data"] = as_data
     return environment

@@ -206,6 +206,19 @@ async def test_keys_are_not_sent_to_the_agent():
     assert result.status == "completed"
 
 
+async def test_what_an_agent_does_to_its_users_data_stays_in_the_trial():
+    """It may be anybody's code, and a library's caller hands it in as an object."""
+
+    class Careless(fakes.ScriptedAgent):
+        async def open_session(self, test):
+            assert test.user_info == {"cart": ["tea"]}
+            test.user_info["cart"].append("milk")
+            return await super().open_session(test)
+
+    plan = planned({"name": "t", "userInfo": {"cart": ["tea"]}, "loops": 2})
+    assert [result.error for result in await play(plan, Careless())] == [None, None]
+
+
 async def test_the_listener_is_told_no_secret():
     """It may write what it hears to a journal."""
     told = []

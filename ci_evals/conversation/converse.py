@@ -1,12 +1,12 @@
 """Plays one trial: planned turns in, a transcript out."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.errors import AgentError, LLMError
+from ci_evals.domain.json_text import written
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
 from ci_evals.ports import Agent
@@ -66,8 +66,9 @@ class Conversation:
 
     async def _exchange(self, session: Any, turn: Turn, text: str) -> Exchange:
         reply = bounded(await self._agent.send_message(session, text, timeout=turn.timeout))
-        exchange = Exchange(
-            **{name: getattr(reply, name) for name in type(reply).model_fields},
+        # What the reply holds was looked at when it was made.
+        exchange = Exchange.model_construct(
+            **dict(reply),
             index=len(self.exchanges) + 1,
             user=text,
             user_source=UserSource.AUTO if turn.auto else UserSource.FIXED,
@@ -105,4 +106,4 @@ TOO_LONG = f"(not kept: longer than {MOST_CHARACTERS:,} characters)"
 
 def _length(value: object) -> int:
     """Of JSON, about as a file would have it."""
-    return 0 if value is None else len(json.dumps(value))
+    return 0 if value is None else len(written(value))

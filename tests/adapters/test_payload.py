@@ -4,6 +4,8 @@ import json
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ci_evals.adapters.transport import payload
 from ci_evals.redaction import Redactor
@@ -28,6 +30,23 @@ def test_deep_branches_are_cut_off() -> None:
     assert isinstance(value, dict)
     assert value["text"] == "Hi"
     assert payload.TOO_DEEP in json.dumps(value)
+
+
+texts = st.text('a\\"[{,ud8\ud83d\ude00\u200bé')
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(values, st.booleans(), st.sampled_from([0, 1, payload.MAX_DEPTH - 2, payload.MAX_DEPTH]))
+def test_what_is_read_is_clean(value: object, escaped: bool, depth: int) -> None:
+    """Whatever it is, and however it is written: nothing is left in it that is to be replaced."""
+    text = '{"in": [' * depth + json.dumps([value, 1e300], ensure_ascii=escaped) + "]}" * depth
+    for number in ("1e300", "1e999"):
+        written = text.replace("1e+300", number)
+        assert payload.parse(written.encode(errors="surrogatepass")) == payload.clean(json.loads(written))
 
 
 @pytest.mark.parametrize(

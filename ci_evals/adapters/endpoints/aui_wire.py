@@ -176,7 +176,7 @@ def read_reply(
         raise AgentError(f"the agent's answer holds no text: {_what(body, redactor)}")
     derived = workflows is None and trace is not None
     params = aui_trace.params(trace) if trace else None
-    return Reply(
+    told = Reply(
         # Where there is evidence, null is how a server writes that nothing was said.
         agent=text or "",
         latency_seconds=latency_seconds,
@@ -190,9 +190,9 @@ def read_reply(
         error_detail=aui_trace.error_detail(trace, redactor) if trace else None,
         input_tokens=_tokens(message, "input_tokens"),
         output_tokens=_tokens(message, "output_tokens"),
-        trace=trace,
-        raw=body if keep_raw else None,
     )
+    # JSON as it was parsed: to look at each value again would take as long as all the rest.
+    return told.model_copy(update={"trace": trace, "raw": body if keep_raw else None})
 
 
 def _message(body: JsonValue) -> dict[str, JsonValue]:

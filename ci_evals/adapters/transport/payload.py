@@ -29,6 +29,7 @@ MAX_EXCERPT = 300
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
 _SIGNS = (",", "[", "{")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NEXT_VALUE = re.compile(r'"[^"]*"|([,{[])(?!\s*[\]}])')
 """A text, or what stands before each value but the first; an empty list or object holds none."""
 
@@ -42,14 +43,43 @@ def parse(body: bytes, most_values: int = MOST_VALUES) -> JsonValue:
     try:
         text = body.decode(json.detect_encoding(body), "surrogatepass")
         too_many = sum(map(text.count, _SIGNS)) >= most_values and _holds_more(text, most_values)
-        value = None if too_many else json.loads(text)
+        value = None if too_many else _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deep to be read") from None
     except ValueError:  # also bytes that are no text, and numbers of thousands of digits
         raise ValueError("not JSON") from None
     if too_many:
         raise ValueError(f"JSON of more than {most_values:,} values")
-    return clean(value)
+    return value if _is_clean(text, value) else clean(value)
+
+
+def _finite(number: str) -> float | None:
+    return value if math.isfinite(value := float(number)) else None
+
+
+def _is_clean(text: str, value: JsonValue) -> bool:
+    """Whether `clean` would find nothing to change in a value that was read from a text.
+
+    Half of a surrogate pair comes as an escape, or as bytes that are no UTF-8.
+    """
+    if "\\ud" in text or "\\uD" in text or not (text.isascii() or _SURROGATE.search(text) is None):
+        return False
+    return text.count("[") + text.count("{") <= MAX_DEPTH or _is_shallow(value)
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None)
+"""Reads as null what `clean` would make null."""
+
+
+def _is_shallow(value: JsonValue) -> bool:
+    """Whether no branch is deeper than `MAX_DEPTH`."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH):
+        items = (outer.values() if isinstance(outer, dict) else outer for outer in level)
+        level = [item for inner in items for item in inner if type(item) is dict or type(item) is list]
+        if not level:
+            return True
+    return False
 
 
 def _holds_more(text: str, most: int) -> bool:
