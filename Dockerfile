@@ -36,7 +36,7 @@ COPY --from=build /opt/ci-evals /opt/ci-evals
 # Without bytecode every start compiles what it imports, and the slim images carry none. Python leaves it beside what
 # is imported here: a run, the SDKs, and all modules of ours. Most of the standard library is never asked for.
 RUN ci-evals --help >/dev/null \
-    && ci-evals run demo:hr --provider=offline --no-gate --output-dir=/tmp/played >/dev/null 2>&1 \
+    && ci-evals run demo:hr --provider=offline --no-gate --output-dir=/tmp/played >/dev/null \
     && rm -r /tmp/played \
     && python -c "import anthropic, ci_evals, openai, pkgutil, rapidfuzz; \
         names = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, 'ci_evals.')]; \
