@@ -307,7 +307,7 @@ class Costly:
 
 
 async def dear(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:
-    one = job(plan, policy=Policy(max_cost=most), prices=PRICES, **fields)
+    one = job(plan, policy=Policy(max_cost=most), prices=lambda: PRICES, **fields)
     return await evaluate(one, Cast(says(), judge_llm=Costly(tokens)))
 
 
@@ -361,7 +361,7 @@ async def test_who_waits_for_the_first_costs_hears_of_a_stop():
 async def test_what_was_spent_before_a_kill_counts(tmp_path):
     """The budget is that of the run, not of the process."""
     plan = some(30, evaluations=JUDGED)
-    fields = {"policy": Policy(max_cost=21), "prices": PRICES}
+    fields = {"policy": Policy(max_cost=21), "prices": lambda: PRICES}
     journal, count = Journal(tmp_path), Counter()
     stop = Stop()
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
@@ -23,6 +23,7 @@ from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Plan
+from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
 from ci_evals.job import Job, Limits, evaluate, not_played
@@ -69,7 +70,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     settings = _in_its_folder(settings)
     settings, tape = recording.opened(settings)
     policy = read_policy(settings)
-    prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
+    prices = _prices(settings)
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
     loaded = load_suites(settings, environ, without_key=may_skip, replay=tape is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
@@ -198,6 +199,14 @@ def _in_its_folder(settings: RunSettings) -> RunSettings:
             "another one: leave one of them out"
         )
     return replace(settings, output_dir=settings.resume)
+
+
+def _prices(settings: RunSettings) -> Callable[[], PriceTable]:
+    """What models cost. A table of the user's is read at once: it may have faults."""
+    if settings.prices is None:
+        return price_files.bundled
+    table = price_files.read(settings.prices)
+    return lambda: table
 
 
 def _baseline(settings: RunSettings, platform: Platform, interruption: Interruption) -> Held:

@@ -50,7 +50,7 @@ class PriceTable(Model):
         return next((self.models[name] for name in names if name in self.models), None)
 
 
-NO_PRICES = PriceTable(models={})
+NO_PRICES = PriceTable.model_construct(models={})  # needs no validator, which takes a while to build
 """Where nothing is known of prices."""
 
 

@@ -50,7 +50,8 @@ class Job:
     """The run whose conversations these are, where none is held anew."""
     confirm: int = 0
     """Further trials of each test where the first look is close."""
-    prices: PriceTable = NO_PRICES
+    prices: Callable[[], PriceTable] = lambda: NO_PRICES
+    """Read when they are first asked for: the bundled table takes a while."""
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     git: Git = field(default_factory=Git)
     ci: str | None = None

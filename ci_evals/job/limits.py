@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum
@@ -54,7 +54,7 @@ class Budget:
 
     most: float | None
     """US dollars; None for no limit."""
-    prices: PriceTable
+    prices: Callable[[], PriceTable]
 
 
 class Watch:
@@ -73,7 +73,7 @@ class Watch:
     def take(self, done: Iterable[TrialResult]) -> None:
         """Looks at the trials that had finished before the run was taken up."""
         for result in done:
-            cost = fsum(cost_of(usage, self._budget.prices) for usage in result.usage)
+            cost = fsum(cost_of(usage, self._budget.prices()) for usage in result.usage)
             self._spent += cost
             self._count(cost)
             self._look_for_failure(result)
@@ -102,7 +102,7 @@ class Watch:
             case TrialStarted(trial):
                 self._under_way[trial] = 0.0
             case Spent(trial, usage):
-                cost = cost_of(usage, self._budget.prices)
+                cost = cost_of(usage, self._budget.prices())
                 self._spent += cost
                 self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
             case TrialFinished(trial, result):

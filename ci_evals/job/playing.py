@@ -155,7 +155,7 @@ def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
         models |= {named.user} if named.user and work.user_calls else set()
         models |= {named.judge} if named.judge and work.judge_calls else set()
         models |= {named.embedder} if named.embedder and work.embedder_calls else set()
-    check_priced(models, job.prices)
+    check_priced(models, job.prices())
 
 
 def _too_dear(job: Job, results: Results, trials: int) -> bool:

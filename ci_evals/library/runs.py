@@ -179,7 +179,7 @@ async def run_suite(
         redactor=redactor,
         baseline=baseline,
         confirm=confirm,
-        prices=prices or price_files.bundled(),
+        prices=(lambda: prices) if prices else price_files.bundled,
         config={"loops": loops, "parallel": parallel, "retries": retries, "test": test, "tag": tag},
         warnings=(*chosen.warnings, *(adapter.warnings(planned) if isinstance(adapter, Adapter) else ())),
     )

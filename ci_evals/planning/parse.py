@@ -12,9 +12,10 @@ from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.domain.secrets import in_addresses
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapters import complaint, option_problems
-from ci_evals.planning.document import Document, read, short
+from ci_evals.planning.document import read
 from ci_evals.planning.faults import faults
 from ci_evals.planning.interpolate import interpolate
+from ci_evals.planning.places import Document, short
 from ci_evals.redaction import Redactor
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import AnswerMatches, Contains, Criterion, Judged, NotContains, NotRegex
 from ci_evals.domain.suite import Suite, Test
-from ci_evals.planning.document import Path, short
 from ci_evals.planning.parse import LoadedSuite
+from ci_evals.planning.places import Path, short
 from ci_evals.redaction import Redactor
 
 _VERBS = (

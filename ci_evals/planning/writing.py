@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from ci_evals.planning.document import Loader, read
+from ci_evals.planning.document import read
+from ci_evals.planning.yaml_document import Loader
 
 
 def literal(value: Any) -> Any:

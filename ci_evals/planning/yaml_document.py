@@ -1,0 +1,137 @@
+"""YAML read into plain data, with the place of every value and key."""
+
+import re
+from typing import Any
+
+import yaml
+
+from ci_evals.domain.text import whole
+from ci_evals.planning.places import MAX_DEPTH, TOO_LONG, Document, Path, Position, refuse, short
+
+MAX_NODES = 500_000
+"""Aliases can make a YAML text of some hundred bytes grow without end."""
+
+_MAX_DIGITS = 4000
+"""Python itself refuses to read longer whole numbers (4,300 digits)."""
+_COLLECTION_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
+
+class Loader(yaml.SafeLoader):
+    """PyYAML with the implicit types of JSON and no others."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # PyYAML's own form
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", "-+0123456789"),
+):
+    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), [*_first])
+Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^$"), [""])
+
+
+_HINTS = {
+    "mapping values are not allowed": "put a text that holds ': ' in quotes",
+    "cannot start any token": "indent by spaces, and put a text that begins with such a sign in quotes",
+}
+
+
+def read(text: str, document: Document) -> None:
+    """Reads YAML into `document`.
+
+    Raises:
+        SuiteError: the text is no YAML, with the place where it goes wrong.
+    """
+    try:
+        node = yaml.compose(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        said = ", ".join(part for part in (error.context, error.problem) if part)
+        hint = next((f"; {told}" for fault, told in _HINTS.items() if fault in said), "")
+        raise refuse(document, line, column, f"not YAML: {said}{hint}") from error
+    except yaml.YAMLError as error:
+        raise refuse(document, 1, 1, f"not YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise refuse(document, 1, 1, "nested too deeply") from error
+    if node is None:
+        raise refuse(document, 1, 1, "the file is empty")
+    document.value = _YamlWalker(document).value(node, ())
+
+
+class _YamlWalker:
+    """Turns YAML's nodes into plain data, noting places and duplicate keys."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.nodes = 0
+
+    def value(self, node: yaml.Node, path: Path) -> Any:
+        position = (node.start_mark.line + 1, node.start_mark.column + 1)
+        self.document.values[path] = position
+        self.nodes += 1
+        if len(path) > MAX_DEPTH or self.nodes > MAX_NODES:
+            raise refuse(self.document, *position, "nested too deeply, or grown too large by aliases")
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _COLLECTION_TAGS:
+            fault = f"the YAML tag {short(node.tag)} is not supported"
+            self.document.problems.append(self.document.problem(path, fault))
+        match node:
+            case yaml.MappingNode():
+                return self._mapping(node, path)
+            case yaml.SequenceNode():
+                return [self.value(item, (*path, i)) for i, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        inherited: list[tuple[yaml.Node, yaml.Node]] = []
+        for key_node, item in node.value:
+            if key_node.value == "<<" and key_node.style is None:
+                inherited += self._merged(item)
+                continue
+            key, position = self._key(key_node)
+            here = (*path, key)
+            self.document.note_key(here, position)
+            value[key] = self.value(item, here)
+        for key_node, item in inherited:
+            key, position = self._key(key_node)
+            if key not in value:  # a mapping's own keys come before those it merges in
+                self.document.note_key((*path, key), position)
+                value[key] = self.value(item, (*path, key))
+        return value
+
+    def _key(self, node: yaml.Node) -> tuple[str, Position]:
+        position = (node.start_mark.line + 1, node.start_mark.column + 1)
+        if not isinstance(node, yaml.ScalarNode):
+            hint = "; put '{{…}}' in quotes" if isinstance(node, yaml.MappingNode) else ""
+            raise refuse(self.document, *position, f"a key must be a string{hint}")
+        return str(node.value), position
+
+    def _merged(self, node: yaml.Node) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The keys and values that `<<` brings in, from one mapping or a list of them."""
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        if not all(isinstance(item, yaml.MappingNode) for item in nodes):
+            line, column = node.start_mark.line + 1, node.start_mark.column + 1
+            raise refuse(self.document, line, column, "<< wants a mapping, or a list of mappings")
+        return [pair for item in nodes for pair in item.value]
+
+    def _scalar(self, node: yaml.Node, path: Path) -> Any:
+        text = str(node.value)
+        match node.tag.rpartition(":")[2]:
+            case "null":
+                value: Any = None
+            case "bool":
+                value = text.lower() == "true"
+            case "int" if len(text) <= _MAX_DIGITS:
+                value = int(text)
+            case "float":
+                value = float(text)
+            case "str":
+                value = whole(text)
+            case tag:
+                fault = TOO_LONG if tag == "int" else f"the YAML tag {node.tag} is not supported"
+                self.document.problems.append(self.document.problem(path, fault))
+                value = None
+        return value
