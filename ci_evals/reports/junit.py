@@ -177,13 +177,13 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> 
     if run.not_tested:
         case.add_skipped_info(run.not_tested)
         return case
+    if test.outcome == "passed":
+        return case
     failed = highlights.failed_criteria(test)  # looks through all trials: once for a test, not for each
     message = _message(test, failed)
     told = [run.before.get((suite.name, test.name)), *(_told(trial, failed) for trial in test.trials)]
     text = sanitize.xml("\n\n".join(text for text in told if text))
     match test.outcome:
-        case "passed":
-            pass
         case "failed":
             kind = highlights.kind(failed[0].finding) if failed else "failed"
             case.add_failure_info(message, text or message, sanitize.xml(sanitize.one_line(kind)))
@@ -259,9 +259,18 @@ def _trials(test: TestResult) -> str:
     )
     told = test.trials if test.outcome == "passed" else ()
     verdicts = [f"Trial {trial.index}\n" + "\n".join(map(_verdict, trial.findings)) for trial in told]
-    said = "\n\n".join(_conversation(trial) for trial in test.trials)
-    parts = [head, table, *verdicts, sanitize.cut(said, _TRANSCRIPT_BYTES)]
+    parts = [head, table, *verdicts, _conversations(test.trials)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _conversations(trials: Iterable[TrialResult]) -> str:
+    """What was said in all of them, cut where there is no more room; what has none is not even looked at."""
+    said = ""
+    for trial in trials:
+        said += ("\n\n" if said else "") + _conversation(trial)
+        if len(sanitize.clean(said).encode()) > _TRANSCRIPT_BYTES:
+            break
+    return sanitize.cut(said, _TRANSCRIPT_BYTES)
 
 
 def _conversation(trial: TrialResult) -> str:

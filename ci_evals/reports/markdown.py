@@ -1,18 +1,22 @@
 """Results as Markdown: the run's summary, a suite's summary, and the whole story of one test."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from ci_evals.domain.results import Results, RunInfo, SuiteResult, TestResult
 from ci_evals.domain.transcript import Exchange
-from ci_evals.reports import baseline, chart, failures, fit, highlights, sanitize, tables
+from ci_evals.domain.verdict import Finding
+from ci_evals.reports import baseline, chart, failures, fit, highlights, mishaps, numbers, sanitize, tables
 from ci_evals.reports import summary as run_summary
-from ci_evals.reports.pieces import REASON_LIMIT, Section, section
+from ci_evals.reports.pieces import REASON_BYTES, REASON_LIMIT, Section, section
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
+_ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
 _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
 
@@ -83,11 +87,18 @@ def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> Iterator[
         trials=tables.of_trials(test),
         repeated=len(highlights.pass_hat_k(test)) > 1,
         most_k=_MOST_K,
-        facts=_facts,
+        user_info=_json_block(test.user_info) if test.user_info else None,
     )
     for trial in test.trials:
         yield "\n\n"
-        yield section("trial", trial=trial, several=len(test.trials) > 1, did=_did, json=_json)
+        yield section(
+            "trial",
+            trial=trial,
+            several=len(test.trials) > 1,
+            mishap=mishaps.mishap(trial),
+            verdicts=[(_facts_of(finding), _reason(finding)) for finding in trial.findings],
+            conversation=[_said(exchange) for exchange in trial.exchanges],
+        )
     yield "\n"
 
 
@@ -99,6 +110,55 @@ def _against(results: Results) -> tuple[Section, ...]:
         baseline.line(results),
         *baseline.reasons(found),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An exchange as it is shown, sanitised."""
+
+    number: int
+    source: str
+    user: str
+    after: str
+    did: str
+    agent: str
+    raw: str | None
+
+
+def _said(exchange: Exchange) -> _Said:
+    return _Said(
+        number=exchange.index,
+        source=exchange.user_source.value,
+        user=_quoted(exchange.user),
+        after=numbers.latency(exchange.latency_seconds),
+        did=" · ".join(_did(exchange)),
+        agent=_quoted(exchange.agent),
+        raw=None if exchange.raw is None else _json_block(exchange.raw),
+    )
+
+
+def _quoted(text: str) -> str:
+    return sanitize.quote(text) if text.strip() else "(no text)"
+
+
+def _facts_of(finding: Finding) -> Iterator[str]:
+    """A verdict in short."""
+    cause = f" ({mishaps.CAUSES[finding.cause]})" if finding.cause else ""
+    sign = highlights.OUTCOMES[finding.outcome].sign
+    yield f"{sign} **{sanitize.inline(finding.criterion)}**: {finding.outcome.value}{cause}"
+    yield sanitize.inline(highlights.kind(finding))
+    yield f"weight {numbers.plain(finding.weight)}"
+    if finding.category:
+        yield f"category {sanitize.code(finding.category)}"
+    if finding.aui_logic:
+        yield f"AUI logic {', '.join(map(sanitize.code, finding.aui_logic))}"
+    if finding.evidence:
+        noun = "exchange" if len(finding.evidence) == 1 else "exchanges"
+        yield f"rests on {noun} {', '.join(map(str, finding.evidence))}"
+
+
+def _reason(finding: Finding) -> str:
+    return sanitize.quote(sanitize.cut(finding.reason or "no reason was given", REASON_BYTES))
 
 
 def _did(exchange: Exchange) -> tuple[str, ...]:
@@ -128,9 +188,9 @@ def _did(exchange: Exchange) -> tuple[str, ...]:
     return tuple(out) or ("nothing: no workflow, parameter, rule or integration",)
 
 
-def _json(value: JsonValue, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+def _json(value: JsonValue) -> str:
+    return _ON_ONE_LINE.encode(value)
 
 
-def _facts(user_info: Mapping[str, JsonValue]) -> str:
-    return _json(dict(user_info), indent=2)
+def _json_block(value: JsonValue) -> str:
+    return sanitize.code_block(_ON_MANY_LINES.encode(value))

@@ -20,16 +20,18 @@ _MAX_STEM = 90
 """Bytes of UTF-8: leaves room for a number and an extension within 100."""
 
 _REFERENCES = tuple(
-    # Each begins with a set of characters, by which the search is fast; one pattern for all would not be.
-    re.compile(pattern)
-    for pattern in (
-        r"[@#]",
-        r"/(?=/)",
-        r"[Ww]{3}(?=\.)",
-        r"[Gg][Hh](?:[Ss][Aa])?(?=-)",
-        r"[Cc][Vv][Ee](?=-)",
-        r"[0-9a-fA-F]{6}(?=[0-9a-fA-F])",
-        r":(?!\d\d:)(?=[\w+-]+:)",  # :shipit: is a picture, the minutes of a time are not
+    # Each begins with a set of characters, by which the search is fast; one pattern for all would not be. It is
+    # looked for only where its sign, in lower case, is: few texts hold one.
+    (sign, re.compile(pattern))
+    for sign, pattern in (
+        ("@", r"@"),
+        ("#", r"#"),
+        ("//", r"/(?=/)"),
+        ("www.", r"[Ww]{3}(?=\.)"),
+        ("gh", r"[Gg][Hh](?:[Ss][Aa])?(?=-)"),
+        ("cve-", r"[Cc][Vv][Ee](?=-)"),
+        ("", r"[0-9a-fA-F]{6}(?=[0-9a-fA-F])"),
+        (":", r":(?!\d\d:)(?=[\w+-]+:)"),  # :shipit: is a picture, the minutes of a time are not
     )
 )
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,40}")
@@ -100,6 +102,8 @@ def quote(text: str) -> str:
     """`text` as a Markdown block quote, line for line; of one that is very long, its beginning."""
     lines = cut(text, _MOST_QUOTED).strip("\n").expandtabs(4).split("\n")
     shown = [_indented(line) for line in lines]
+    if len(shown) == 1:
+        return f"> {shown[0]}".rstrip()
     out = []
     for line, following in zip(shown, [*shown[1:], ""], strict=True):
         # A backslash at the end of a line is Markdown's hard line break.
@@ -171,13 +175,15 @@ def _enough(limit: int) -> int:
 
 def _escaped(line: str) -> str:
     line = _ACTIVE.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), _broken(line))
-    return _LINE_START.sub(r"\1\3\\\2\4", line)
+    return _LINE_START.sub(r"\1\3\\\2\4", line) if _LINE_START.match(line) else line
 
 
 def _broken(line: str) -> str:
     """`line` with every reference that GitHub would make live broken by a zero-width space."""
-    for pattern in _REFERENCES:
-        line = pattern.sub(_and_zero_width, line)
+    lower = line.lower()
+    for sign, pattern in _REFERENCES:
+        if sign in lower:
+            line = pattern.sub(_and_zero_width, line)
     return line
 
 
