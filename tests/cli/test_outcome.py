@@ -111,17 +111,6 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_help_does_not_wait_for_what_it_does_not_need(tmp_path):
-    """Neither pydantic nor an HTTP client nor a vendor's SDK is imported for it."""
-    code = (
-        "import sys\nfrom ci_evals.cli.app import app\n"
-        "try: app(['--help'])\nexcept SystemExit: pass\n"
-        "print([m for m in ('pydantic', 'httpx2', 'openai', 'anthropic', 'rich') if m in sys.modules])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], env=CLEAN, capture_output=True, text=True, check=False)
-    assert ran.stdout.splitlines()[-1] == "[]"
-
-
 def test_usage_errors_exit_2(tmp_path):
     """An unknown command."""
     ran = ci_evals("rn", cwd=tmp_path)

@@ -1,6 +1,8 @@
 """Adapters of other packages: which entry points of `ci_evals.adapters` there are. Loads none of them."""
 
-from importlib.metadata import EntryPoint, entry_points
+import sys
+from functools import lru_cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
 from ci_evals.domain.agents import BUILT_IN
 from ci_evals.domain.errors import UsageError
@@ -10,7 +12,7 @@ GROUP = "ci_evals.adapters"
 
 def names() -> frozenset[str]:
     """The names of all adapters that are installed beside the built-in ones. Loads none of them."""
-    return frozenset(entry_points(group=GROUP).names)
+    return frozenset(_installed(tuple(sys.path)).names)
 
 
 def named(name: str) -> EntryPoint:
@@ -48,4 +50,10 @@ def packages(*found: EntryPoint) -> str:
 
 
 def _found(name: str) -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=GROUP, name=name))
+    return tuple(_installed(tuple(sys.path)).select(name=name))
+
+
+@lru_cache(maxsize=1)
+def _installed(_path: tuple[str, ...]) -> EntryPoints:
+    """All adapters on the path. Every installed package is asked, which takes a while: once is enough."""
+    return entry_points(group=GROUP)

@@ -1,0 +1,121 @@
+"""Nobody waits for what is imported later or not at all: neither for help nor for a run's first request."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from commands import CLEAN
+
+TOLD_AT_THE_END = """
+import atexit, runpy, sys
+atexit.register(lambda: print("\\n" + " ".join(sys.modules)))
+runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
+"""
+TOLD_AT_THE_FIRST_REQUEST = """
+import os, runpy, sys
+
+def tell(event, arguments):
+    if event == "socket.connect":
+        print("\\n" + " ".join(sys.modules), flush=True)
+        os._exit(0)
+
+sys.addaudithook(tell)
+runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
+"""
+
+LATE = {
+    "openai": "its models",
+    "anthropic": "its models",
+    "jinja2": "prompts and reports",
+    "tabulate": "reports",
+    "junit_xml": "reports",
+    "rich": "a terminal",
+    "yaml": "suites and tables in YAML",
+    "jsonpath": "agents with an interface of their own",
+    "rapidfuzz": "checks that compare texts",
+    "model2vec": "checks that compare meanings",
+    "ci_evals.library": "Python code",
+    "ci_evals.contract": "authors of plug-ins",
+    "ci_evals.rejudging": "rejudge",
+    "ci_evals.adapters.importers": "import",
+    "ci_evals.demo_agent": "suites that name it",
+    "ci_evals.wiring.code": "agents that are code",
+    "ci_evals.adapters.recording": "--record and --replay",
+    "ci_evals.wiring.recordings": "--record and --replay",
+    "ci_evals.adapters.github.api": "GitHub",
+    "ci_evals.adapters.github.baseline": "GitHub",
+    "ci_evals.adapters.github.comments": "GitHub",
+    "ci_evals.reports.layout": "results",
+    "ci_evals.reports.markdown": "results",
+    "ci_evals.reports.junit": "results",
+    "ci_evals.reports.console": "results",
+}
+"""What is imported only for what is named beside it."""
+
+
+def imported(code: str, *args: str, **env: str) -> set[str]:
+    """All modules and packages that are there when the code tells of them."""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *args],
+        env=CLEAN | env,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.stdout, ran.stderr
+    return set(ran.stdout.splitlines()[-1].split())
+
+
+def packages(modules: set[str]) -> set[str]:
+    """Those of others, by their own names."""
+    foreign = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
+    return {name for name in foreign if not name.startswith("_") and name != "sitecustomize"}
+
+
+def test_help_imports_the_command_line_alone():
+    """Neither pydantic nor an HTTP client, nor anything that a command does."""
+    modules = imported(TOLD_AT_THE_END, "--help")
+    assert packages(modules) == {"ci_evals", "typer", "annotated_doc", "shellingham"}
+    assert not modules & {"asyncio", "ssl", "email", "http", "importlib.metadata"}
+    ours = {name for name in modules if name.startswith("ci_evals.") and not name.startswith("ci_evals.cli")}
+    assert ours == {"ci_evals.domain", "ci_evals.domain.errors"}
+
+
+def test_validate_meets_no_network():
+    """Reading suites needs no client, no agent and no report."""
+    modules = imported(TOLD_AT_THE_END, "validate", "demo:hr")
+    kept_out = LATE.keys() | {
+        "httpx2",
+        "aiohttp",
+        "asyncio",
+        "ci_evals.runner",
+        "ci_evals.wiring",
+        "ci_evals.job",
+    }
+    assert modules & kept_out == set()
+
+
+@pytest.mark.parametrize(("provider", "needed"), [("offline", set()), ("openai", {"openai"})])
+def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, needed):
+    """A run's reports, prompts and tables, other agents and GitHub are imported when it is their turn."""
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
+    suite = {
+        "name": "s",
+        "agentId": "a",
+        "apiKey": "agent-key-1",
+        "baseUrl": "http://127.0.0.1:9",
+        "tests": [test],
+    }
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    command = (
+        "run",
+        str(tmp_path / "suite.json"),
+        f"--provider={provider}",
+        f"--output-dir={tmp_path / 'results'}",
+    )
+    models = {"LLM_API_KEY": "llm-key-1", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command, **models)
+    assert "ci_evals.runner" in modules
+    assert modules & LATE.keys() <= needed
