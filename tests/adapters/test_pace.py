@@ -106,19 +106,64 @@ async def test_no_more_at_a_time_than_was_said() -> None:
     assert wire.sent == ["a", "b", "c", "d"]
 
 
-async def test_a_refusal_halves_once_for_all_that_were_sent_before() -> None:
-    """Eight at once, and three refused: that is one limit met, not three. The next is another."""
+async def test_a_stray_refusal_holds_up_nobody_else() -> None:
+    """Up to one in ten: the refused call waits by itself, also for a time it was told, and all others go."""
+    time = Time()
+    wire = Wire(time.pace())
+    calls = await begun(wire, 26)
+    await wire.ends("a", setback=limited())
+    await wire.ends("b", setback=limited(7))
+    assert (wire.pace.at_a_time, time.sleepers) == (None, [0.25, pytest.approx(7.35)])
+    calls.append(wire.call("more"))
+    await settled()
+    assert len(wire.under_way) == 25
+    await time.passes(1)
+    assert wire.sent[26:] == ["more", "a"]
+    await time.passes(7)
+    assert wire.sent[28:] == ["b"]
+    await all_ended(wire, calls)
+    assert wire.pace.note("it") == "it limited the rate 2 times (429): calls waited 8 s in all"
+
+
+async def test_where_all_went_well_for_long_some_refusals_are_strays_too() -> None:
+    """Also where so few are under way that one of them is more than a tenth."""
+    wire = Wire(world.pace())
+    for _ in range(24):
+        await all_ended(wire, await begun(wire, 1))
+    calls = await begun(wire, 3)
+    await wire.ends("a", "b", "c", setback=limited())
+    assert wire.pace.at_a_time is None
+    await wire.ends("a", setback=limited())
+    assert wire.pace.at_a_time == 2
+    await all_ended(wire, calls)
+
+
+async def test_each_refusal_beyond_a_tenth_takes_one_of_the_calls_at_a_time() -> None:
+    """But no more than half of them, before it is known how those fare that are sent after."""
     wire = Wire(world.pace())
     calls = await begun(wire, 8)
     await wire.ends("a", "b", "c", setback=limited())
+    assert wire.pace.at_a_time == 5
+    await wire.ends("d", "e", "f", "g", setback=limited())
+    assert wire.pace.at_a_time == 4
+    await wire.ends("a", setback=limited())
+    assert wire.pace.at_a_time == 3
+    await all_ended(wire, calls)
+    note = wire.pace.note("the agent")
+    assert note == "the agent limited the rate 8 times (429): calls waited 2 s in all, at least 3 at a time"
+
+
+async def test_where_a_time_is_told_half_as_many_go() -> None:
+    """Once for all that had been sent before: all of those wait, so their refusals are no news."""
+    wire = Wire(world.pace())
+    calls = await begun(wire, 8)
+    await wire.ends("a", "b", "c", setback=limited(1))
     assert wire.pace.at_a_time == 4
     await wire.ends("d", "e", "f", "g", "h")
     assert wire.under_way == ["a", "b", "c"]
-    await wire.ends("a", setback=limited())
-    assert wire.pace.at_a_time == 1
+    await wire.ends("a", setback=limited(1))
+    assert wire.pace.at_a_time == 2
     await all_ended(wire, calls)
-    note = wire.pace.note("the agent")
-    assert note == "the agent limited the rate 4 times (429): calls waited 0 s in all, at least 1 at a time"
 
 
 async def test_a_call_that_may_not_be_made_again_slows_the_others_too() -> None:
@@ -128,26 +173,44 @@ async def test_a_call_that_may_not_be_made_again_slows_the_others_too() -> None:
     await wire.ends("a", setback=Setback(Failed("overloaded"), 529, harmless=False))
     with pytest.raises(Failed, match="overloaded"):
         await calls.pop(0)
-    assert (wire.pace.at_a_time, wire.sent.count("a")) == (4, 1)
+    assert (wire.pace.at_a_time, wire.sent.count("a")) == (7, 1)
     await all_ended(wire, calls)
 
 
-async def test_every_full_round_lets_one_more_go() -> None:
-    """Until as many go as had gone before, and then any number; what was sent before does not count."""
+async def test_every_eight_successes_let_one_more_go() -> None:
+    """Until as many go as had gone before, and then any number."""
     wire = Wire(world.pace())
     calls = await begun(wire, 6)
-    await wire.ends("f", setback=limited())
+    await wire.ends("f", setback=limited(1))
     assert wire.pace.at_a_time == 3
-    await wire.ends("a", "b", "c", "d", "e")
-    calls += [wire.call(f"more {number}") for number in range(20)]
+    calls += [wire.call(f"more {number}") for number in range(40)]
     await settled()
     seen = []
-    while wire.under_way:
+    while len(wire.under_way) < 10:
         seen.append(len(wire.under_way))
-        await wire.ends(*wire.under_way)
-    assert seen == [3, 4, 5, 9]
-    await asyncio.gather(*calls)
+        await wire.ends(wire.under_way[0])
+    assert seen == [5, 4, *[3] * 6, *[4] * 8, *[5] * 8]
+    await all_ended(wire, calls)
     assert wire.pace.at_a_time is None
+
+
+async def test_where_all_are_refused_everybody_waits_longer_each_time() -> None:
+    """Nobody is told a time, and no other call goes well meanwhile."""
+    time = Time()
+    wire = Wire(time.pace())
+    calls = await begun(wire, 2)
+    await wire.ends("a", "b", setback=limited())
+    assert (wire.pace.at_a_time, time.sleepers) == (1, [0.25, 0.25])
+    waits = []
+    for _ in range(4):
+        await time.passes(time.sleepers[0])
+        await wire.ends(*wire.under_way, setback=limited())
+        waits.append(time.sleepers)
+    assert waits == [[0.5], [1], [2], [4]]
+    await time.passes(4)
+    await wire.ends("a")
+    await time.passes(1)
+    await all_ended(wire, calls)
 
 
 async def test_everybody_waits_until_the_time_that_was_told() -> None:
@@ -199,7 +262,7 @@ async def test_until_there_is_room_again_calls_go_out_evenly() -> None:
     for _ in range(6):
         await time.passes(0.5)
         seen.append(len(wire.under_way))
-    assert seen == [0, 0, 1, 2, 3, 4]
+    assert seen == [0, 0, 2, 3, 4, 4]
     while not all(call.done() for call in calls):
         await wire.ends(*wire.under_way)
         await time.passes(1)
@@ -219,7 +282,7 @@ async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> N
     with pytest.raises(Failed, match="limited"):
         await pace.send(attempt)
     assert attempts == [1, 2, 3, 4, 5, 6]
-    assert [wait for wait in waits if wait] == [5.25, 1, 5.25, 2, 5.25]
+    assert [wait for wait in waits if wait] == [5.25, 0.25, 5.25, 2, 5.25]
     left, attempts = [BROKEN] * 3, []
     with pytest.raises(Failed, match="broken"):
         await pace.send(attempt)
@@ -247,7 +310,9 @@ async def test_who_is_cancelled_holds_up_nobody() -> None:
     await settled()
     await time.passes(10)
     assert wire.under_way == ["f"]
-    await all_ended(wire, calls[5:])
+    while wire.under_way:
+        await wire.ends(*wire.under_way)
+        await time.passes(1)
     assert [call.cancelled() for call in calls] == [True, True, True, True, False, False, False, False]
 
 
@@ -404,6 +469,55 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
     assert len(ended) == 500
     assert ended[99] < 11 * 60
     assert ended[-1] < 15 * 60
+
+
+def test_refusals_at_random_cost_only_the_refused_calls_their_time() -> None:
+    """A hundred at a time, one call in twenty refused without a word: they are never slowed down for long."""
+    loop, lucky = _Loop(), random.Random(1)
+    pace = Pace(clock=loop.time, luck=lucky.random)
+
+    async def attempt(_: int) -> Answer:
+        if lucky.random() < 0.05:
+            await asyncio.sleep(0.01)
+            raise limited()
+        await asyncio.sleep(0.25)
+        return Answer()
+
+    async def conversation() -> None:
+        for _ in range(40):
+            await pace.send(attempt)
+
+    loop.run(*(conversation() for _ in range(100)))
+    assert loop.time() < 40 * 0.25 * 1.25
+
+
+def test_a_program_that_is_busy_makes_no_call_wait_longer() -> None:
+    """Each wait lasts 30 ms longer than it should: then more calls go out after it."""
+
+    def seconds(late: float) -> float:
+        loop, sent = _Loop(), 0
+
+        async def sleep(seconds: float) -> None:
+            await asyncio.sleep(seconds + late)
+
+        pace = Pace(clock=loop.time, sleep=sleep, luck=lambda: 0.5)
+
+        async def attempt(_: int) -> Answer:
+            nonlocal sent
+            sent += 1
+            await asyncio.sleep(0.2)
+            if 200 < sent <= 250:
+                raise limited(0.1)
+            return Answer()
+
+        async def conversation() -> None:
+            for _ in range(10):
+                await pace.send(attempt)
+
+        loop.run(*(conversation() for _ in range(100)))
+        return loop.time()
+
+    assert seconds(late=0.03) < seconds(late=0.0) * 1.2
 
 
 class Time:

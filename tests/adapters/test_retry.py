@@ -35,10 +35,15 @@ def test_a_server_that_limits_the_rate_is_not_broken(status: int, told: bool, li
 
 
 def test_waits_double_and_lie_anywhere_within() -> None:
-    """Up to two seconds, four, eight, and never more than a minute."""
-    assert [retry.wait_seconds(n, None, 1) for n in range(8)] == [2, 4, 8, 16, 32, 60, 60, 60]
-    assert [retry.wait_seconds(2, None, luck) for luck in (0, 0.25, 0.5)] == [0, 2, 4]
+    """Up to half a second, one, two, and never more than a minute."""
+    assert [retry.wait_seconds(n, None, 1) for n in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert [retry.wait_seconds(4, None, luck) for luck in (0, 0.25, 0.5)] == [0, 2, 4]
     assert retry.wait_seconds(10**9, None, 1) == 60
+
+
+def test_what_is_broken_is_given_more_time() -> None:
+    """It is well at once, or needs some seconds."""
+    assert [retry.wait_seconds(n * retry.BROKEN_STEP, None, 1) for n in range(3)] == [0.5, 4, 32]
 
 
 def test_the_server_says_how_long_to_wait() -> None:
@@ -46,4 +51,4 @@ def test_the_server_says_how_long_to_wait() -> None:
     assert 7 <= retry.wait_seconds(0, 7, 0.3) <= 7.7
     assert [retry.wait_seconds(n, 0.001, 0) for n in range(6)] == [0.001, 0.001, 0.001, 0.5, 1, 2]
     assert retry.wait_seconds(0, 3600, 0) == retry.wait_seconds(0, float("inf"), 0) == 60
-    assert retry.wait_seconds(3, 0, 0.5) == retry.wait_seconds(3, None, 0.5) == 8
+    assert retry.wait_seconds(5, 0, 0.5) == retry.wait_seconds(5, None, 0.5) == 8

@@ -1,12 +1,14 @@
 """How fast one neighbour is asked: calls at a time that fall where it limits the rate, and climb again.
 
 One pace is shared by all calls that the neighbour counts together: those to one server with one key. It
-knows no bound at first but its user's. A refusal for the rate halves the calls at a time, once for all that
-had been sent before, and everybody waits until the time that was told. Every full round of successes lets
-one more go, or an eighth more where that is more, until there are as many as there were. Until then calls go
-out evenly over the time that one takes: a rush after each wait would be refused where the same calls, spread,
-are not. Whoever asked first goes first, also again after a refusal. Where minutes of waiting brought refusals
-alone, nobody waits any more: each call is made once, until one goes well.
+knows no bound at first but its user's. Up to a tenth of refusals are strays: some servers refuse at random,
+so only the refused call waits. Beyond that the server is over its limit, and each refused call takes one
+from the calls at a time. Where a time is told, half as many go, and everybody waits until then; everybody
+waits as well, longer each time, where all are refused. Every eight successes let one more go, until there
+are as many as there were. Until then calls go out evenly over the time that one takes: a rush after each
+wait would be refused where the same calls, spread, are not. Whoever asked first goes first, also again
+after a refusal. Where minutes of waiting brought refusals alone, nobody waits any more: each call is made
+once, until one goes well.
 """
 
 import asyncio
@@ -38,7 +40,14 @@ A = TypeVar("A", bound=Answer)
 
 _WEIGHT = 0.2
 """Of the last call in what calls take."""
-_ROUNDS_TO_DOUBLE = 8
+_STRAY = 0.1
+"""Refused calls up to this share of those at a time tell nothing of the others."""
+_BEFORE = 3.0
+"""So many more do not, where a server has answered well for long."""
+_MENDS = 1 / 8
+"""Of a refusal, by a success: where one in nine calls is refused, their number stays what it is."""
+_LATE_SECONDS = 0.5
+"""What calls may be late, since this program was busy, without others going out later for it."""
 
 
 class Setback(Exception):  # noqa: N818  # it is no error yet
@@ -95,11 +104,14 @@ class Pace:
         self._most, self._patience, self._sleep, self._clock, self._luck = most, patience, sleep, clock, luck
         self._tickets = count()
         self._line: _Line | None = None
-        self._limit: int | None = None
+        self._limit: float | None = None
         """Calls at a time since it fell; None while it has not, or is where it was."""
         self._top = 0
         """Where it was before it fell."""
-        self._falls = self._successes = 0
+        self._falls, self._half = 0, 1.0
+        """How often it began to fall among calls that were sent after the last time, and how far it may."""
+        self._strain = 0.0
+        """Refusals that no successes have made up for; below 0 by some that would not matter."""
         self._call_seconds = 0.0
         """What a call takes, as the last ones did."""
         self._not_before: float | None = None
@@ -111,7 +123,7 @@ class Pace:
     @property
     def at_a_time(self) -> int | None:
         """How many calls may be under way; None for any number."""
-        return self._most if self._limit is None else self._limit
+        return self._most if self._limit is None else int(self._limit)
 
     async def send(self, call: Callable[[int], Awaitable[A]]) -> A:
         """Makes a call when its turn comes, again after a `Setback` as long as the patience lasts.
@@ -133,16 +145,20 @@ class Pace:
                 answer = await call(1 + limited + broken)
             except Setback as setback:
                 if (status := setback.limit) is not None:
-                    self._refused(status, setback.told, falls, limited, line.under_way)
-                    limited, wait = limited + 1, 0.0
+                    wait = retry.wait_seconds(limited, setback.told, self._luck())
+                    if self._refused(status, setback.told, falls, line.under_way) and not self._is_shut:
+                        self._rest_for(wait)
+                        wait = 0.0
+                    limited += 1
+                    self._waited += wait
                 else:
-                    wait = retry.wait_seconds(broken, setback.told, self._luck())
+                    wait = retry.wait_seconds(retry.BROKEN_STEP * broken, setback.told, self._luck())
                     broken += 1
                 spent = limited > self._patience.limited or broken > self._patience.broken
                 if spent or self._is_shut or not setback.harmless:
                     raise setback.failure from setback.failure.__cause__
             else:
-                self._succeeded(answer, falls, sent)
+                self._succeeded(answer, sent)
                 return answer
             finally:
                 line.under_way -= 1
@@ -160,10 +176,9 @@ class Pace:
             return None
         times = "once" if self._refusals == 1 else f"{self._refusals} times"
         statuses = ", ".join(map(str, sorted(self._statuses)))
-        return (
-            f"{who} limited the rate {times} ({statuses}): calls waited {self._waited:.0f} s in all, "
-            f"at least {self._least} at a time"
-        )
+        waited = f"calls waited {self._waited:.0f} s in all"
+        fewest = f", at least {self._least} at a time" if self._least else ""
+        return f"{who} limited the rate {times} ({statuses}): {waited}{fewest}"
 
     def _line_here(self) -> "_Line":
         loop = asyncio.get_running_loop()
@@ -178,18 +193,19 @@ class Pace:
             line.under_way += 1
             return
         began, place = self._clock(), _Place(ticket)
+        due: float | None = None
         heapq.heappush(line.waiting, place)
         try:
             while True:
                 if line.waiting[0] is place:
                     if self._not_before is not None:
-                        await self._rest(self._not_before)
+                        due = await self._rest(self._not_before)
                         continue
                     if self._has_room(line):
                         break
-                place.called = line.loop.create_future()
+                due, place.called = None, line.loop.create_future()
                 await place.called
-            self._depart(line)
+            self._depart(line, due)
         finally:
             line.waiting.remove(place)
             heapq.heapify(line.waiting)
@@ -206,37 +222,44 @@ class Pace:
         most = self.at_a_time
         return most is None or line.under_way < most
 
-    def _depart(self, line: "_Line") -> None:
+    def _depart(self, line: "_Line", due: float | None) -> None:
         line.under_way += 1
         if self._limit is not None:
-            self._not_before = self._clock() + self._call_seconds / self._limit
+            late = 0.0 if due is None else min(max(self._clock() - due, 0.0), _LATE_SECONDS)
+            self._not_before = self._clock() - late + self._call_seconds / self._limit
 
-    async def _rest(self, until: float) -> None:
+    async def _rest(self, until: float) -> float:
+        """Waits until that time, and gives it back: it may be later by then."""
         seconds = until - self._clock()
         if seconds > 0:
             await self._sleep(seconds)
         if self._not_before == until:  # else it was told meanwhile to wait longer
             self._not_before = None
+        return until
 
     def _beckon(self, line: "_Line") -> None:
         """Wakes who is first in line, to see whether it is time."""
         if line.waiting and (called := line.waiting[0].called) and not called.done():
             called.set_result(None)
 
-    def _refused(self, status: int, told: float | None, sent_after: int, resend: int, under_way: int) -> None:
+    def _refused(self, status: int, told: float | None, sent_after: int, under_way: int) -> bool:
+        """Lets fewer go, unless it is a stray refusal. Whether everybody is to wait for it."""
         self._refusals += 1
         self._statuses.add(status)
-        is_news = sent_after == self._falls
-        if (told or is_news) and not self._is_shut:
-            self._rest_for(retry.wait_seconds(resend, told, self._luck()))
-        if is_news:  # else it was sent before the last fall, which was for it too
+        limit = self._limit or under_way
+        self._strain = min(self._strain + 1, limit)
+        if self._strain <= _STRAY * limit:
+            return False
+        is_news = sent_after == self._falls  # else it was sent before the last fall, which was for it too
+        if is_news:
             self._falls += 1
-            self._top = max(self._top, under_way)
-            self._limit = max(1, under_way // 2)
-            self._least = min(self._least or self._limit, self._limit)
-            self._successes = 0
+            self._half = max(1.0, limit / 2)
+        self._top = max(self._top, under_way)
+        self._limit = max(self._half, limit / 2 if told and is_news else limit - 1)
+        self._least = min(self._least or self._top, int(self._limit))
+        return bool(told) or (is_news and self._strain >= self._limit)
 
-    def _succeeded(self, answer: Answer, sent_after: int, sent: float) -> None:
+    def _succeeded(self, answer: Answer, sent: float) -> None:
         self._waited_in_vain = 0.0
         told = used_up(answer.headers, datetime.now(UTC))
         # Who tells of a longer time has to refuse a call: some tell with every answer that nothing is left.
@@ -244,16 +267,14 @@ class Pace:
             self._rest_for(told)
         seconds = self._clock() - sent
         self._call_seconds += (seconds - self._call_seconds) * (_WEIGHT if self._call_seconds else 1)
-        if self._limit is None or sent_after != self._falls:
-            return
-        self._successes += 1
-        if self._successes >= self._limit:
-            self._successes = 0
-            self._limit += max(1, self._limit // _ROUNDS_TO_DOUBLE)
+        self._strain = max(self._strain - _MENDS, -_BEFORE if self._limit is None else 0.0)
+        if self._limit is not None:
+            self._limit += _MENDS
             if self._limit >= self._top:
                 self._limit, self._top = None, 0
 
     def _rest_for(self, seconds: float) -> None:
+        """Holds everybody back."""
         now = self._clock()
         begun = max(self._not_before or now, now)
         self._not_before = max(begun, now + seconds)

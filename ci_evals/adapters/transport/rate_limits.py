@@ -83,14 +83,13 @@ def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
 
     A good answer may tell it too: it was the last one for now.
     """
-    now = _at_server(headers, now)
-    found = []
+    found: list[float | None] = []
     for name, value in headers.raw:
         name = name.lower()  # noqa: PLW2901  # names have no case
         if b"remaining" in name and b"limit" in name:
             if _NOTHING_LEFT.fullmatch(value):
                 reset = name.replace(b"remaining", b"reset").decode("latin-1")
-                found.append(told_seconds(headers.get(reset, ""), now))
+                found.append(told_seconds(headers.get(reset, ""), _at_server(headers, now)))
         elif name == _DRAFT:
             found += _of_draft(value.decode("latin-1"))
     return max((seconds for seconds in found if seconds is not None), default=None)

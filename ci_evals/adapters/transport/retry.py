@@ -7,7 +7,11 @@ MAX_LIMITED_RESENDS = 16
 MAX_WAIT_SECONDS = 60.0
 MAX_LIMITED_SECONDS = 480.0
 
-_FIRST_WAIT_SECONDS = 2.0
+BROKEN_STEP = 3
+"""Steps of waiting from one resend to the next after an error that is none of the rate: up to half a second,
+then four. Most of what broke is well at once, and what is not takes its time."""
+
+_FIRST_WAIT_SECONDS = 0.5
 _JITTER = 0.1
 _BELIEVED = 3
 """So often a wait is taken as it was told. Whoever refuses after that tells less than it means."""
@@ -47,7 +51,7 @@ def limits_rate(status: int, *, told_to_wait: bool) -> bool:
 
 
 def wait_seconds(resend: int, told: float | None, luck: float) -> float:
-    """Seconds to wait before a resend: what the server told, or else up to 2, 4, 8, …; at most 60.
+    """Seconds to wait before a resend: what the server told, or else up to 0.5, 1, 2, …; at most 60.
 
     Args:
         resend: Which resend it is, from 0.
@@ -58,7 +62,7 @@ def wait_seconds(resend: int, told: float | None, luck: float) -> float:
             is what empties a crowd fastest.
     """
     if told:
-        least = _doubled(resend - _BELIEVED) / 4 if resend >= _BELIEVED else 0.0
+        least = _doubled(resend - _BELIEVED) if resend >= _BELIEVED else 0.0
         return min(max(told * (1 + _JITTER * luck), least), MAX_WAIT_SECONDS)
     return luck * _doubled(resend)
 
