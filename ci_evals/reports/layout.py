@@ -109,10 +109,12 @@ def _once(render: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Iterat
 
 
 def _stems(suite: SuiteResult) -> list[str]:
-    stems = ["_results", "_summary"]
+    stems: list[str] = []
+    taken = {"_results", "_summary"}
     for test in suite.tests:
-        stems.append(unique(sanitize.file_name(test.name), stems))
-    return stems[2:]
+        stems.append(unique(sanitize.file_name(test.name), taken))
+        taken.add(stems[-1].casefold())
+    return stems
 
 
 def _problems(source: str, error: ValidationError) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """What the files and folders of a run are called."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container
 from datetime import UTC, datetime
 
 from ci_evals.reports import sanitize
@@ -17,14 +17,16 @@ def folder_for(suite_name: str, started_at: datetime, taken: Collection[str]) ->
     It differs from every folder in `taken`, also where upper and lower case are one.
     """
     stamp = started_at.astimezone(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-    names = {folder.split("/")[0] for folder in taken}
+    names = {folder.split("/")[0].casefold() for folder in taken}
     return f"{unique(sanitize.file_name(suite_name), names)}/{stamp}"
 
 
-def unique(name: str, taken: Iterable[str]) -> str:
-    """`name`, or with a number after it where it is taken, also where upper and lower case are one."""
-    folded = {other.casefold() for other in taken}
+def unique(name: str, taken: Container[str]) -> str:
+    """`name`, or with a number after it where it is taken, also where upper and lower case are one.
+
+    `taken` are names as `str.casefold` makes them.
+    """
     found, number = name, 2
-    while found.casefold() in folded:
+    while found.casefold() in taken:
         found, number = f"{name}-{number}", number + 1
     return found

@@ -7,7 +7,10 @@ the program escapes anything.
 import html
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from itertools import groupby
+from typing import Concatenate, ParamSpec, cast
 
 from ci_evals.domain.text import visible
 
@@ -16,12 +19,14 @@ CUT_NOTE = "… (cut; _results.json has it whole)"
 _MOST_QUOTED = 100_000
 """Bytes of UTF-8: some 20,000 words, and more than anybody reads on a page."""
 _LONGEST_NAME = 2_000
+_SHORT = 200
+"""Characters."""
 _MAX_STEM = 90
 """Bytes of UTF-8: leaves room for a number and an extension within 100."""
 
 _REFERENCES = tuple(
-    # Each begins with a set of characters, by which the search is fast; one pattern for all would not be. It is
-    # looked for only where its sign, in lower case, is: few texts hold one.
+    # Each begins with a set of characters, by which the search is fast; one pattern for all would not be. It
+    # is looked for only where its sign, in lower case, is: few texts hold one.
     (sign, re.compile(pattern))
     for sign, pattern in (
         ("@", r"@"),
@@ -49,6 +54,20 @@ _NOT_IN_NAMES = re.compile(r"[^\w+,=()]+")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|conin|conout|com\d|lpt\d)", re.IGNORECASE)
 
 
+P = ParamSpec("P")
+
+
+def _known(function: Callable[Concatenate[str, P], str]) -> Callable[Concatenate[str, P], str]:
+    """The function, which remembers what it made of short texts: most of them come again in each trial."""
+    known = cast("Callable[Concatenate[str, P], str]", lru_cache(2_000)(function))
+
+    @wraps(function)
+    def made(text: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        return (known if len(text) <= _SHORT else function)(text, *args, **kwargs)
+
+    return made
+
+
 def clean(text: str) -> str:
     """`text` without what no place can show: the start of every other function here."""
     return visible(text)
@@ -74,6 +93,7 @@ def cut(text: str, limit: int, note: str = CUT_NOTE) -> str:
     return data[:limit].decode(errors="ignore").rstrip() + f"\n{note}"
 
 
+@_known
 def inline(text: str, limit: int | None = None) -> str:
     """`text` as one line of Markdown that reads as it is written.
 
@@ -98,6 +118,7 @@ def cell(text: str, limit: int | None = 160) -> str:
     return inline(text, limit)
 
 
+@_known
 def quote(text: str) -> str:
     """`text` as a Markdown block quote, line for line; of one that is very long, its beginning."""
     lines = cut(text, _MOST_QUOTED).strip("\n").expandtabs(4).split("\n")
@@ -111,6 +132,7 @@ def quote(text: str) -> str:
     return "\n".join(out)
 
 
+@_known
 def code(text: str) -> str:
     """`text`, a name from the agent's world, as a code span; as plain Markdown where a span could be left.
 
