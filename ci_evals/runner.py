@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from math import fsum
@@ -151,7 +151,7 @@ async def run(
     play = _Player(plan, cast_of, options, redactor, keep, listen, stop)
     trials = plan.trials
     results = [done.get(trial) for trial in trials]
-    waiting = iter([(place, trial) for place, trial in enumerate(trials) if trial not in done])
+    waiting = iter([(place, trials[place]) for place in _in_turn(plan, done, options.parallel)])
     # A conversation's slot is free for the next one while the last is judged; no more are judged at a time
     # than may talk, so that transcripts do not pile up before a slow judge.
     judging = asyncio.Semaphore(options.parallel)
@@ -176,6 +176,20 @@ async def run(
         for _ in range(min(options.parallel, len(trials))):
             group.create_task(stop.on_bug(work(group)))
     return tuple(results)
+
+
+def _in_turn(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
+    """The places in the plan of the trials to play, in the order in which they begin.
+
+    Those with the most turns first, or the last one to begin could be long, and all other slots idle until it
+    ends; of equally long tests each once, then each again, which is the earliest news of every one. One at a
+    time they all take as long in any order.
+    """
+    trials = plan.trials
+    places = [place for place, trial in enumerate(trials) if trial not in done]
+    if parallel > 1:
+        places.sort(key=lambda place: (-len(plan.turns_of(trials[place])), trials[place].index))
+    return places
 
 
 _CUT_OFF = Verdict.undecided(Cause.JUDGE_ERROR, "the run was ended before the model had answered")

@@ -49,6 +49,34 @@ async def test_results_stand_in_the_plans_order():
     assert agent.most == 4
 
 
+async def test_the_longest_tests_begin_first():
+    """Of equally long ones each once, then each again. One at a time, and in results, all is as planned."""
+
+    async def begun(parallel, done=None):
+        told = []
+        lengths = {"short": 1, "long": 9, "middle": 4, "brief": 1}
+        tests = [{"name": name, "turns": [{"user": "x"}], "maxTurns": n} for name, n in lengths.items()]
+        plan = planned(*tests, loops=2)
+        cast, options = Cast(fakes.ScriptedAgent(), user_llm=fakes.ScriptedLLM(["x"])), Options(parallel)
+        results = await run(plan, lambda _: cast, options, Redactor(), done=done or {}, listen=told.append)
+        assert [(len(r.exchanges), r.index) for r in results] == [
+            (n, index) for n in lengths.values() for index in (1, 2)
+        ]
+        started = [one.trial for one in told if isinstance(one, TrialStarted)]
+        names = [f"{plan.test_of(trial).name} {trial.index}" for trial in started]
+        return names, dict(zip(plan.trials, results, strict=True))
+
+    names, results = await begun(parallel=2)
+    assert names == [
+        *("long 1", "long 2", "middle 1", "middle 2"),
+        *("short 1", "brief 1", "short 2", "brief 2"),
+    ]
+    names, _ = await begun(parallel=1)
+    assert names == [f"{name} {index}" for name in ("short", "long", "middle", "brief") for index in (1, 2)]
+    kept = {trial: result for trial, result in results.items() if trial.index == 1}
+    assert (await begun(parallel=2, done=kept))[0] == ["long 2", "middle 2", "short 2", "brief 2"]
+
+
 async def test_a_failed_trial_is_played_again_from_a_fresh_session():
     """Both attempts are recorded; the last one counts."""
     broken = [AgentError("first"), AgentError("second")]
