@@ -134,10 +134,12 @@ def wall(field: Field, size: Size) -> Iterator[Row]:
 
 
 def memory(field: Field, size: Size) -> Iterator[Row]:
-    """Growth of the peak memory from few to many trials; and how long reports take after the last call."""
+    """Growth of the peak memory from few to many trials; and what journal and reports take of many."""
     parallel = min(100, size.few)
     peaks: dict[tuple[str, int], list[float]] = {}
-    reports, shares = [], []
+    reports: list[float] = []
+    shares: list[float] = []
+    journal: list[float] = []
     for _ in range(size.repeats):
         for way in WAYS:
             for conversations in (size.few, size.many):
@@ -147,6 +149,8 @@ def memory(field: Field, size: Size) -> Iterator[Row]:
                     ended = field.server.books()["last_request"] + LLM / (20 * size.speed)
                     reports.append(took.started + took.wall - ended)
                     shares.append(100 * reports[-1] / took.processor)
+                    again = run([sys.executable, "-m", "bench.journal", str(field.results)])
+                    journal.append(100 * float(again.output) / took.processor)
     told = {key: median(values) for key, values in peaks.items()}
 
     def growth(way: str) -> float:
@@ -171,6 +175,9 @@ def memory(field: Field, size: Size) -> Iterator[Row]:
     )
     yield Row(f"from the last call to the end, {size.many} trials", "", "", median(reports), "s", 5)
     yield Row("the same, of the run's processor time", "", "", median(shares), "%", 10)
+    yield Row(
+        f"the journal of {size.many} trials, of the run's processor time", "", "", median(journal), "%", None
+    )
 
 
 def startup(field: Field, size: Size) -> Iterator[Row]:

@@ -90,13 +90,18 @@ class Field:
     folder: Path
     provider: str = "openai"
 
+    @property
+    def results(self) -> Path:
+        """The output folder of the product's last run."""
+        return self.folder / "results"
+
     def product(self, conversations: int, parallel: int, *options: str, code: int = 0) -> Took:
         """Plays conversations with the product's command."""
         suite = self.folder / f"suite-{conversations}.json"
         loops = workload.write_suite(suite, conversations)
         command = [sys.executable, "-m", "ci_evals", "run", str(suite), f"--provider={self.provider}"]
         command += [f"--base-url={self.server.url}", f"--loops={loops}", f"--parallel={parallel}"]
-        command += [f"--output-dir={self.folder / 'results'}", *options]
+        command += [f"--output-dir={self.results}", *options]
         env = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
         env |= {"LLM_API_KEY": "bench-llm-key", "NO_COLOR": "1"}
         env |= {"OPENAI_BASE_URL": f"{self.server.url}/v1", "ANTHROPIC_BASE_URL": self.server.url}
