@@ -275,7 +275,7 @@ def _conversations(trials: Iterable[TrialResult]) -> str:
 
 def _conversation(trial: TrialResult) -> str:
     lines = [f"Conversation of trial {trial.index}"]
-    for exchange in trial.exchanges:
+    for exchange in trial.exchanges.without_traces():
         lines += [f"{exchange.index} user: {exchange.user}", f"{exchange.index} agent: {exchange.agent}"]
     return "\n".join(lines)
 

@@ -97,7 +97,7 @@ def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> Iterator[
             several=len(test.trials) > 1,
             mishap=mishaps.mishap(trial),
             verdicts=[(_facts_of(finding), _reason(finding)) for finding in trial.findings],
-            conversation=[_said(exchange) for exchange in trial.exchanges],
+            conversation=[_said(exchange) for exchange in trial.exchanges.without_traces()],
         )
     yield "\n"
 

@@ -85,7 +85,9 @@ def mishap(trial: TrialResult) -> str | None:
     """Why the trial failed, or what the agent said of its error; None where there is nothing to tell."""
     if trial.error or trial.status not in _SPOILT:
         return trial.error
-    details = [exchange.error_detail for exchange in trial.exchanges if exchange.error_detail]
+    details = [
+        exchange.error_detail for exchange in trial.exchanges.without_traces() if exchange.error_detail
+    ]
     return details[-1] if details else None
 
 

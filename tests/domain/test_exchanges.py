@@ -65,6 +65,16 @@ def test_they_are_what_they_were_made_of(said: tuple[Exchange, ...]):
     assert read(trial) == trial == trial.kept()
 
 
+@kinds
+def test_traces_can_be_left_out(said: tuple[Exchange, ...]):
+    """The rest is as it was, also where a trace and what stands around it look like one another."""
+    odd = {"trace": 1, "raw": ['\n    "raw": '], "inner": {"trace": {"raw": None}}}
+    said = (*said, build.exchange(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
+    bare = tuple(exchange.model_copy(update={"trace": None}) for exchange in said)
+    assert Exchanges(said).without_traces() == bare
+    assert Exchanges(said).packed().without_traces() == bare
+
+
 def test_they_are_told_apart_by_what_was_said():
     """And are no tuple, as a tuple is no list."""
     said = KINDS["plain"]
