@@ -83,8 +83,11 @@ def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
 
     A good answer may tell it too: it was the last one for now.
     """
+    raw = headers.raw
+    if b"limit" not in b" ".join([name for name, _ in raw]).lower():
+        return None  # as of most answers, and all are asked
     found: list[float | None] = []
-    for name, value in headers.raw:
+    for name, value in raw:
         name = name.lower()  # noqa: PLW2901  # names have no case
         if b"remaining" in name and b"limit" in name:
             if _NOTHING_LEFT.fullmatch(value):
