@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import CLEAN
+from commands import CLEAN, ci_evals
 
 TOLD_AT_THE_END = """
 import atexit, runpy, sys
@@ -119,3 +119,16 @@ def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, 
     modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command, **models)
     assert "ci_evals.runner" in modules
     assert modules & LATE.keys() <= needed
+
+
+def test_a_run_collects_its_garbage(tmp_path):
+    """None is looked for while it is imported, and what was imported is not looked through again."""
+    agent = "import gc\ndef reply(message): return f'{gc.isenabled()} {gc.get_freeze_count() > 10_000}'\n"
+    (tmp_path / "agent.py").write_text(agent)
+    check = {"criterion": "c", "strict": "contains", "text": "True True"}
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "maxTurns": 1, "evaluations": [check]}
+    (tmp_path / "suite.json").write_text(
+        json.dumps({"name": "s", "adapter": "python:agent:reply", "tests": [test]})
+    )
+    ran = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout

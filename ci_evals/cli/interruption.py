@@ -1,6 +1,7 @@
 """SIGINT and SIGTERM: a run ends in order, its reports are written, and nothing around it takes long."""
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -41,6 +42,8 @@ class Interruption:
 
     def play(self, run: Coroutine[Any, Any, T]) -> T:
         """What the run gives, which watches `stop`."""
+        gc.freeze()  # what was imported stays, and need not be looked through again and again
+        gc.enable()
         return asyncio.run(self._played(run))
 
     def aside(self, work: Coroutine[Any, Any, T]) -> T | None:

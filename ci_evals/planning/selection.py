@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ci_evals.domain.digest import digest
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.suite import AUTO, Suite, Test, Turn
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.redaction import Redactor
 
@@ -59,7 +59,7 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
 
 def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
     redactor = Redactor(values=loaded.secrets)
-    digests = [test_digest(loaded.suite, test, redactor) for test in loaded.suite.tests]
+    digests = _digests(loaded.suite, redactor)
     chosen = [place for place, test in enumerate(loaded.suite.tests) if selection.takes(test)]
     return PlannedSuite(
         suite=loaded.suite,
@@ -71,16 +71,20 @@ def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
     )
 
 
-def test_digest(suite: Suite, test: Test, redactor: Redactor) -> str:
-    """SHA-256 of what the test asks: its lines, the user's data, the criteria and weights.
+_ASKED = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations"}
+
+
+def _digests(suite: Suite, redactor: Redactor) -> list[str]:
+    """For each test, SHA-256 of what it asks: its lines, the user's data, the criteria and weights.
 
     Not its tags, place or floor, and not the agent: another one is what runs are compared for. Secrets are
     taken out first, so that a digest tells nothing about them and does not change with them.
     """
-    defined = test.model_dump(
-        mode="json",
-        by_alias=True,
-        include={"name", "user_info", "guidelines", "system_prompt", "evaluations"},
-    )
-    turns = [turn.model_dump(mode="json", by_alias=True) for turn in suite.turns_of(test)]
-    return digest(redactor.json([defined, turns]))
+    asked = suite.model_dump(mode="json", by_alias=True, include={"tests": {"__all__": _ASKED}})
+    filled_up = Turn(user=AUTO).model_dump(mode="json", by_alias=True)
+    digests = []
+    for test, defined in zip(suite.tests, asked["tests"], strict=True):
+        turns = defined.pop("turns")
+        turns += [filled_up] * (len(suite.turns_of(test)) - len(turns))
+        digests.append(digest(redactor.json([defined, turns])))
+    return digests
