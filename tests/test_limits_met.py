@@ -1,6 +1,7 @@
 """Limits that neighbours set, as a run meets them: keys that are refused, and rates."""
 
 import json
+import time
 
 import endpoints
 import pytest
@@ -8,7 +9,8 @@ import world
 
 from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Results
+from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.transcript import EndState
 from ci_evals.wiring.paces import Paces
 
 VERDICT = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
@@ -48,23 +50,43 @@ def models(monkeypatch):
         yield models
 
 
-def not_run(results: Results) -> None:
-    """The run was stopped before it had begun."""
+PARALLEL = 3
+
+
+def trials_of(results: Results) -> list[TrialResult]:
+    return [trial for suite in results.suites for test in suite.tests for trial in test.trials]
+
+
+def stopped_at_once(results: Results, agent: world.StubAgent, turns: int) -> None:
+    """Only those conversations had begun that play at a time, and those that may wait for a judge."""
     assert results.gate.exit_code == Exit.INVALID
     assert results.run.status == "stopped"
-    assert (results.counts.trials, results.counts.not_run) == (0, 50)
+    assert 0 < results.counts.trials <= 2 * PARALLEL
+    assert results.counts.trials + results.counts.not_run == 50
+    assert len(agent.heard) <= turns * results.counts.trials
+    assert all(trial.spoiled or trial.status is EndState.INTERRUPTED for trial in trials_of(results))
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_a_wrong_llm_key_is_found_before_the_agent_is_asked(models, provider):
-    """The agent may cost money too: nobody is asked anything but for a list of models, once."""
+async def test_a_wrong_llm_key_is_found_at_once(models, provider):
+    """Beside the first messages to the agent, which may cost money too; each call of a model is made once."""
     with world.agent() as agent:
         adapter = create_adapter(provider=provider, llm_key="wrong-llm-key", agent_key=agent.key)
-        results = await run_suite(adapter, suite("aui", ["Hello", "auto"], agent.url), parallel=50)
-        assert agent.requests == []
-    not_run(results)
+        results = await run_suite(adapter, suite("aui", ["Hello", "auto"], agent.url), parallel=PARALLEL)
+        stopped_at_once(results, agent, turns=1)
     assert "refused the key (401)" in (results.run.stopped_because or "")
-    assert (models.asked, models.listed) == ([], 1)
+    assert len(models.asked) <= PARALLEL
+    assert models.listed <= 1
+
+
+async def test_a_wrong_llm_key_cuts_off_what_is_under_way(models):
+    """An agent that takes its time is not waited for, nor is the conversation gone on with."""
+    with world.agent(lambda heard: time.sleep(0.2) or world.message("Hi")) as agent:
+        adapter = create_adapter(llm_key="wrong-llm-key", agent_key=agent.key)
+        results = await run_suite(adapter, suite("aui", ["Hello"] * 50, agent.url), parallel=PARALLEL)
+        stopped_at_once(results, agent, turns=20)
+    assert {trial.status for trial in trials_of(results)} == {EndState.INTERRUPTED}
+    assert models.asked == []
 
 
 async def test_a_quota_that_is_used_up_is_found_there_too(models):
@@ -72,8 +94,8 @@ async def test_a_quota_that_is_used_up_is_found_there_too(models):
     models.listing = world.NO_QUOTA
     with world.agent() as agent:
         adapter = create_adapter(llm_key=models.key, agent_key=agent.key)
-        not_run(await run_suite(adapter, suite("aui", ["Hello"], agent.url), parallel=50))
-        assert agent.requests == []
+        results = await run_suite(adapter, suite("aui", ["Hello", "Hello"], agent.url), parallel=PARALLEL)
+        stopped_at_once(results, agent, turns=2)
 
 
 async def test_nobody_asks_for_models_who_asks_none(models):

@@ -72,9 +72,11 @@ async def evaluate(
             stop=stop,
         )
         with _timed(job, watch):
-            if not done.keys() >= set(job.plan.trials):
-                await stop.cuts_off(players.check(stop))
-            return await _looked_twice(job, look, play, done, listen=listen, stop=stop)
+            if done.keys() >= set(job.plan.trials):
+                return await _looked_twice(job, look, play, done, listen=listen, stop=stop)
+            await stop.cuts_off(players.check_agents(stop))
+            async with _beside(stop.on_bug(players.check_models(stop))):
+                return await _looked_twice(job, look, play, done, listen=listen, stop=stop)
 
 
 async def _looked_twice(
@@ -118,6 +120,17 @@ def _journal(job: Job, look: Look) -> Iterator[Keep]:
 def _mark_outage(job: Job, stop: Stop) -> None:
     if job.journal and stop.outage:
         job.journal.mark(Mark(mark="outage"))
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Does `work` meanwhile; what is left of it at the end is not wanted any more."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @contextmanager
@@ -171,13 +184,22 @@ class _Players:
     cast_of: CastOf
     company: Company | None = None
 
-    async def check(self, stop: Stop) -> None:
-        """Ends the run before it has begun where a key is refused."""
+    async def check_agents(self, stop: Stop) -> None:
+        """Ends the run before it has begun where an agent's key is refused."""
         try:
             if self.company:
-                await self.company.check()
-        except (AgentAccessError, LLMAccessError) as error:
+                await self.company.check_agents()
+        except AgentAccessError as error:
             stop.because(str(error), outage=True)
+
+    async def check_models(self, stop: Stop) -> None:
+        """Ends the run soon after it has begun where the models' key is refused."""
+        await asyncio.sleep(0)  # the first conversations go before an import that takes a second or two
+        try:
+            if self.company:
+                await self.company.check_models()
+        except LLMAccessError as error:
+            stop.because(str(error), outage=True, cut_off=True)
 
     def notes(self) -> tuple[str, ...]:
         """What they tell of the run."""

@@ -34,22 +34,31 @@ class Company:
     embedder: OpenAIEmbedder | LocalEmbedder | None
     paces: Paces
 
-    async def check(self) -> None:
-        """Learns whether the keys are good, where that costs nothing and can be asked apart.
+    async def check_agents(self) -> None:
+        """Learns whether agents' keys are good, where a simulated user would be paid before they are asked.
 
-        All models of a run are one provider's and have one key, so one of them is asked. An agent is, where a
-        simulated user would have to be paid before the agent is first spoken to. Takes some seconds at most.
+        That costs nothing, and takes some seconds at most.
 
         Raises:
-            LLMAccessError: the models' key is refused, or has no quota left.
-            AgentAccessError: an agent's is.
+            AgentAccessError: a key is refused, or has no credit left.
         """
-        models = [one for one in (*self.llms.values(), self.embedder) if isinstance(one, _CHECKED)]
         agents = [cast.agent for cast in self.casts if cast.user_llm and isinstance(cast.agent, ChatAgent)]
-        checks = [one.check() for one in (*models[:1], *agents)]
-        for found in await asyncio.gather(*checks, return_exceptions=True):
+        for found in await asyncio.gather(*(agent.check() for agent in agents), return_exceptions=True):
             if found:
                 raise found
+
+    async def check_models(self) -> None:
+        """Learns whether the models' key is good. That costs nothing, and takes some seconds at most.
+
+        All models of a run are one provider's and have one key, so one of them is asked. Its SDK is imported
+        for that, if it was not before.
+
+        Raises:
+            LLMAccessError: it is refused, or has no quota left.
+        """
+        models = (one for one in (*self.llms.values(), self.embedder) if isinstance(one, _CHECKED))
+        if one := next(models, None):
+            await one.check()
 
     def notes(self) -> tuple[str, ...]:
         """What a person should know of the limits that the neighbours set to the rate, until now."""

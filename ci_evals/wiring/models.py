@@ -66,7 +66,7 @@ def no_key(provider: str) -> str:
 def llm(
     provider: str, model: str, key: str | None, redactor: Redactor, *, token: str | None = None
 ) -> SdkLLM | ClaudeCodeLLM:
-    """The provider's model of that name. Imports the provider's SDK, which takes seconds.
+    """The provider's model of that name. Its SDK is imported when it is first asked.
 
     Raises:
         UsageError: there is neither key nor token, or the provider's program is not there.

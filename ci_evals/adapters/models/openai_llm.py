@@ -82,6 +82,7 @@ class AzureOpenAILLM(OpenAILLM):
         key="AZURE_OPENAI_API_KEY",
         address="AZURE_OPENAI_ENDPOINT",
         default_address=None,
+        below="/openai",
         bearer="AZURE_OPENAI_AD_TOKEN",
         bearer_argument="azure_ad_token",
     )

@@ -11,11 +11,10 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar
 
 import httpx2
@@ -71,7 +70,7 @@ class SdkLLM(ABC):
         redactor: Redactor | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """Imports the SDK, which takes a second or two.
+        """Opens nothing yet, and does not import the SDK, which takes a second or two.
 
         Args:
             model: Its name.
@@ -94,13 +93,9 @@ class SdkLLM(ABC):
         self._key_argument = vendor.bearer_argument if token and not key else "api_key"
         known = redactor or Redactor()
         self._redactor = Redactor(known.keys | {self._key}, known.values)
-        self._sdk = import_module(vendor.module)
         self._timeout = timeout
-        if not base_url and os.environ.get(vendor.address) == "":
-            base_url = vendor.default_address  # the SDKs take what a workflow sets to nothing for an address
-        # Made only to learn which address the SDK takes: it looks at its own variables.
         try:
-            self._url = str(self._new_client(connections.new_client(), base_url).base_url)
+            self._url = str(httpx2.URL(vendor.url(base_url, os.environ)))
         except httpx2.InvalidURL as error:
             raise UsageError(f"the base URL for {vendor.name} cannot be used: {error}") from None
         if not self._url.startswith(("http://", "https://")):
@@ -109,7 +104,10 @@ class SdkLLM(ABC):
         self._proxy = connections.proxy_for(self._url)
         self._key_held = False
         """Whether the key was accepted once: a 403 after that is about one prompt, not about the key."""
-        self._idle: list[Any] = []
+        self._module: ModuleType | None = None
+        self._importing: asyncio.Future[ModuleType] | None = None
+        self._client: Any = None
+        """The SDK's, once one was needed."""
         self._pace = pace or Pace(most=connections.fair_share())
         self._refused = 0
         """How many of the vendor's forms of asking the server has refused for good."""
@@ -158,13 +156,14 @@ class SdkLLM(ABC):
 
     async def _refusal_of_key(self, method: str, path: str, **options: Any) -> httpx2.Response | None:
         """The answer to a request that costs nothing, if it shows that the key will not do."""
+        sdk = await self._sdk()
         try:
-            async with asyncio.timeout(CHECK_SECONDS), self._client() as client:
-                await getattr(client, method)(path, cast_to=httpx2.Response, **options)
-        except self._sdk.APIStatusError as error:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await getattr(self._client_of(sdk), method)(path, cast_to=httpx2.Response, **options)
+        except sdk.APIStatusError as error:
             found: httpx2.Response = error.response
             return found if rate_limits.refuses_key(found.status_code, found.content) else None
-        except (TimeoutError, self._sdk.APIConnectionError, AnswerTooLargeError):
+        except (TimeoutError, sdk.APIConnectionError, AnswerTooLargeError):
             pass
         return None
 
@@ -173,9 +172,10 @@ class SdkLLM(ABC):
         return self._pace.note(f"{self._who} ({self.model})")
 
     async def aclose(self) -> None:
-        """Closes every connection. The object can be used again afterwards."""
-        while self._idle:
-            await self._idle.pop().close()
+        """Closes what is open. The object can be used again afterwards."""
+        if self._client:
+            client, self._client = self._client, None
+            await client.close()
 
     @abstractmethod
     def _body(self, prompt: Prompt, mode: Mode) -> dict[str, Any]:
@@ -188,15 +188,6 @@ class SdkLLM(ABC):
         Raises:
             ValueError: there is nothing to go on, with a clause to go after "OpenAI at api.openai.com".
         """
-
-    def _new_client(self, http: httpx2.AsyncClient, base_url: str | None) -> Any:
-        return getattr(self._sdk, self.vendor.client)(
-            **{self._key_argument: self._key},
-            base_url=base_url,
-            max_retries=0,
-            timeout=None,  # the HTTP client has one for the whole of an attempt
-            http_client=http,
-        )
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, JsonValue]:
         """The answer to a request for another thing than words, with the same clients, resends and errors."""
@@ -217,17 +208,14 @@ class SdkLLM(ABC):
             raise error.failure from None
 
     async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
-        return await self._pace.send(lambda attempt: self._attempt(path, body, attempt))
+        sdk = await self._sdk()
+        return await self._pace.send(lambda attempt: self._attempt(sdk, path, body, attempt))
 
-    async def _attempt(self, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
-        sdk = self._sdk
+    async def _attempt(self, sdk: Any, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
         try:
-            async with self._client() as client:
-                response: httpx2.Response = await client.post(
-                    path, cast_to=httpx2.Response, body={"model": self.model, **body}
-                )
-                self._key_held = True
-                return response
+            response: httpx2.Response = await self._client_of(sdk).post(
+                path, cast_to=httpx2.Response, body={"model": self.model, **body}
+            )
         except sdk.APIStatusError as error:
             raise self._refusal(error.response) from None
         except sdk.APITimeoutError:
@@ -244,6 +232,8 @@ class SdkLLM(ABC):
             raise Setback(LLMError(f"the connection to {self._who} broke: {reason}")) from error
         except AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
+        self._key_held = True
+        return response
 
     def _refusal(self, response: httpx2.Response) -> Exception:
         """What an error status comes to: the end, or a setback. A question asked twice does no harm."""
@@ -258,18 +248,26 @@ class SdkLLM(ABC):
             Setback(refused, status, told) if again and not isinstance(failure, LLMAccessError) else refused
         )
 
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[Any]:
-        """An SDK client for one call: the one used last, whose connection is the most likely to be open."""
-        if self._idle:
-            client = self._idle.pop()
-        else:
-            http = connections.new_client(proxy=self._proxy, timeout=self._timeout)
-            client = self._new_client(http, self._url)
-        try:
-            yield client
-        finally:
-            self._idle.append(client)
+    async def _sdk(self) -> Any:
+        """The SDK's module, imported in a thread at the first call: what is under way meanwhile goes on."""
+        if self._module is None:
+            loop = asyncio.get_running_loop()
+            if self._importing is None or self._importing.get_loop() is not loop:
+                self._importing = loop.run_in_executor(None, import_module, self.vendor.module)
+            self._module = await asyncio.shield(self._importing)  # others wait for it too
+        return self._module
+
+    def _client_of(self, sdk: Any) -> Any:
+        """One client for all calls."""
+        if not self._client:
+            self._client = getattr(sdk, self.vendor.client)(
+                **{self._key_argument: self._key},
+                base_url=self._url,
+                max_retries=0,
+                timeout=None,  # the HTTP client has one for the whole of an attempt
+                http_client=connections.new_client(proxy=self._proxy, timeout=self._timeout),
+            )
+        return self._client
 
     def _completion(self, response: httpx2.Response) -> Completion:
         answer = self._object(response)
