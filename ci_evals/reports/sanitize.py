@@ -42,6 +42,9 @@ _REFERENCES = tuple(
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,40}")
 _ACTIVE = re.compile(r"[\\`*_\[\]~#$&<>|]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
+_NOT_PLAIN = b"\\`*_[]~#$&<>|@:/-"
+"""Without any of these, a text of words has nothing to escape or to break."""
+_HEX = bytes.maketrans(b"0123456789abcdefABCDEF", b"0" * 22)
 _LINE_START = re.compile(r"^(\d{1,9})([.)])(?=\s|$)|^()([-+=:])")
 
 _PLAIN_CODE = re.compile(r"[^`|\\$@#<>]+")
@@ -195,7 +198,20 @@ def _enough(limit: int) -> int:
     return min(50 * limit, limit + 50_000)
 
 
+def _is_plain(line: str) -> bool:
+    """Whether a line has nothing that `_escaped` would change: most have not, and this is told fast."""
+    data = line.encode()
+    return (
+        len(data.translate(None, _NOT_PLAIN)) == len(data)
+        and b"0000000" not in data.translate(_HEX)
+        and b"www." not in data.lower()
+        and not _LINE_START.match(line)
+    )
+
+
 def _escaped(line: str) -> str:
+    if _is_plain(line):
+        return line
     line = _ACTIVE.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), _broken(line))
     return _LINE_START.sub(r"\1\3\\\2\4", line) if _LINE_START.match(line) else line
 
