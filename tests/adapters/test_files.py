@@ -40,6 +40,36 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
     assert everything(tmp_path) == {"summary.md": "old"}
 
 
+def test_a_text_comes_in_parts_and_appears_as_a_whole(tmp_path):
+    """Each part is made when the one before is written; until the last is, readers see the old file."""
+    path = tmp_path / "_results.json"
+    path.write_text("old")
+    seen = []
+
+    def parts():
+        for part in ("{", '"a": 1', "}\n"):
+            seen.append(path.read_text())
+            yield part
+
+    files.write(path, parts())
+    assert seen == ["old"] * 3
+    assert everything(tmp_path) == {"_results.json": '{"a": 1}\n'}
+
+
+@pytest.mark.parametrize("end", [RuntimeError, KeyboardInterrupt])
+def test_a_text_that_is_not_made_to_its_end_leaves_what_was_there(tmp_path, end):
+    """A bug or a signal between two parts: the old file, no other, and what was written before."""
+
+    def parts():
+        yield "x" * 100_000
+        raise end
+
+    (tmp_path / "b.md").write_text("old")
+    with pytest.raises(end):
+        files.write_all(tmp_path, {"a.md": ["first"], "b.md": parts(), "c.md": "third"})
+    assert everything(tmp_path) == {"a.md": "first", "b.md": "old"}
+
+
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "", ".", "..", "a\\..\\x", "a\0b"])
 def test_no_name_leads_out_of_the_root(tmp_path, name):
     """And nothing is written where one of several names does."""

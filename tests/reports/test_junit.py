@@ -162,6 +162,19 @@ def test_long_texts_are_cut():
     assert case.system_out.endswith(sanitize.CUT_NOTE)
 
 
+def test_conversations_are_shown_as_far_as_there_is_room():
+    """Those of the first trials, with what no place can show taken out before it is measured."""
+    said = build.exchange(agent="word " * 300 + "\u200b" * 5_000)
+    trials = tuple(build.trial_result(number, exchanges=(said,)) for number in range(1, 31))
+    few = case_of(build.test_result(trials=trials[:10])).system_out
+    assert "Conversation of trial 10" in few
+    assert sanitize.CUT_NOTE not in few
+    many = case_of(build.test_result(trials=trials)).system_out
+    assert "Conversation of trial 10" in many
+    assert "Conversation of trial 12" not in many
+    assert many.endswith(sanitize.CUT_NOTE)
+
+
 @settings(deadline=None, max_examples=60)
 @given(hostile.texts, hostile.texts)
 def test_any_text_comes_back_from_the_file(name, reason):
