@@ -39,7 +39,9 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None, *, code: i
     """
     with tempfile.TemporaryFile("w+") as output:
         started = time.monotonic()
-        process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)  # noqa: S603
+        process = subprocess.Popen(
+            command, env=env or environment(), stdout=output, stderr=subprocess.STDOUT, cwd=ROOT
+        )  # noqa: S603
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.monotonic() - started
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -48,6 +50,12 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None, *, code: i
     if process.returncode != code:
         raise RuntimeError(f"{command[:4]} … ended with {process.returncode}:\n{text[-2000:]}")
     return Took(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000, started, text)
+
+
+def environment() -> dict[str, str]:
+    """The variables of what is measured: bytecode is kept, and no run takes itself for one on GitHub."""
+    without = ("GITHUB_", "INPUT_", "PYTHONDONTWRITEBYTECODE")
+    return {name: value for name, value in os.environ.items() if not name.startswith(without)}
 
 
 class Server:
@@ -102,7 +110,7 @@ class Field:
         command = [sys.executable, "-m", "ci_evals", "run", str(suite), f"--provider={self.provider}"]
         command += [f"--base-url={self.server.url}", f"--loops={loops}", f"--parallel={parallel}"]
         command += [f"--output-dir={self.results}", *options]
-        env = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+        env = environment()
         env |= {"LLM_API_KEY": "bench-llm-key", "NO_COLOR": "1"}
         env |= {"OPENAI_BASE_URL": f"{self.server.url}/v1", "ANTHROPIC_BASE_URL": self.server.url}
         return run(command, env, code=code)
