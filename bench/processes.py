@@ -39,9 +39,8 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None, *, code: i
     """
     with tempfile.TemporaryFile("w+") as output:
         started = time.monotonic()
-        process = subprocess.Popen(
-            command, env=env or environment(), stdout=output, stderr=subprocess.STDOUT, cwd=ROOT
-        )  # noqa: S603
+        env = env or environment()
+        process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)  # noqa: S603
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.monotonic() - started
         process.returncode = os.waitstatus_to_exitcode(status)
