@@ -7,7 +7,7 @@ from bench.server import TURNS
 
 CALLS = 1 + TURNS + (TURNS - 1) + 3
 TESTS = 50
-"""Of a suite; further conversations are loops of these."""
+"""Of a suite, at most; further conversations are loops of these."""
 
 _TEST = {
     "userInfo": {"name": "Ida Berg", "order": "1042", "postcode": "AB1 2CD", "plan": "Weekend"},
@@ -25,14 +25,8 @@ _TEST = {
 
 
 def write_suite(path: Path, conversations: int) -> int:
-    """Writes a suite and gives back how many loops of it make so many conversations.
-
-    Raises:
-        ValueError: they do not divide into loops.
-    """
-    tests = min(TESTS, conversations)
-    if conversations % tests:
-        raise ValueError(f"{conversations} conversations are no loops of {tests} tests")
+    """Writes a suite and gives back how many loops of it make so many conversations."""
+    tests = max(tests for tests in range(1, TESTS + 1) if conversations % tests == 0)
     named = [{"name": f"Asks for the order, {number}", **_TEST} for number in range(1, tests + 1)]
     suite = {"name": "bench", "agentId": "bench", "apiKey": "bench-agent-key", "tests": named}
     path.write_text(json.dumps(suite))
