@@ -24,7 +24,11 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.measures) - set(MEASURES):
         parser.error(f"no such measure: {', '.join(sorted(unknown))}; there are {', '.join(MEASURES)}")
-    size = SMOKE if options.smoke else replace(Size(), repeats=options.repeats)
+    size = (
+        SMOKE
+        if options.smoke
+        else replace(Size(), repeats=options.repeats, long_repeats=-(-options.repeats // 2))
+    )
     rows: list[Row] = []
     with server() as served, tempfile.TemporaryDirectory() as folder:
         field = Field(served, Path(folder), options.provider)
@@ -33,7 +37,7 @@ def main() -> None:
             rows += MEASURES[name](field, size)
     print(_table(rows))
     print(
-        f"\n{options.provider}, medians of {size.repeats}, Python {platform.python_version()}, "
+        f"\n{options.provider}, medians of {size.repeats} rounds ({size.long_repeats} where it takes minutes), Python {platform.python_version()}, "
         f"{os.cpu_count()} processors, {platform.system()}"
     )
 

@@ -20,11 +20,17 @@ class Size:
     """How much is played: small enough for a smoke test, or large enough to tell."""
 
     repeats: int = 5
+    long_repeats: int = 3
+    """Of what takes minutes."""
     small: int = 50
     large: int = 250
     parallel: tuple[int, ...] = (10, 100)
     rounds: int = 3
     at_a_time: tuple[int, ...] = (20, 100, 300)
+    least: int = 100
+    """Conversations where wall time counts, and at least so many rounds of those at a time."""
+    faulty: int = 1000
+    faulty_at_a_time: int = 100
     few: int = 500
     many: int = 5000
     starts: int = 11
@@ -35,11 +41,15 @@ class Size:
 
 SMOKE = Size(
     repeats=1,
+    long_repeats=1,
     small=2,
     large=4,
     parallel=(2,),
     rounds=1,
     at_a_time=(4,),
+    least=4,
+    faulty=4,
+    faulty_at_a_time=4,
     few=2,
     many=4,
     starts=1,
@@ -106,7 +116,7 @@ def wall(field: Field, size: Size) -> Iterator[Row]:
     """Wall time of whole runs over the bare calls' and over the ideal schedule; and connections opened."""
     goals = {20: 1.03, 100: 1.10, 300: 1.20}
     for parallel in size.at_a_time:
-        conversations = size.rounds * parallel
+        conversations = max(size.least, size.rounds * parallel)
         walls: dict[str, list[float]] = {way: [] for way in WAYS}
         opened: list[int] = []
         for _ in range(size.repeats):
@@ -140,7 +150,7 @@ def memory(field: Field, size: Size) -> Iterator[Row]:
     reports: list[float] = []
     shares: list[float] = []
     journal: list[float] = []
-    for _ in range(size.repeats):
+    for _ in range(size.long_repeats):
         for way in WAYS:
             for conversations in (size.few, size.many):
                 took = _play(field, way, conversations, parallel, 20 * size.speed)
@@ -218,10 +228,9 @@ def faults(field: Field, size: Size) -> Iterator[Row]:
     A message to an agent that may have arrived is not sent again: the conversation begins anew, so it takes
     some `--retries`.
     """
-    parallel = size.at_a_time[-2 if len(size.at_a_time) > 1 else 0]
-    conversations = size.rounds * parallel
+    parallel, conversations = size.faulty_at_a_time, size.faulty
     walls: dict[bool, list[float]] = {False: [], True: []}
-    for _ in range(size.repeats):
+    for _ in range(size.long_repeats):
         for faulty in (False, True):
             took = _play(
                 field, "product", conversations, parallel, size.speed, "--retries=9", faults=int(faulty)
