@@ -24,11 +24,8 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.measures) - set(MEASURES):
         parser.error(f"no such measure: {', '.join(sorted(unknown))}; there are {', '.join(MEASURES)}")
-    size = (
-        SMOKE
-        if options.smoke
-        else replace(Size(), repeats=options.repeats, long_repeats=-(-options.repeats // 2))
-    )
+    size = replace(Size(), repeats=options.repeats, long_repeats=-(-options.repeats // 2))
+    size = SMOKE if options.smoke else size
     rows: list[Row] = []
     with server() as served, tempfile.TemporaryDirectory() as folder:
         field = Field(served, Path(folder), options.provider)
@@ -36,10 +33,9 @@ def main() -> None:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
             rows += MEASURES[name](field, size)
     print(_table(rows))
-    print(
-        f"\n{options.provider}, medians of {size.repeats} rounds ({size.long_repeats} where it takes minutes), Python {platform.python_version()}, "
-        f"{os.cpu_count()} processors, {platform.system()}"
-    )
+    rounds = f"medians of {size.repeats} rounds, of {size.long_repeats} where faults or memory are measured"
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.system()}"
+    print(f"\n{options.provider}; {rounds}; {machine}")
 
 
 def _table(rows: list[Row]) -> str:
