@@ -5,7 +5,6 @@ import time
 from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from math import fsum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -15,14 +14,15 @@ from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
-from ci_evals.domain.results import Attempt, Role, RoleUsage, TrialResult
+from ci_evals.domain.results import Attempt, RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState, Exchanges, Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.semantic import Meanings
-from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
+from ci_evals.metering import Meter, MeteredEmbedder, MeteredLLM
+from ci_evals.ports import LLM, Agent, Embedder
 from ci_evals.redaction import Redactor
 
 T = TypeVar("T")
@@ -202,7 +202,7 @@ class _Played:
     transcript: Transcript
     attempts: tuple[Attempt, ...]
     started: float
-    meters: tuple["_Meter", ...]
+    meters: tuple[Meter, ...]
     judge: Judge | Verdict
     meanings: Meanings | Verdict
     held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
@@ -229,7 +229,7 @@ class _Player:
 
         user_meter = MeteredLLM(cast.user_llm, "user", spent) if cast.user_llm else None
         judge_meter = MeteredLLM(cast.judge_llm, "judge", spent) if cast.judge_llm else None
-        embedder_meter = _MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
+        embedder_meter = MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
@@ -260,7 +260,7 @@ class _Player:
             held=cast.held,
         )
 
-    def _judge(self, meter: "MeteredLLM | None", ended: Ended) -> Judge | Verdict:
+    def _judge(self, meter: MeteredLLM | None, ended: Ended) -> Judge | Verdict:
         if meter is None:
             return NO_JUDGE
         if isinstance(ended.failure, LLMAccessError):  # the same key opens the judge
@@ -302,81 +302,3 @@ class _Player:
         result = result.kept()
         self.listen(TrialFinished(trial, result))
         return result
-
-
-class _Meter:
-    """Counts what a model is asked, and remembers that its provider refused the key."""
-
-    def __init__(self, model: str, role: Role, spent: Callable[[RoleUsage], None]) -> None:
-        self.model = model
-        self._role = role
-        self._spent = spent
-        self._input_tokens = self._output_tokens = 0
-        self._costs: list[float | None] = []
-        self.calls = 0
-        self.refusal: str | None = None
-
-    async def _asked(self, call: Awaitable[T]) -> T:
-        self.calls += 1
-        try:
-            return await call
-        except LLMAccessError as error:
-            self.refusal = str(error)
-            raise
-
-    def _count(self, input_tokens: int, output_tokens: int = 0, cost_usd: float | None = None) -> None:
-        """Counts what an answer took, and tells of it."""
-        self._input_tokens += input_tokens
-        self._output_tokens += output_tokens
-        self._costs.append(cost_usd)
-        self._spent(
-            RoleUsage(
-                role=self._role,
-                model=self.model,
-                calls=1,
-                input_tokens=input_tokens,
-                output_tokens=output_tokens,
-                cost_usd=cost_usd,
-            )
-        )
-
-    @property
-    def usage(self) -> RoleUsage:
-        """What was used so far, with the cost where every answer told its own."""
-        told = [cost for cost in self._costs if cost is not None]
-        return RoleUsage(
-            role=self._role,
-            model=self.model,
-            calls=self.calls,
-            input_tokens=self._input_tokens,
-            output_tokens=self._output_tokens,
-            cost_usd=fsum(told) if told and len(told) == len(self._costs) else None,
-        )
-
-
-class MeteredLLM(_Meter):
-    """An LLM under a meter."""
-
-    def __init__(self, llm: LLM, role: Role, spent: Callable[[RoleUsage], None]) -> None:
-        super().__init__(llm.model, role, spent)
-        self._llm = llm
-
-    async def complete(self, prompt: Prompt) -> Completion:
-        """Asks the model."""
-        completion = await self._asked(self._llm.complete(prompt))
-        self._count(completion.input_tokens, completion.output_tokens, completion.cost_usd)
-        return completion
-
-
-class _MeteredEmbedder(_Meter):
-    """An embedding model under a meter."""
-
-    def __init__(self, embedder: Embedder, role: Role, spent: Callable[[RoleUsage], None]) -> None:
-        super().__init__(embedder.model, role, spent)
-        self._embedder = embedder
-
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Asks the model."""
-        embeddings = await self._asked(self._embedder.embed(texts))
-        self._count(embeddings.input_tokens)
-        return embeddings

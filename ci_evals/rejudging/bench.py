@@ -11,9 +11,10 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
+from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
 from ci_evals.rejudging.work import Again, Case, Rejudging, is_judged
-from ci_evals.runner import MeteredLLM, Stop
+from ci_evals.runner import Stop
 from ci_evals.scoring.usage import cost_of, with_other
 
 _MOST_IN_ROW = 10

@@ -1,0 +1,89 @@
+"""Counts what models are asked in a trial: calls, tokens, and what they cost where they tell it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from math import fsum
+from typing import TypeVar
+
+from ci_evals.domain.errors import LLMAccessError
+from ci_evals.domain.results import Role, RoleUsage
+from ci_evals.ports import LLM, Completion, Embedder, Embeddings, Prompt
+
+T = TypeVar("T")
+
+
+class Meter:
+    """Counts what a model is asked, and remembers that its provider refused the key."""
+
+    def __init__(self, model: str, role: Role, spent: Callable[[RoleUsage], None]) -> None:
+        self.model = model
+        self._role = role
+        self._spent = spent
+        self._input_tokens = self._output_tokens = 0
+        self._costs: list[float | None] = []
+        self.calls = 0
+        self.refusal: str | None = None
+
+    async def _asked(self, call: Awaitable[T]) -> T:
+        self.calls += 1
+        try:
+            return await call
+        except LLMAccessError as error:
+            self.refusal = str(error)
+            raise
+
+    def _count(self, input_tokens: int, output_tokens: int = 0, cost_usd: float | None = None) -> None:
+        """Counts what an answer took, and tells of it."""
+        self._input_tokens += input_tokens
+        self._output_tokens += output_tokens
+        self._costs.append(cost_usd)
+        self._spent(
+            RoleUsage(
+                role=self._role,
+                model=self.model,
+                calls=1,
+                input_tokens=input_tokens,
+                output_tokens=output_tokens,
+                cost_usd=cost_usd,
+            )
+        )
+
+    @property
+    def usage(self) -> RoleUsage:
+        """What was used so far, with the cost where every answer told its own."""
+        told = [cost for cost in self._costs if cost is not None]
+        return RoleUsage(
+            role=self._role,
+            model=self.model,
+            calls=self.calls,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+            cost_usd=fsum(told) if told and len(told) == len(self._costs) else None,
+        )
+
+
+class MeteredLLM(Meter):
+    """An LLM under a meter."""
+
+    def __init__(self, llm: LLM, role: Role, spent: Callable[[RoleUsage], None]) -> None:
+        super().__init__(llm.model, role, spent)
+        self._llm = llm
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Asks the model."""
+        completion = await self._asked(self._llm.complete(prompt))
+        self._count(completion.input_tokens, completion.output_tokens, completion.cost_usd)
+        return completion
+
+
+class MeteredEmbedder(Meter):
+    """An embedding model under a meter."""
+
+    def __init__(self, embedder: Embedder, role: Role, spent: Callable[[RoleUsage], None]) -> None:
+        super().__init__(embedder.model, role, spent)
+        self._embedder = embedder
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Asks the model."""
+        embeddings = await self._asked(self._embedder.embed(texts))
+        self._count(embeddings.input_tokens)
+        return embeddings
