@@ -145,7 +145,7 @@ def wall(field: Field, size: Size) -> Iterator[Row]:
 
 def memory(field: Field, size: Size) -> Iterator[Row]:
     """Growth of the peak memory from few to many trials; and what journal and reports take of many."""
-    parallel = min(100, size.few)
+    parallel = min(20, size.few)
     peaks: dict[tuple[str, int], list[float]] = {}
     reports: list[float] = []
     shares: list[float] = []
