@@ -4,6 +4,7 @@ import asyncio
 import base64
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -182,6 +183,21 @@ async def test_what_goes_out_is_the_request(body: object) -> None:
     assert request.headers["Accept-Encoding"] == "gzip, deflate"
 
 
+async def test_a_long_conversation_goes_out_whole() -> None:
+    """With megabytes of replies for a judge, say; aiohttp would warn of them."""
+    async with world.raw_server(OK) as (url, heard), connections.new_client() as client:
+        await client.post(url, content=b"x" * 2_000_000)
+    assert heard[0].endswith(b"\r\n\r\n" + b"x" * 2_000_000)
+    assert b"\r\nContent-Length: 2000000\r\n" in heard[0]
+
+
+async def test_no_body_is_held_back() -> None:
+    """Few servers know the header that asks for it, and the others wait as well."""
+    async with world.raw_server(OK) as (url, heard), connections.new_client(timeout=5) as client:
+        await client.post(url, content=b"all", headers={"Expect": "100-continue"})
+    assert heard[0].endswith(b"\r\n\r\nall")
+
+
 async def test_a_header_that_cannot_be_sent_is_not() -> None:
     """Whoever could put a line end into one could write a request of his own."""
     async with world.raw_server(OK) as (url, heard), connections.new_client() as client:
@@ -284,16 +300,57 @@ async def test_an_address_of_ipv6_is_reached() -> None:
         pytest.skip("this machine has no IPv6")
 
 
-@pytest.mark.skipif(which("openssl") is None, reason="needs openssl, to make a certificate")
-async def test_nobody_is_spoken_to_whose_certificate_is_not_trusted(tmp_path: Path) -> None:
-    """What is said of it names the reason."""
+@pytest.fixture
+def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """Of `localhost`, and nobody trusts it."""
+    if which("openssl") is None:
+        pytest.skip("needs openssl, to make a certificate")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    await asyncio.to_thread(
-        subprocess.run,
+    subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost"],
+         "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost"],
         check=True, capture_output=True,
     )  # fmt: skip
+    return key, certificate
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_may_be_spoken_to_over_tls(key_and_certificate: tuple[Path, Path], scheme: str) -> None:
+    """Its certificate is looked at as an agent's is, whatever the agent speaks."""
+    key, certificate = key_and_certificate
+    with github_api.tls(github_api.Answer(200, {}), key, certificate) as proxy:
+        asked = subprocess.run(
+            [sys.executable, "-c", _BY_PROXY, certificate, f"{scheme}://agent.example/", proxy],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert asked.stdout.strip() == ("200" if scheme == "http" else "ProxyError 501"), asked.stderr
+
+
+_BY_PROXY = """
+import asyncio, os, sys
+import httpx2
+from ci_evals.adapters.transport import connections, over_aiohttp
+
+async def ask(url, proxy):
+    async with connections.new_client(proxy=proxy) as client:
+        try:
+            print((await client.get(url)).status_code)
+        except httpx2.HTTPError as error:
+            print(type(error).__name__, str(error)[:3])
+
+os.environ["SSL_CERT_FILE"] = sys.argv[1]  # aiohttp has made a context of its own already
+asyncio.run(ask(*sys.argv[2:]))
+"""
+
+
+async def test_nobody_is_spoken_to_whose_certificate_is_not_trusted(
+    key_and_certificate: tuple[Path, Path],
+) -> None:
+    """What is said of it names the reason."""
+    key, certificate = key_and_certificate
     served = github_api.tls(github_api.Answer(200, {}), key, certificate)
     with served as url, pytest.raises(httpx2.ConnectError, match="certificate verify failed"):
         await get(url)

@@ -9,6 +9,7 @@ import select
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from functools import cache
+from io import BytesIO
 from ssl import SSLContext
 
 import aiohttp
@@ -26,6 +27,10 @@ MOST_HEADERS = 250
 """Of one answer; each of at most `MOST_OF_A_HEADER` bytes."""
 MOST_OF_A_HEADER = 65_536
 
+_MOST_AT_ONCE = 1 << 20
+"""Bytes of a body that aiohttp sends in one piece; it warns of more."""
+_EXPECTING = b"expect"
+"""A header with which aiohttp would hold the body back, without end where the server does not know it."""
 _ADDED_BY_AIOHTTP = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _NO_END = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
@@ -49,8 +54,13 @@ class Transport(httpx2.AsyncBaseTransport):
         session = await self._session()
         content = await request.aread()
         is_tls = request.url.scheme == "https"
+        meets_tls = is_tls or (self._proxy is not None and self._proxy.address.scheme == "https")
         try:
-            headers = [(name.decode(), value.decode()) for name, value in request.headers.raw]
+            headers = [
+                (name.decode(), value.decode())
+                for name, value in request.headers.raw
+                if name.lower() != _EXPECTING
+            ]
             proxy_headers = None
             if self._proxy and self._proxy.key:
                 if is_tls:
@@ -61,11 +71,11 @@ class Transport(httpx2.AsyncBaseTransport):
                 request.method,
                 _address(request.url),
                 headers=headers,
-                data=content or None,
+                data=BytesIO(content) if len(content) > _MOST_AT_ONCE else content or None,
                 allow_redirects=False,
                 proxy=self._proxy.address if self._proxy else None,
                 proxy_headers=proxy_headers,
-                ssl=_tls() if is_tls else True,
+                ssl=_tls() if meets_tls else True,
             )
         except aiohttp.ClientError as error:
             raise _as_httpx2(error) from error
