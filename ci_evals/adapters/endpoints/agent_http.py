@@ -88,6 +88,7 @@ class AgentServer:
         Raises:
             UsageError: the environment names a proxy that cannot be used.
         """
+        connections.load()
         self.host = connections.host_of(url)
         self.redactor = redactor
         self._url = url

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import re
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,6 +34,8 @@ from ci_evals.templates import render
 CHECK_SECONDS = 5.0
 """What asking whether a key is good may take."""
 
+_HEAD_START = 0.05
+"""Seconds for the first messages to go out."""
 _JSON_ANSWER = "adapters/prompts/json_answer.md.j2"
 _MOST_TOKENS = 10**9
 """Of one answer: more is no count."""
@@ -253,7 +256,7 @@ class SdkLLM(ABC):
         if self._module is None:
             loop = asyncio.get_running_loop()
             if self._importing is None or self._importing.get_loop() is not loop:
-                self._importing = loop.run_in_executor(None, import_module, self.vendor.module)
+                self._importing = loop.create_task(_imported(self.vendor.module))
             self._module = await asyncio.shield(self._importing)  # others wait for it too
         return self._module
 
@@ -307,6 +310,13 @@ class SdkLLM(ABC):
         if status == 429:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")
         return LLMError(f"{self._who} answered with status {status}: {detail}")
+
+
+async def _imported(module: str) -> ModuleType:
+    """An SDK. While it is imported the loop gets its turn only now and then: first messages go out before."""
+    if module not in sys.modules:
+        await asyncio.sleep(_HEAD_START)
+    return await asyncio.to_thread(import_module, module)
 
 
 class _RefusedError(Exception):

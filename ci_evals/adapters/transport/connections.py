@@ -61,6 +61,11 @@ def new_client(
     )
 
 
+def load() -> None:
+    """Imports what requests are carried by, for whoever is about to send some: it takes 0.2 s."""
+    from ci_evals.adapters.transport import over_aiohttp  # noqa: F401, PLC0415  # for those alone
+
+
 def proxy_for(url: str) -> str | None:
     """The proxy that the environment (`HTTPS_PROXY`, `NO_PROXY`, …) asks for; never one to this machine.
 
