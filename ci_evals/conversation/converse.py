@@ -66,13 +66,14 @@ class Conversation:
 
     async def _exchange(self, session: Any, turn: Turn, text: str) -> Exchange:
         reply = bounded(await self._agent.send_message(session, text, timeout=turn.timeout))
-        # What the reply holds was looked at when it was made.
-        exchange = Exchange.model_construct(
-            **dict(reply),
+        # Traces and raw bodies are large, and were looked at when the reply was made.
+        large = {"trace": reply.trace, "raw": reply.raw}
+        exchange = Exchange(
+            **dict(reply) | dict.fromkeys(large),
             index=len(self.exchanges) + 1,
             user=text,
             user_source=UserSource.AUTO if turn.auto else UserSource.FIXED,
-        )
+        ).model_copy(update=large)
         self.exchanges.append(exchange)
         self._listen(exchange.index)
         return exchange

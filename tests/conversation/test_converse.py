@@ -1,5 +1,6 @@
 import fakes
 import pytest
+from pydantic import ValidationError
 
 from ci_evals.conversation.converse import Conversation
 from ci_evals.domain.errors import AgentError, LLMError
@@ -143,6 +144,15 @@ async def test_a_trace_is_kept_up_to_a_length():
     (exchange,) = transcript.exchanges
     assert (len(exchange.agent), exchange.workflows, exchange.raw) == (1_000_000, ("A",), {"text": "x"})
     assert exchange.trace == "(not kept: longer than 1,000,000 characters)"
+
+
+async def test_a_reply_that_nobody_looked_at_is_looked_at():
+    """A copy is not checked by itself, and an agent in Python may make one: no report should fail of it."""
+    listed = fakes.reply("x").model_copy(update={"workflows": ["A"]})
+    transcript, _ = await play(["hi"], [listed])
+    assert transcript.exchanges[0].workflows == ("A",)
+    with pytest.raises(ValidationError, match="latency_seconds"):
+        await play(["hi"], [fakes.reply("x").model_copy(update={"latency_seconds": -1.0})])
 
 
 async def test_a_session_that_does_not_open():

@@ -8,7 +8,7 @@ import tracemalloc
 import builders as build
 import pytest
 
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results import Attempt, TrialResult
 from ci_evals.domain.transcript import Exchange, Exchanges, Integration
 
 NESTED = [[]]
@@ -97,6 +97,14 @@ def test_what_is_changed_stays_as_small(said):
     assert [exchange.user for exchange in louder] == ["HELP"] * len(said)
     assert louder.packed() is louder
     assert tuple(packed) == said
+
+
+def test_a_kept_trial_tells_all_of_itself():
+    """Also to who asks only for what was given: nobody knows any more what that was."""
+    trial = build.trial_result(attempts=[Attempt(status="failed", error="x")])
+    assert trial.kept().model_dump(exclude_unset=True) == trial.model_dump()
+    copied = trial.kept().model_copy(update={"index": 7})
+    assert copied.model_dump(exclude_unset=True) == trial.model_dump() | {"index": 7}
 
 
 def test_a_file_with_other_exchanges_is_refused():
