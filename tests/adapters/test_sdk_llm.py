@@ -712,6 +712,17 @@ def run_python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+async def test_an_import_that_nobody_waits_for_is_left(make: Make) -> None:
+    """Whoever closes the event loop next would be told of a task that is pending."""
+    llm, others = make(), asyncio.all_tasks()
+    asking = asyncio.create_task(llm.complete(PLAIN))
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    await llm.aclose()
+    assert asyncio.all_tasks() == others
+
+
 def test_an_sdk_is_imported_only_for_a_call() -> None:
     """A model costs nothing until it is asked, and then the event loop goes on meanwhile."""
     run = run_python(

@@ -176,6 +176,10 @@ class SdkLLM(ABC):
 
     async def aclose(self) -> None:
         """Closes what is open. The object can be used again afterwards."""
+        importing, self._importing = self._importing, None
+        if importing and importing.get_loop() is asyncio.get_running_loop():
+            importing.cancel()  # nobody waits for it any more
+            await asyncio.gather(importing, return_exceptions=True)
         if self._client:
             client, self._client = self._client, None
             await client.close()
