@@ -132,3 +132,12 @@ def test_a_run_collects_its_garbage(tmp_path):
     )
     ran = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout
+
+
+def test_the_end_of_a_command_looks_for_no_garbage():
+    """All that was imported would be looked through once more, while somebody waits."""
+    code = TOLD_AT_THE_END.replace('" ".join(sys.modules)', "gc.get_freeze_count()").replace(
+        "import atexit", "import gc, atexit"
+    )
+    (frozen,) = imported(code, "validate", "demo:hr")
+    assert int(frozen) > 10_000
