@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 
+import endpoints
 import pytest
+import world
 from commands import CLEAN, ci_evals
 
 TOLD_AT_THE_END = """
@@ -121,6 +123,19 @@ def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, 
     assert modules & LATE.keys() <= needed
 
 
+def test_who_cannot_speak_to_the_agent_waits_for_no_sdk(tmp_path):
+    """The run is over before a model could be asked anything."""
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "auto"}], "evaluations": [{"criterion": "c"}]}
+    with endpoints.serving(lambda _asked: world.fault(401, "no such key")) as agent:
+        suite = {"name": "s", "adapter": "openai", "model": "m", "baseUrl": agent.url, "tests": [test]}
+        (tmp_path / "suite.json").write_text(json.dumps({**suite, "apiKey": "agent-key-1"}))
+        command = ("run", str(tmp_path / "suite.json"), f"--output-dir={tmp_path / 'results'}")
+        models = {"LLM_API_KEY": "llm-key-1", "OPENAI_BASE_URL": agent.url}
+        modules = imported(TOLD_AT_THE_END, *command, **models)
+    assert "ci_evals.reports.layout" in modules
+    assert "openai" not in modules
+
+
 def test_a_run_collects_its_garbage(tmp_path):
     """None is looked for while it is imported, and what was imported is not looked through again."""
     agent = "import gc\ndef reply(message): return f'{gc.isenabled()} {gc.get_freeze_count() > 10_000}'\n"
@@ -136,7 +151,7 @@ def test_a_run_collects_its_garbage(tmp_path):
 
 def test_the_end_of_a_command_looks_for_no_garbage():
     """All that was imported would be looked through once more, while somebody waits."""
-    code = TOLD_AT_THE_END.replace('" ".join(sys.modules)', "gc.get_freeze_count()").replace(
+    code = TOLD_AT_THE_END.replace('" ".join(sys.modules)', "str(gc.get_freeze_count())").replace(
         "import atexit", "import gc, atexit"
     )
     (frozen,) = imported(code, "validate", "demo:hr")
