@@ -3,12 +3,13 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import action, ci_evals, results_in, start, write_suite
+from commands import CLEAN, action, ci_evals, results_in, start, write_suite
 from github_runner import Step
 
 REPLY = """
@@ -120,6 +121,20 @@ def test_the_user_may_name_the_code(folder):
     """In place of the suite's adapter."""
     suite = write_suite(folder, *TESTS, agentId=None, apiKey=None)
     assert ci_evals("run", suite, "--adapter=python:shop:reply", cwd=folder).returncode == 0
+
+
+def test_no_file_beside_the_agent_is_taken_for_a_package_of_ours(folder):
+    """Though the folder comes first on the path: reports are made at the end, with what they need."""
+    for name in ("aiohttp", "jinja2", "junit_xml", "rapidfuzz", "six", "tabulate", "yaml"):
+        (folder / f"{name}.py").write_text("1/0")
+    suite = write_suite(folder, *TESTS, adapter="python:shop:reply", agentId=None, apiKey=None)
+    # As the command is installed: only a module that is run puts the folder first by itself.
+    command = [sys.executable, "-P", "-m", "ci_evals", "run", suite, "--provider=offline"]
+    ran = subprocess.run(
+        command, check=False, cwd=folder, env=CLEAN, capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (folder / "results" / "junit.xml").exists()
 
 
 STUBBORN = """
