@@ -196,7 +196,7 @@ class _Players:
         """Ends the run soon after it has begun where the models' key is refused."""
         await asyncio.sleep(0)  # the first conversations go before an import that takes a second or two
         try:
-            if self.company:
+            if self.company and not stop.requested:
                 await self.company.check_models()
         except LLMAccessError as error:
             stop.because(str(error), outage=True, cut_off=True)
