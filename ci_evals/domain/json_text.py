@@ -8,7 +8,7 @@ from pydantic_core import to_json
 def written(value: object, indent: int | None = None) -> str:
     """A JSON value as text in Unicode, as `json.dumps` writes it, in a small part of the time.
 
-    Only the exponents of small numbers differ: `1e-7` is not `1e-07`.
+    Only the exponents of small numbers differ, `1e-7` for `1e-07`, and without an indent there are no blanks.
     """
     try:
         return to_json(value, indent=indent).decode()

@@ -17,9 +17,7 @@ REASON_BYTES = 4_096
 """Of a reason in a test's own report."""
 OPEN = 5
 """Items of a list that are shown at once; the rest is folded."""
-_LIMITS = SimpleNamespace(
-    reason_limit=REASON_LIMIT, said_limit=400, reason_bytes=4_096, listed=OPEN, named=80
-)
+_LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=400, listed=OPEN, named=80)
 _BLANK_LINES = re.compile(r"\n\n\n+")  # `\n{3,}` begins with no text to look for, and takes ten times as long
 """What conditions in a template leave behind. Foreign text has none: it stands in quotes and in code."""
 _PADDING = re.compile(r" {2,}")
