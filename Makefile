@@ -9,7 +9,7 @@ TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: mak
 LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command 'make lock'
 
-.PHONY: help demo test lint unit endurance image lock upgrade clean
+.PHONY: help demo test lint unit bench endurance image lock upgrade clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo 'make test    every check, then all tests'
 	@echo 'make lint    the checks alone'
 	@echo 'make unit    the tests alone, without those that build the container'
+	@echo 'make bench   measure speed and memory for docs/performance.md; some forty minutes, on an idle machine'
 	@echo 'make endurance  thousands of trials through faults and kills; takes some minutes'
 	@echo 'make image   build the container image ci-evals'
 	@echo 'make lock    lock what pyproject.toml asks for, keeping versions where it can'
@@ -32,6 +33,9 @@ test: lint
 
 unit: .venv/installed
 	$(PYTEST) -m 'not container and not endurance'
+
+bench: .venv/installed
+	$(BIN)/python -m bench
 
 endurance: .venv/installed
 	$(BIN)/pytest -m endurance --durations 0

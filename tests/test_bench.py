@@ -1,0 +1,47 @@
+"""The bench still works, and its page tells of what it measures. No time is asserted: machines are shared."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from papers import ROOT
+
+PAGE = (ROOT / "docs/performance.md").read_text()
+_NUMBER = re.compile(r"\d[\d.,]*")
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The rows of a table by their first cell, in which numbers may vary."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {_NUMBER.sub("N", first): rest for first, *rest in cells}
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, list[str]]:
+    """What a smoke run prints, without the image, which is not built everywhere."""
+    measures = ["startup", "processor", "wall", "faults", "memory"]
+    command = [sys.executable, "-m", "bench", "--smoke", *measures]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    return rows(told.stdout)
+
+
+def test_every_measure_gives_a_figure(table: dict[str, list[str]]) -> None:
+    assert table.pop("measure") == ["floor", "ci-evals", "figure", "goal", "met"]
+    assert len(table) >= 12
+    for name, (_, _, figure, goal, met) in table.items():
+        assert _NUMBER.search(figure), name
+        assert (met in {"yes", "**no**"}) if goal else met == "", name
+
+
+def test_the_page_tells_of_every_measure(table: dict[str, list[str]]) -> None:
+    assert set(table) <= set(rows(PAGE))
+
+
+def test_a_measure_that_is_not_there_is_named() -> None:
+    command = [sys.executable, "-m", "bench", "speed"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert "no such measure: speed" in told.stderr
