@@ -30,6 +30,7 @@ LATE = {
     "openai": "its models",
     "anthropic": "its models",
     "jinja2": "prompts and reports",
+    "svg": "reports",
     "tabulate": "reports",
     "junit_xml": "reports",
     "rich": "a terminal",
@@ -51,6 +52,7 @@ LATE = {
     "ci_evals.reports.layout": "results",
     "ci_evals.reports.markdown": "results",
     "ci_evals.reports.junit": "results",
+    "ci_evals.reports.page": "results",
     "ci_evals.reports.console": "results",
 }
 """What is imported only for what is named beside it."""

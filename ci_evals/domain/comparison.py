@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from ci_evals.domain.base import Instant, Interval, Percent, Points, Record
+from ci_evals.domain.process import Deed
 
 
 class Baseline(Record):
@@ -57,6 +58,31 @@ class Evidence(Record):
     agent: str | None = None
 
 
+class Parting(Record):
+    """Where a conversation first parts from one of the baseline's: what the agent did differently, and when.
+
+    Of the trial that shows the change (the first that fails, or where none does the first) and the baseline's
+    first that shows the contrary.
+    """
+
+    head_trial: int
+    base_trial: int
+    exchange: int | None = Field(
+        description="The first in which workflows, parameters, rules or integrations differ, or that only "
+        "one side has. Null where the agent did the same throughout, and only words differ."
+    )
+    head: tuple[Deed, ...] = Field((), description="What it did there in this run, and not in the baseline.")
+    base: tuple[Deed, ...] = Field((), description="What it did there in the baseline, and not in this run.")
+    only: Literal["head", "base"] | None = Field(
+        None, description="The side that has this exchange, where the other conversation had ended."
+    )
+    user_differs: int | None = Field(
+        None,
+        description="The first exchange, up to that one, in which the user had said something else: then the "
+        "simulated user may be the cause.",
+    )
+
+
 class TestName(Record):
     """A test by its suite and name."""
 
@@ -80,6 +106,9 @@ class TestChange(TestName):
     )
     confirmed: bool = Field(
         default=False, description="Whether the drop of this one test is proven (p at most 0.05)."
+    )
+    parting: Parting | None = Field(
+        None, description="Where its conversations first part; null where one side has no trace."
     )
 
 

@@ -24,6 +24,7 @@ from ci_evals.domain.base import (
     Share,
 )
 from ci_evals.domain.comparison import Comparison
+from ci_evals.domain.process import Coverage, Fired, Process, ProcessSummary, Times
 from ci_evals.domain.suite import MOST_LOOPS, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Exchanges
 from ci_evals.domain.verdict import Cause, Finding, Outcome
@@ -108,6 +109,9 @@ class TrialResult(Record):
     usage: tuple[RoleUsage, ...] = Field(
         (), description="Calls and tokens of the models, all attempts together."
     )
+    times: Times | None = Field(None, description="Null where they were not measured.")
+    process: Process | None = Field(None, description="Null where no reply carried a trace.")
+    fired: Fired | None = Field(None, description="Null where no reply carried a trace.")
 
     # mypy does not know decorated properties (python/mypy#1362); pydantic documents them so.
     @computed_field(description="Weighted share of the decided verdicts that passed, in points.")  # type: ignore[prop-decorator]
@@ -203,6 +207,9 @@ class TestResult(Record):
     user_info: dict[str, JsonValue] = Field(default_factory=dict)
     guidelines: str
     turns: tuple[Turn, ...]
+    optimal_tools: tuple[str, ...] | None = Field(
+        None, description="The workflows that the shortest right conversation runs, in order."
+    )
     score: Percent | None = Field(description="Mean over the scored trials.")
     pass_rate: float | None = Field(
         description="Share of the scored trials in which every evaluation passed, 0 to 1."
@@ -211,6 +218,7 @@ class TestResult(Record):
     outcome: TestOutcome
     flaky: bool = Field(description="Whether scored trials disagree on passing.")
     statistics: Statistics | None = Field(None, description="Null where no trial was scored.")
+    process: ProcessSummary | None = None
     trials: tuple[TrialResult, ...] = ()
     not_run: int = Field(0, ge=0, le=MOST_TRIALS, description="Trials planned but not started.")
 
@@ -261,6 +269,7 @@ class SuiteResult(Record):
     aui_logic: tuple[Group, ...] = ()
     tags: tuple[Group, ...] = ()
     difficulties: tuple[Group, ...] = ()
+    process: ProcessSummary | None = None
     tests: tuple[TestResult, ...]
 
 
@@ -444,4 +453,6 @@ class Results(Record):
     )
     usage: Usage
     latency: Latency = Latency()
+    process: ProcessSummary | None = None
+    coverage: Coverage | None = Field(None, description="Null in results that earlier versions wrote.")
     suites: tuple[SuiteResult, ...]

@@ -37,6 +37,19 @@ def visible(text: str) -> str:
     return _SELECTOR_RUNS.sub("", _UNSEEN.sub("", text))
 
 
+def unseen_for_scripts() -> str:
+    """What `visible` takes out but for whole escapes, as a regular expression in JavaScript's syntax.
+
+    It is in ASCII, without `<` and `&`, and wants the flag `u`.
+    """
+    pattern = f"[{_CONTROLS}{_INVISIBLE}\\ud800-\\udfff]|[{_SELECTORS}]{{2,}}"
+    return re.sub(r"\\U000([0-9a-f]{5})", r"\\u{\1}", _in_ascii(pattern))
+
+
+def _in_ascii(text: str) -> str:
+    return text.encode("ascii", "backslashreplace").decode("ascii")
+
+
 def bare(text: str) -> str:
     """`text` as `visible` leaves it, without single variation selectors either: for a search."""
     return text if _harmless(text) else _ANY_SELECTOR.sub("", visible(text))

@@ -108,7 +108,7 @@ class Exchanges(Sequence[Exchange]):
         if self._packed is not None or not self._items:
             return self
         small = Exchanges()
-        small._packed = zlib.compress(self.json, level=1)
+        small._packed = self.zipped
         small.latencies, small.tokens = self.latencies, self.tokens
         return small
 
@@ -116,6 +116,11 @@ class Exchanges(Sequence[Exchange]):
         """What `change` makes of each, packed where these are."""
         made = Exchanges(map(change, self))
         return made if self._packed is None else made.packed()
+
+    @property
+    def zipped(self) -> bytes:
+        """Their JSON as zlib packs it."""
+        return self._packed if self._packed is not None else zlib.compress(self.json, level=1)
 
     @property
     def json(self) -> bytes:

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results, SuiteResult
 from ci_evals.reports import change, junit, markdown, results_json, sanitize
-from ci_evals.reports.names import JUNIT, RESULTS, SUITE_SUMMARY, SUMMARY, unique
+from ci_evals.reports.names import JUNIT, PAGE, RESULTS, SUITE_SUMMARY, SUMMARY, unique
+from ci_evals.reports.page import page
+from ci_evals.reports.page.beside import ALONE, Beside
 
 P = ParamSpec("P")
 
@@ -22,20 +24,21 @@ _SHOWN_PATH = 200
 _FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
 
 
-def files(results: Results) -> dict[str, Iterable[str]]:
+def files(results: Results, beside: Beside = ALONE) -> dict[str, Iterable[str]]:
     """Every file of a run: path relative to the output folder, with `/`, and the text to write.
 
     Texts come in parts, made when they are asked for, once: all of a large run would fill the memory.
     """
-    return of_run(results) | dict(of_suites(results))
+    return of_run(results, beside) | dict(of_suites(results))
 
 
-def of_run(results: Results) -> dict[str, Iterable[str]]:
+def of_run(results: Results, beside: Beside = ALONE) -> dict[str, Iterable[str]]:
     """The files of the run as a whole, the first that anybody looks for."""
     return {
         RESULTS: results_json.render(results),
         SUMMARY: _once(markdown.summary, results),
         JUNIT: _once(junit.render, results),
+        PAGE: page.render(results, beside),
     }
 
 
@@ -130,7 +133,7 @@ def _problems(source: str, error: ValidationError) -> Iterator[str]:
 
 def _check_folders(source: str, suites: Iterable[SuiteResult]) -> None:
     """A results file is data: the folders that it names must not lead out of its own."""
-    own = {name.casefold() for name in (RESULTS, SUMMARY, JUNIT)}
+    own = {name.casefold() for name in (RESULTS, SUMMARY, JUNIT, PAGE)}
     taken: set[str] = set()
     for suite in suites:
         parts = suite.folder.split("/")

@@ -9,6 +9,7 @@ RESULTS = "_results.json"
 SUMMARY = "summary.md"
 SUITE_SUMMARY = "_summary.md"
 JUNIT = "junit.xml"
+PAGE = "report.html"
 
 
 def folder_for(suite_name: str, started_at: datetime, taken: Collection[str]) -> str:

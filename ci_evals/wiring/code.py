@@ -30,5 +30,5 @@ def agent(adapter: str, about: About, redactor: Redactor) -> Agent:
 def _import_what_comes_late() -> None:
     """Once a folder of the user's is on the path, a `tabulate.py` in there would be taken for the package."""
     connections.load()
-    for name in ("jinja2", "junit_xml", "rapidfuzz.distance", "tabulate", "yaml"):
+    for name in ("jinja2", "junit_xml", "rapidfuzz.distance", "svg", "tabulate", "yaml"):
         import_module(name)

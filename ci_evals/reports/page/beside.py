@@ -1,0 +1,64 @@
+"""What stands beside a run on its page: the baseline's conversations, and the numbers of other runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results import Results, TestOutcome
+
+
+@dataclass(frozen=True)
+class OtherRun:
+    """What the page tells of another run: a row of numbers, none of its conversations."""
+
+    label: str
+    """Where it was read from, as a reader knows it: a folder or a file."""
+    id: str
+    at: datetime
+    """When it began."""
+    commit: str | None
+    score: float | None
+    """0 to 100."""
+    interval: Interval | None
+    trials: int
+    cost_usd: float | None
+    """US dollars a trial, of all that has a price. None where it is not known."""
+    holds: bool
+    """Whether its gate held."""
+    outcomes: Mapping[tuple[str, str, str], TestOutcome] = field(default_factory=dict)
+    """Of each test, by suite, name and digest: a test that was defined otherwise is another test."""
+
+    @classmethod
+    def of(cls, results: Results, label: str) -> "OtherRun":
+        """The row that a results file makes."""
+        git, trials, cost = results.run.git, results.counts.trials, results.usage.cost_usd
+        return cls(
+            label=label,
+            id=results.run.id,
+            at=results.run.started_at,
+            commit=git.head_commit or git.commit,
+            score=results.score,
+            interval=results.interval,
+            trials=trials,
+            cost_usd=cost / trials if cost is not None and trials else None,
+            holds=results.gate.passed,
+            outcomes={
+                (suite.name, test.name, test.digest): test.outcome
+                for suite in results.suites
+                for test in suite.tests
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is there to be shown beside a run."""
+
+    baseline: Results | None = None
+    """The run that it was compared with, without secrets; its conversations stand beside this run's."""
+    others: tuple[OtherRun, ...] = ()
+    """Other runs, for cost against quality and for the trend; in any order, this one not among them."""
+
+
+ALONE = Beside()

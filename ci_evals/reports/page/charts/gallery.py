@@ -1,0 +1,13 @@
+"""All charts of a page, in the order of reading."""
+
+from collections.abc import Sequence
+
+from ci_evals.domain.results import Results
+from ci_evals.reports.page.beside import Beside
+from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.charts.figure import Figure
+
+
+def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[Figure, ...]:  # noqa: ARG001
+    """The charts that these results have something to show in."""
+    return ()

@@ -1,0 +1,81 @@
+"""The page: verdict, charts and table of tests as HTML, conversations as data that its script unpacks."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+
+from ci_evals.domain.results import Results
+from ci_evals.domain.text import unseen_for_scripts
+from ci_evals.reports.page import blobs
+from ci_evals.reports.page.beside import ALONE, Beside
+from ci_evals.reports.page.blobs import Shown
+from ci_evals.templates import render as fill
+
+_SCRIPTS = ("base.js", "table.js", "test.js", "page.js")
+_STYLES = ("page.css", "test.css", "charts.css")
+
+
+def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
+    """The page, in parts: its conversations are as large as the run."""
+    tests = blobs.tests_of(results, beside.baseline)
+    style, script = _source(_STYLES), _source(_SCRIPTS)
+    page = fill(
+        "reports/page/page.html.j2",
+        results=results,
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        index=_index(tests),
+        hidden=unseen_for_scripts(),
+    )
+    before, after = page.split("<!--conversations-->")
+    yield before
+    yield from blobs.blobs(tests)
+    yield after
+
+
+def _policy(style: str, script: str) -> str:
+    """What the browser lets the page do: run its own script and wear its own style, and nothing else.
+
+    No request, no frame, no form, no other document's address, and no text made into markup.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _source(names: Sequence[str]) -> str:
+    folder = files("ci_evals").joinpath("reports/page/assets")
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+def _index(tests: Sequence[Shown]) -> str:
+    """What the script must know of every test, as JSON that ends no element."""
+    known = [
+        {
+            "suite": shown.suite,
+            "test": shown.test.name,
+            "outcome": shown.test.outcome.value,
+            "trials": len(shown.test.trials),
+            "base": len(shown.base.trials) if shown.base else 0,
+            "same": shown.same,
+        }
+        for shown in tests
+    ]
+    return json.dumps(known).replace("<", "\\u003c")
