@@ -34,12 +34,7 @@ def fixed(comparison: Comparison | None) -> tuple[Section, ...]:
     tests = comparison.fixed if comparison else ()
     if comparison is None or not tests:
         return ()
-    it = (
-        "It failed in the baseline, and passes"
-        if len(tests) == 1
-        else "They failed in the baseline, and pass"
-    )
-    head = f"### {numbers.count(len(tests), 'fixed test')}\n\n{it} now."
+    head = f"### {numbers.count(len(tests), 'fixed test')}\n\n{change.on_fixed(tests)}"
     rows = tuple(_fixed(test, many=len(comparison.suites) > 1) for test in tests)
     return listing(Section("the fixed tests", head, Rank.TELLING, rows, noun="fixed test"))
 

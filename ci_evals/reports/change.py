@@ -78,6 +78,19 @@ def settling(comparison: Comparison, results: Results) -> str | None:
     return f"{wanted} trials of each test on each side would show a drop of this size in four of five cases."
 
 
+def small_print(comparison: Comparison, results: Results) -> str:
+    """What the numbers of a comparison mean, and what the run could have seen, in sentences."""
+    said = [
+        "95 %: the interval that would hold the true change in 95 of 100 such comparisons.",
+        "p: how often chance alone would show a drop like this one or a larger one."
+        if tells_p(comparison)
+        else None,
+        sight(comparison),
+        settling(comparison, results),
+    ]
+    return " ".join(sentence for sentence in said if sentence)
+
+
 def shown_reasons(comparison: Comparison) -> tuple[str, ...]:
     """Why not all could be compared, as far as the sentence does not say it."""
     told = comparison.delta is None and len(comparison.reasons) <= _SHOWN_REASONS
@@ -153,6 +166,13 @@ def on_failing(tests: Collection[TestChange], *, titled: bool = False) -> str:
     fell = any(test.delta is None or test.delta < 0 for test in tests)
     said = [] if titled else [f"{did} not pass now."]
     return " ".join([*said, *([_by_chance(tests)] if fell else [])])
+
+
+def on_fixed(tests: Collection[TestChange]) -> str:
+    """What a reader must know of tests that failed in the baseline."""
+    if len(tests) == 1:
+        return "It failed in the baseline, and passes now."
+    return "They failed in the baseline, and pass now."
 
 
 def on_suspects(tests: Collection[TestChange]) -> str:

@@ -18,6 +18,7 @@ _FEW = 3
 """Failures that are shown at once."""
 _BRIEF = 160
 """Characters of a reason in the list of those that are not shown whole."""
+_CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class _Said:
-    """An exchange that shows a failure."""
+class Said:
+    """An exchange that shows a failure; not yet sanitised."""
 
     exchange: int
     trial: int | None
@@ -60,19 +61,23 @@ def newly(results: Results) -> tuple[Failure, ...]:
     return _critical_first(out)
 
 
+def heading(results: Results, failures: Sequence[Failure]) -> tuple[str, str]:
+    """What stands above the newly failing tests, and what a reader must know of them; plain."""
+    tests = [failure.change for failure in failures if failure.change]
+    undecided = bool(change.not_failed(results))
+    title = numbers.count(len(tests), "newly failing test")
+    if undecided:
+        does = "does" if len(tests) == 1 else "do"
+        title = f"{numbers.count(len(tests), 'test')} that passed in the baseline {does} not pass now"
+    return title, change.on_failing(tests, titled=undecided)
+
+
 def of_newly(results: Results, failures: Sequence[Failure]) -> tuple[Section, ...]:
     """The section on them."""
     if not failures:
         return ()
-    tests = [failure.change for failure in failures if failure.change]
-    undecided = bool(change.not_failed(results))
-    one = len(tests) == 1
-    title = numbers.count(len(tests), "newly failing test")
-    if undecided:
-        does = "does" if one else "do"
-        title = f"{numbers.count(len(tests), 'test')} that passed in the baseline {does} not pass now"
-    told = change.on_failing(tests, titled=undecided)
-    noun = "of these tests" if undecided else "newly failing test"
+    title, told = heading(results, failures)
+    noun = "of these tests" if change.not_failed(results) else "newly failing test"
     return listing(
         _section("the newly failing tests", f"### {title}\n\n{told}", failures, noun), _FEW, Rank.REST
     )
@@ -83,25 +88,35 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
 
     Where the gate holds it is folded: what the gate allows is not what a reader must see first.
     """
-    told = {id(failure.test) for failure in shown}
-    failures = _critical_first(
-        [
-            Failure(place(suite.name, test.name, many=len(results.suites) > 1), test)
-            for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
-            if id(test) not in told
-        ]
-    )
+    failures = others(results, shown)
     if not failures:
         return ()
     title = numbers.count(len(failures), "more failed test" if shown else "failed test")
-    it, was = ("It", "was") if len(failures) == 1 else ("They", "were")
-    why = f"{it} did not pass in the baseline either, or {was} not compared." if shown else ""
+    why = on_others(failures) if shown else ""
     whole = _section("the failed tests", why, failures, "failed test")
     if highlights.standing(results) is Standing.HOLDS:
         allowed = title if shown else f"{title} that the gate allows"
         return (folded(allowed, replace(whole, rank=Rank.REST)),)
     whole = replace(whole, head=f"### {title}\n\n{why}")
     return listing(whole, _FEW, Rank.REST)
+
+
+def others(results: Results, shown: Sequence[Failure]) -> tuple[Failure, ...]:
+    """The failed tests that are not among `shown`, critical ones first."""
+    told = {id(failure.test) for failure in shown}
+    return _critical_first(
+        [
+            Failure(place(suite.name, test.name, many=len(results.suites) > 1), test)
+            for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
+            if id(test) not in told
+        ]
+    )
+
+
+def on_others(failures: Sequence[Failure]) -> str:
+    """What a reader must know of those that are told after the newly failing tests."""
+    it, was = ("It", "was") if len(failures) == 1 else ("They", "were")
+    return f"{it} did not pass in the baseline either, or {was} not compared."
 
 
 def _critical_first(failures: Sequence[Failure]) -> tuple[Failure, ...]:
@@ -127,48 +142,48 @@ def _section(name: str, head: str, failures: Sequence[Failure], noun: str) -> Se
 
 
 def _whole(failure: Failure) -> str:
-    criteria = _criteria(failure)
-    remarks = _remarks(failure)
+    found = criteria(failure)
+    told = _remarks(failure)
     text = section(
         "failure",
         place=failure.place,
         sign=highlights.OUTCOMES[failure.test.outcome if failure.test else TestOutcome.FAILED].sign,
         scores=_scores(failure),
-        remarks=remarks.replace("**c", "**C", 1) if remarks[:1] == "*" else remarks[:1].upper() + remarks[1:],
-        criteria=criteria[:_CRITERIA],
-        more=len(criteria[_CRITERIA:]),
+        remarks=told.replace("**c", "**C", 1) if told[:1] == "*" else told[:1].upper() + told[1:],
+        criteria=found[:_CRITERIA],
+        more=len(found[_CRITERIA:]),
         evidence=failure.change.evidence if failure.change else None,
-        quoted=_quoted(failure, criteria[:_CRITERIA]),
+        quoted=quoted(failure, found[:_CRITERIA]),
     )
     return f"\n{text}"
 
 
-def _criteria(failure: Failure) -> list[highlights.FailedCriterion]:
+def criteria(failure: Failure) -> list[highlights.FailedCriterion]:
     """What failed, first what failed in most trials."""
     found = highlights.failed_criteria(failure.test) if failure.test else ()
     return sorted(found, key=lambda one: -one.times / one.trials)
 
 
-def _quoted(failure: Failure, criteria: Sequence[highlights.FailedCriterion]) -> list[_Said]:
+def quoted(failure: Failure, shown: Sequence[highlights.FailedCriterion]) -> list[Said]:
     """What was said in the exchanges that show it: each exchange once, whichever trial shows it first."""
-    found: dict[int, _Said] = {}
+    found: dict[int, Said] = {}
     several = failure.test is not None and len(failure.test.trials) > 1
-    for one in criteria:
+    for one in shown:
         if (said := one.exchange) and said.index not in found:
-            found[said.index] = _Said(said.index, one.trial.index if several else None, said.user, said.agent)
+            found[said.index] = Said(said.index, one.trial.index if several else None, said.user, said.agent)
     evidence = failure.change.evidence if failure.change else None
-    if not criteria and evidence and evidence.exchange is not None:
-        said_then = _Said(evidence.exchange, evidence.trial, evidence.user or "", evidence.agent or "")
+    if not shown and evidence and evidence.exchange is not None:
+        said_then = Said(evidence.exchange, evidence.trial, evidence.user or "", evidence.agent or "")
         found[evidence.exchange] = said_then
     return list(found.values())[:_QUOTED]
 
 
 def _brief(failure: Failure) -> str:
     evidence = failure.change.evidence if failure.change else None
-    found = [(one.finding.criterion, one.finding.reason) for one in _criteria(failure)]
+    found = [(one.finding.criterion, one.finding.reason) for one in criteria(failure)]
     found += [(evidence.criterion, evidence.reason)] if evidence else []
-    remarks = _remarks(failure)
-    line = f"- **{failure.place}**{_scores(failure)}" + (f", {remarks}" if remarks else "")
+    told = _remarks(failure)
+    line = f"- **{failure.place}**{_scores(failure)}" + (f", {told}" if told else "")
     if not found:
         return line
     criterion, reason = (sanitize.inline(text, _BRIEF) for text in found[0])
@@ -181,14 +196,19 @@ def _scores(failure: Failure) -> str:
     return f" ({numbers.score(test.base)} → {numbers.score(test.head)})" if test else ""
 
 
-def _remarks(failure: Failure) -> str:
+def remarks(failure: Failure) -> tuple[str, ...]:
+    """What else is to be said of it; plain. That its drop is confirmed comes first."""
     test, became = failure.test, failure.change
     found = [
-        "**confirmed**" + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
+        _CONFIRMED + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
         if became and became.confirmed
         else None,
         "critical" if test and test.critical else None,
         f"{highlights.passes(test)} trials passed" if test and test.flaky else None,
         highlights.OUTCOMES[test.outcome].words if test and test.outcome is not TestOutcome.FAILED else None,
     ]
-    return ", ".join(remark for remark in found if remark)
+    return tuple(remark for remark in found if remark)
+
+
+def _remarks(failure: Failure) -> str:
+    return ", ".join(remarks(failure)).replace(_CONFIRMED, f"**{_CONFIRMED}**", 1)

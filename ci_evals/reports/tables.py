@@ -10,15 +10,23 @@ from ci_evals.reports.pieces import section, table
 
 _NAME = 60
 """Characters of a suite's or a check's name: these tables stand where there is no room for more."""
+SUITE_COLUMNS = (
+    "score",
+    "95 %",
+    "compared tests",
+    "baseline",
+    "change",
+    "95 % of change",
+    "p",
+    "tests passed",
+)
+GROUP_COLUMNS = ("score", "95 %", "tests", "passed", "failed", "undecided")
 
 
 def of_suites(found: Sequence[tuple[SuiteResult, SuiteComparison | None]]) -> str:
     """Score, change and passed tests of each suite. Columns with nothing in them are left out."""
-    headers = ["suite", "score", "95 %", "compared tests", "baseline", "change", "95 % of change", "p"]
-    rows = [
-        [*_scores(suite, became), f"{suite.counts.passed} of {suite.counts.tests}"] for suite, became in found
-    ]
-    return table([*headers, "tests passed"], rows)
+    rows = [[sanitize.cell(suite.name, _NAME), *scores(suite, became)] for suite, became in found]
+    return table(["suite", *SUITE_COLUMNS], rows)
 
 
 def of_counts(suites: Sequence[SuiteResult]) -> str | None:
@@ -134,40 +142,46 @@ def of_trials(test: TestResult) -> str:
 
 def groups(suite: SuiteResult) -> tuple[str, ...]:
     """A suite's scores by category, AUI Logic, tag and difficulty, each with a title."""
-    found = (
+    return tuple(
+        section("group", title=title, table=_group_table(header, found))
+        for title, header, found in kinds_of_groups(suite)
+    )
+
+
+def kinds_of_groups(suite: SuiteResult) -> tuple[tuple[str, str, tuple[Group, ...]], ...]:
+    """The groups that a suite has, each kind with a title and what heads its names."""
+    kinds = (
         ("By category", "category", suite.categories),
         ("By AUI Logic", "AUI logic", suite.aui_logic),
         ("By tag", "tag", suite.tags),
         ("By difficulty", "difficulty", suite.difficulties),
     )
-    return tuple(
-        section("group", title=title, table=_group_table(header, groups))
-        for title, header, groups in found
-        if groups
-    )
+    return tuple(kind for kind in kinds if kind[2])
 
 
 def _group_table(header: str, groups: Iterable[Group]) -> str:
-    rows = [
-        [
-            sanitize.cell(group.name),
-            numbers.score(group.score),
-            numbers.interval(group.interval) if group.interval else "",
-            str(group.tests),
-            str(group.passed),
-            str(group.failed),
-            str(group.undecided),
-        ]
-        for group in groups
+    rows = [[sanitize.cell(group.name), *of_group(group)] for group in groups]
+    return table([header, *GROUP_COLUMNS], rows)
+
+
+def of_group(group: Group) -> list[str]:
+    """The numbers of a group in plain text, in the order of `GROUP_COLUMNS`."""
+    return [
+        numbers.score(group.score),
+        numbers.interval(group.interval) if group.interval else "",
+        str(group.tests),
+        str(group.passed),
+        str(group.failed),
+        str(group.undecided),
     ]
-    return table([header, "score", "95 %", "tests", "passed", "failed", "undecided"], rows)
 
 
-def _scores(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
-    name = sanitize.cell(suite.name, _NAME)
-    shown = [name, numbers.score(suite.score), numbers.interval(suite.interval) if suite.interval else ""]
+def scores(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
+    """The numbers of a suite in plain text, in the order of `SUITE_COLUMNS`; empty where there is none."""
+    shown = [numbers.score(suite.score), numbers.interval(suite.interval) if suite.interval else ""]
+    passed = f"{suite.counts.passed} of {suite.counts.tests}"
     if became is None or became.delta is None:
-        return [*shown, "", "", "", "", ""]
+        return [*shown, "", "", "", "", "", passed]
     part = became.tests != suite.counts.tests or numbers.score(became.head) != numbers.score(suite.score)
     return [
         *shown,
@@ -176,4 +190,5 @@ def _scores(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
         numbers.signed(became.delta),
         numbers.change_interval(became.interval) if became.interval else "",
         numbers.chance(became.p) if change.tells_p(became) else "",
+        passed,
     ]
