@@ -136,7 +136,7 @@ def poisoned(value, text: str, *, clean: bool = True):
                 name: poisoned(getattr(value, name), text, clean=clean)
                 for name, info in type(value).model_fields.items()
                 if get_origin(info.annotation) is not Literal
-                and name not in {"folder", "role", "kind", "outcome", "method", "told_from"}
+                and name not in {"folder", "role", "kind", "outcome", "method", "told_from", "only"}
                 and (clean or not any(isinstance(mark, Clean) for mark in info.metadata))
             }
             return value.model_copy(update=changes)
