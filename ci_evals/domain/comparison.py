@@ -61,8 +61,14 @@ class Evidence(Record):
 class Parting(Record):
     """Where a conversation first parts from one of the baseline's: what the agent did differently, and when.
 
-    Of the trial that shows the change (the first that fails, or where none does the first) and the baseline's
-    first that shows the contrary.
+    Of the trial that shows the change (the first that does not pass, or where all do the first) and the
+    baseline's first of which the contrary holds (or where there is none, its first). Trials that broke off
+    are looked at only where all did.
+
+    Exchanges stand beside each other by their place. Of each is compared what both replies tell: the names of
+    workflows, the parameters with their values in this exchange (empty ones, as `is_empty` has it, are none),
+    the codes of rules, the integrations with their status. How often and in which order does not matter. What
+    one of the replies does not tell (null) is not compared.
     """
 
     head_trial: int

@@ -17,6 +17,13 @@ ESCALATION = "CONVERSATION_FORWARDING"
 """The workflow, or the prefix of its name, by which an agent hands over to a person."""
 
 
+def is_empty(value: JsonValue) -> bool:
+    """Whether a parameter's value counts as nothing: null, blank, `undefined`, `[]`, `{}`; not false or 0."""
+    if isinstance(value, str):
+        return value.strip().lower() in {"", "undefined"}
+    return value is None or value in ([], {})
+
+
 class UserSource(StrEnum):
     """Who wrote a user's message."""
 

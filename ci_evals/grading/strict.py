@@ -33,7 +33,7 @@ from ci_evals.domain.evaluation import (
     ToolNotUsed,
     ToolUsed,
 )
-from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transcript
+from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transcript, is_empty
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading import answers
 from ci_evals.grading.replies import NO_REPLY, Exchanges, replies, times
@@ -82,13 +82,6 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
             return _max_latency(evaluation.seconds, exchanges)
         case _:
             assert_never(evaluation)
-
-
-def is_empty(value: JsonValue) -> bool:
-    """Whether a parameter's value counts as nothing: null, blank, `undefined`, `[]`, `{}`; not false or 0."""
-    if isinstance(value, str):
-        return value.strip().lower() in {"", "undefined"}
-    return value is None or value in ([], {})
 
 
 def same(found: JsonValue, wanted: JsonValue) -> bool:

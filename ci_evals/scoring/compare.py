@@ -22,7 +22,7 @@ from ci_evals.domain.results import (
     points,
 )
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.scoring import share, statistics
+from ci_evals.scoring import parting, share, statistics
 from ci_evals.scoring.pairing import Side, SuitePair, TestPair, differences, pair
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import CUT_OFF, all_passed, criteria_of, scores_of_trials, undecided
@@ -206,13 +206,15 @@ class Pairing:
 
     def _told(self, pair: TestPair, shown: TestResult) -> TestChange:
         head, base = pair.head.score, pair.base.score
+        here, there = Counting(offline=self.head.offline), Counting(offline=self.base.offline)
         return TestChange(
             suite=pair.suite,
             name=pair.head.name,
             base=base,
             head=head,
             delta=None if head is None or base is None else head - base,
-            evidence=_evidence(shown, Counting(offline=self.head.offline)),
+            evidence=_evidence(shown, here),
+            parting=parting.of_test(pair, here, there),
         )
 
     def _scores(self, pair: TestPair, part: Part) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:

@@ -1,0 +1,94 @@
+"""Where two conversations of one test part: the first exchange in which the agent did something else."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from ci_evals.domain.comparison import Parting
+from ci_evals.domain.process import Deed, LogicKind
+from ci_evals.domain.results import TrialResult
+from ci_evals.domain.transcript import Exchange, is_empty
+from ci_evals.scoring.pairing import TestPair
+from ci_evals.scoring.share import Counting
+from ci_evals.scoring.soundness import CUT_OFF, all_passed
+
+MOST_DEEDS = 50
+"""Of each side in a `Parting`; who reads it sees what an agent began to do differently in fewer."""
+
+_Key = tuple[LogicKind, str, str]
+
+
+def of_test(pair: TestPair, here: Counting, there: Counting) -> Parting | None:
+    """Where a test's conversations part, told by the two trials that show its change.
+
+    These are of this run the first trial that does not pass, or where all do the first; and of the baseline
+    the first of which the contrary holds, or where there is none the first. Trials that broke off are looked
+    at only where all did. None where a side has no trial, or that trial no trace.
+    """
+    head, base = _whole(pair.head.trials), _whole(pair.base.trials)
+    if not head or not base:
+        return None
+    one = next((trial for trial in head if not all_passed(trial, here)), head[0])
+    passed = all_passed(one, here)
+    return between(one, next((trial for trial in base if all_passed(trial, there) is not passed), base[0]))
+
+
+def between(head: TrialResult, base: TrialResult) -> Parting | None:
+    """Where two conversations part, as `Parting` says; None where one of them carries no trace."""
+    here, there = head.exchanges.without_traces(), base.exchanges.without_traces()
+    if not any(map(_traced, here)) or not any(map(_traced, there)):
+        return None
+    user_differs: int | None = None
+    for place, (mine, theirs) in enumerate(zip_longest(here, there), start=1):
+        if user_differs is None and mine and theirs and mine.user != theirs.user:
+            user_differs = place
+        did, had = _deeds(mine, theirs), _deeds(theirs, mine)
+        if did.keys() == had.keys() and mine and theirs:
+            continue
+        return Parting(
+            head_trial=head.index,
+            base_trial=base.index,
+            exchange=place,
+            head=_without(did, had),
+            base=_without(had, did),
+            only=None if mine and theirs else "head" if mine else "base",
+            user_differs=user_differs,
+        )
+    return Parting(head_trial=head.index, base_trial=base.index, exchange=None, user_differs=user_differs)
+
+
+def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
+    return [trial for trial in trials if trial.status not in CUT_OFF] or list(trials)
+
+
+def _traced(reply: Exchange) -> bool:
+    told = (reply.workflows, reply.params, reply.rules, reply.integrations)
+    return any(part is not None for part in told) or bool(reply.named_params)
+
+
+def _deeds(reply: Exchange | None, other: Exchange | None) -> dict[_Key, Deed]:
+    """What was done for a reply, of what the `other` tells as well: what is not told was not left out."""
+    return {(deed.kind, deed.name, _written(deed)): deed for deed in _told(reply, other)} if reply else {}
+
+
+def _told(reply: Exchange, other: Exchange | None) -> Iterator[Deed]:
+    if reply.workflows is not None and not (other and other.workflows is None):
+        yield from (Deed(kind=LogicKind.WORKFLOW, name=name) for name in reply.workflows)
+    if not (other and other.params is None and not other.named_params):
+        for name, value in (reply.params or {}).items():
+            if not is_empty(value):
+                yield Deed(kind=LogicKind.PARAMETER, name=name, value=value)
+        yield from (Deed(kind=LogicKind.PARAMETER, name=name) for name in reply.named_params)
+    if reply.rules is not None and not (other and other.rules is None):
+        yield from (Deed(kind=LogicKind.RULE, name=code) for code in reply.rules)
+    if reply.integrations is not None and not (other and other.integrations is None):
+        for call in reply.integrations:
+            yield Deed(kind=LogicKind.INTEGRATION, name=call.code, value=call.status)
+
+
+def _written(deed: Deed) -> str:
+    return json.dumps(deed.value, sort_keys=True)
+
+
+def _without(deeds: dict[_Key, Deed], others: dict[_Key, Deed]) -> tuple[Deed, ...]:
+    return tuple(deed for key, deed in deeds.items() if key not in others)[:MOST_DEEDS]

@@ -1,0 +1,88 @@
+"""Where a conversation parts from the baseline's, in a sentence."""
+
+import pytest
+
+from ci_evals.domain.comparison import Parting
+from ci_evals.domain.process import Deed, LogicKind
+from ci_evals.reports import parting
+
+RAN = Deed(kind=LogicKind.WORKFLOW, name="RETURN_REQUEST")
+UNDERSTOOD = Deed(kind=LogicKind.PARAMETER, name="amount", value=5)
+APPLIED = Deed(kind=LogicKind.RULE, name="window-open")
+CALLED = Deed(kind=LogicKind.INTEGRATION, name="orders", value=503)
+ASKED = Deed(kind=LogicKind.INTEGRATION, name="faq")
+
+
+def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
+    here, there = trials
+    where = Parting(exchange=exchange, head_trial=here, base_trial=there, head=head, base=base, **fields)
+    return parting.sentence(where)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reads"),
+    [
+        (
+            said(base=(RAN,)),
+            "Parts from the baseline in exchange 2: there it ran RETURN_REQUEST; now it did not.",
+        ),
+        (
+            said(head=(RAN,)),
+            "Parts from the baseline in exchange 2: now it ran RETURN_REQUEST; there it did not.",
+        ),
+        (
+            said(head=(APPLIED, ASKED), base=(RAN, UNDERSTOOD, CALLED)),
+            (
+                "Parts from the baseline in exchange 2: there it ran RETURN_REQUEST, understood amount as 5 "
+                "and called orders (status 503); now it applied window-open and called faq."
+            ),
+        ),
+        (
+            said(base=(RAN,), trials=(3, 1), user_differs=1),
+            (
+                "Trial 3 parts from trial 1 of the baseline in exchange 2: there it ran RETURN_REQUEST; "
+                "now it did not. The user had said something else in exchange 1."
+            ),
+        ),
+        (
+            said(base=(RAN,), only="base"),
+            "Ends before exchange 2 of the baseline: there it ran RETURN_REQUEST.",
+        ),
+        (said(only="base"), "Ends before exchange 2 of the baseline."),
+        (said(only="head"), "Goes on where the baseline ended: in exchange 2 it only spoke."),
+        (
+            said(head=(ASKED,), only="head", trials=(2, 3)),
+            "Trial 2 goes on where trial 3 of the baseline ended: in exchange 2 it called faq.",
+        ),
+        (said(None), "Did all that the baseline did: only words differ."),
+        (
+            said(None, user_differs=2),
+            "Did all that the baseline did: only words differ. The user said something else in exchange 2.",
+        ),
+        (
+            said(head=(RAN,), user_differs=2),
+            (
+                "Parts from the baseline in exchange 2: now it ran RETURN_REQUEST; there it did not. "
+                "The user said something else there."
+            ),
+        ),
+    ],
+)
+def test_it_says_what_the_agent_did_differently(sentence, reads):
+    """First what is gone, then what came instead."""
+    assert sentence == reads
+
+
+def test_it_stays_short():
+    """Of many names the first three, of a long value its beginning."""
+    many = tuple(Deed(kind=LogicKind.RULE, name=f"r{i}") for i in range(12))
+    assert "applied r0, r1, r2 and 9 more;" in said(head=many)
+    long_value = said(head=(UNDERSTOOD.model_copy(update={"value": "x" * 900}),))
+    assert f"amount as {'x' * 39}…;" in long_value
+    assert 'amount as ["é", null];' in said(head=(UNDERSTOOD.model_copy(update={"value": ["é", None]}),))
+
+
+def test_names_are_written_as_their_place_wants_them():
+    """Names and values are the agent's words; all else is ours."""
+    where = Parting(head_trial=1, base_trial=1, exchange=1, head=(RAN, UNDERSTOOD))
+    assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in parting.sentence(where, "<{}>".format)

@@ -1,0 +1,172 @@
+"""Where a test's conversations part from the baseline's."""
+
+import builders as build
+import pytest
+
+from ci_evals.domain.comparison import Parting
+from ci_evals.domain.process import Deed, LogicKind
+from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.transcript import Exchange, Exchanges, Integration
+from ci_evals.scoring import parting
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.pairing import Side
+
+
+def talk(*exchanges: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
+    """A trial of these exchanges, with one finding."""
+    said = tuple(build.exchange(number, **each) for number, each in enumerate(exchanges, start=1))
+    return build.trial_result(index, exchanges=said, findings=(build.finding(outcome),), **fields)
+
+
+def workflow(name: str) -> Deed:
+    return Deed(kind=LogicKind.WORKFLOW, name=name)
+
+
+def parameter(name: str, value) -> Deed:
+    return Deed(kind=LogicKind.PARAMETER, name=name, value=value)
+
+
+HELLO = {"workflows": ("GREETING",)}
+REFUND = {"workflows": ("REFUND",)}
+
+
+def parted(head: TrialResult, base: TrialResult) -> Parting:
+    found = parting.between(head, base)
+    assert found is not None
+    return found
+
+
+def test_the_first_exchange_that_differs_is_where_they_part():
+    """What comes after it follows from it."""
+    found = parted(talk(HELLO, {}, REFUND), talk(HELLO, REFUND, {}))
+    assert (found.exchange, found.head, found.base) == (2, (), (workflow("REFUND"),))
+    assert (found.only, found.user_differs) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "here", "there", "deeds"),
+    [
+        ("workflows", ("A", "B"), ("B", "C"), ((workflow("A"),), (workflow("C"),))),
+        ("rules", ("r1",), (), ((Deed(kind=LogicKind.RULE, name="r1"),), ())),
+        (
+            "params",
+            {"amount": 5, "currency": "USD"},
+            {"amount": 7, "currency": "USD"},
+            ((parameter("amount", 5),), (parameter("amount", 7),)),
+        ),
+        ("params", {"a": [True]}, {"a": [1]}, ((parameter("a", [True]),), (parameter("a", [1]),))),
+        ("named_params", ("reason",), (), ((parameter("reason", None),), ())),
+        (
+            "integrations",
+            (Integration(code="orders", status=503),),
+            (Integration(code="orders", status=200),),
+            (
+                (Deed(kind=LogicKind.INTEGRATION, name="orders", value=503),),
+                (Deed(kind=LogicKind.INTEGRATION, name="orders", value=200),),
+            ),
+        ),
+    ],
+)
+def test_all_that_an_agent_does_is_compared(field, here, there, deeds):
+    """Workflows, rules, parameters and integrations; told is only what the other side has not."""
+    found = parted(talk({field: here}), talk({field: there}))
+    assert (found.exchange, found.head, found.base) == (1, *deeds)
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ({"workflows": ("A", "B", "A")}, {"workflows": ("B", "A")}),
+        ({"agent": "Good morning.", "latency_seconds": 9}, {"agent": "Hello!"}),
+        ({"params": {"a": {"x": 1, "y": 2}}}, {"params": {"a": {"y": 2, "x": 1}}}),
+        ({"params": {"a": "undefined", "b": None}}, {"params": {"c": []}}),
+        ({"trace": {"id": 1}}, {"trace": {"id": 2}}),
+    ],
+)
+def test_what_makes_no_difference(here, there):
+    """How often, in which order, in which words, how fast, and what else the trace holds."""
+    found = parted(talk(HELLO, here), talk(HELLO, there))
+    assert (found.exchange, found.head, found.base, found.only) == (None, (), (), None)
+
+
+def test_an_exchange_that_one_side_alone_has():
+    """There the other conversation had ended, whatever the agent did."""
+    longer, shorter = talk(HELLO, REFUND), talk(HELLO)
+    found = parted(longer, shorter)
+    assert (found.exchange, found.only, found.head, found.base) == (2, "head", (workflow("REFUND"),), ())
+    found = parted(shorter, longer)
+    assert (found.exchange, found.only, found.head, found.base) == (2, "base", (), (workflow("REFUND"),))
+    assert parted(talk(HELLO, {}), talk(HELLO)).exchange == 2
+
+
+def test_what_a_reply_does_not_tell_was_not_left_out():
+    """A missing part of a trace is no evidence, so it is not compared; the rest is."""
+    untold = {"workflows": None, "rules": ("r1",)}
+    assert parted(talk(untold), talk(REFUND | {"rules": ("r1",)})).exchange is None
+    found = parted(talk(untold), talk(REFUND))
+    assert (found.head, found.base) == ((Deed(kind=LogicKind.RULE, name="r1"),), ())
+
+
+def test_without_a_trace_nothing_is_told():
+    """On either side; one traced reply is enough."""
+    silent = dict.fromkeys(("workflows", "params", "rules", "integrations"))
+    assert parting.between(talk(silent), talk(REFUND)) is None
+    assert parting.between(talk(REFUND), talk(silent, silent)) is None
+    assert parting.between(talk(REFUND), talk()) is None
+    assert parted(talk(silent, REFUND), talk(HELLO, REFUND)).exchange is None
+
+
+def test_where_the_user_said_something_else_first():
+    """Up to the exchange where they part, and with it; not after it."""
+    no = {"user": "No."}
+    assert parted(talk(no, HELLO, {}), talk(HELLO, HELLO, REFUND)).user_differs == 1
+    assert parted(talk({}, no), talk({}, REFUND)).user_differs == 2
+    assert parted(talk({}, no), talk(HELLO, REFUND)).user_differs is None
+    assert parted(talk({}, no), talk({}, {})).user_differs == 2
+
+
+def test_many_deeds_are_cut():
+    """A reply that tells of thousands does not make the results as large again."""
+    found = parted(talk({"rules": tuple(map(str, range(1000)))}), talk({}))
+    assert len(found.head) == parting.MOST_DEEDS
+
+
+def compared(head: list[TrialResult], base: list[TrialResult]) -> Pairing:
+    def side(run_id: str, trials: list[TrialResult]) -> Side:
+        test = build.test_result("t", trials=tuple(trials))
+        made: Results = build.results(build.suite_result("S", test), run=build.run_info(id=run_id))
+        return Side.of(made)
+
+    return Pairing(side("head", head), side("base", base))
+
+
+def test_the_trials_that_show_a_regression():
+    """The first that fails now, and the first that passed then; not one that broke off."""
+    head = [
+        talk({}, index=1, outcome="failed", status="failed"),
+        talk(HELLO, index=2),
+        talk({}, index=3, outcome="failed"),
+    ]
+    told = compared(head, [talk(HELLO, index=1), talk(HELLO, index=2)]).comparison()
+    (test,) = told.regressed
+    assert test.parting is not None
+    assert (test.parting.head_trial, test.parting.base_trial, test.parting.exchange) == (3, 1, 1)
+    assert test.parting.base == (workflow("GREETING"),)
+    assert [one.parting for one in told.suspects] == [test.parting]
+
+
+def test_the_trials_that_show_a_fix():
+    """The first that passes now, and the first that failed then."""
+    base = [talk(HELLO, index=1), talk({}, index=2, outcome="failed")]
+    (test,) = compared([talk(HELLO, index=1), talk(HELLO, index=2)], base).comparison().fixed
+    assert test.parting is not None
+    assert (test.parting.head_trial, test.parting.base_trial) == (1, 2)
+    assert test.parting.head == (workflow("GREETING"),)
+
+
+def test_packed_conversations_part_alike():
+    """As a run holds them, and as they are read from a file."""
+    long_ago = Exchange.model_validate(build.exchange(trace={"a": ["b"]}, workflows=("GREETING",)))
+    one, other = talk(REFUND), talk(HELLO)
+    other = other.model_copy(update={"exchanges": Exchanges((long_ago,))})
+    assert parting.between(one.kept(), other.kept()) == parting.between(one, other) is not None
