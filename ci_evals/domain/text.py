@@ -37,13 +37,20 @@ def visible(text: str) -> str:
     return _SELECTOR_RUNS.sub("", _UNSEEN.sub("", text))
 
 
-def unseen_for_scripts() -> str:
-    """What `visible` takes out but for whole escapes, as a regular expression in JavaScript's syntax.
+def visible_for_scripts() -> str:
+    """What `visible` looks for, in its order, as lines that are regular expressions in JavaScript's syntax.
 
-    It is in ASCII, without `<` and `&`, and wants the flag `u`.
+    Separators, lone surrogates, terminal escapes, what is not to be seen, runs of selectors. They are in
+    ASCII, without `<` and `&`, and want the flag `u`.
     """
-    pattern = f"[{_CONTROLS}{_INVISIBLE}\\ud800-\\udfff]|[{_SELECTORS}]{{2,}}"
-    return re.sub(r"\\U000([0-9a-f]{5})", r"\\u{\1}", _in_ascii(pattern))
+    patterns = (
+        _SEPARATORS.pattern,
+        r"[\ud800-\udfff]",
+        _ESCAPES.pattern,
+        _UNSEEN.pattern,
+        _SELECTOR_RUNS.pattern,
+    )
+    return re.sub(r"\\U000([0-9a-f]{5})", r"\\u{\1}", _in_ascii("\n".join(patterns)))
 
 
 def _in_ascii(text: str) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from ci_evals.domain.results import Results
-from ci_evals.domain.text import unseen_for_scripts
+from ci_evals.domain.text import visible_for_scripts
 from ci_evals.reports.page import blobs
 from ci_evals.reports.page.beside import ALONE, Beside
 from ci_evals.reports.page.blobs import Shown
@@ -29,7 +29,7 @@ def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
         style=style,
         script=script,
         index=_index(tests),
-        hidden=unseen_for_scripts(),
+        hidden=visible_for_scripts(),
     )
     before, after = page.split("<!--conversations-->")
     yield before

@@ -6,12 +6,23 @@
 /** The tests in the order of the page: {suite, test, outcome, trials, base, same}. */
 const TESTS = JSON.parse(document.getElementById("index").textContent);
 
-/** Characters that no place can show, as the reports' own sanitiser takes them out. */
-const HIDDEN = new RegExp(document.getElementById("hidden").textContent, "gu");
+/** What no place can show, and what stands for it: the steps of the reports' own sanitiser, in its order. */
+const UNSEEN = document
+  .getElementById("hidden")
+  .textContent.split("\n")
+  .map((pattern, step) => [new RegExp(pattern, "gu"), ["\n", "\ufffd"][step] ?? ""]);
+
+/** `text` with U+FFFD for each half of a surrogate pair, which no address can hold. */
+function whole(text) {
+  return text.replace(UNSEEN[1][0], "\ufffd");
+}
+
+const PLAIN = /^[\t\n\x20-\x7e]*$/;
 
 /** `text` as it may be shown. */
 function clean(text) {
-  return String(text).replace(/\r\n?|[\u2028\u2029\u0085\v\f]/g, "\n").replace(HIDDEN, "");
+  const raw = String(text);
+  return PLAIN.test(raw) ? raw : UNSEEN.reduce((left, [what, by]) => left.replace(what, by), raw);
 }
 
 /**
@@ -41,32 +52,40 @@ async function unpack(id) {
   return new Response(stream).json();
 }
 
-/** The test's facts and trials (`side` is "t", or "b" for the baseline), without conversations. */
+/**
+ * {file, outcomes, test} of a test (`side` is "t", or "b" for the baseline): its suite's file, what each trial
+ * came to, and what results files have of it, without conversations.
+ */
 function factsOf(side, number) {
   return unpack(`${side}${number}`);
 }
 
-/** The exchanges of a trial, counted from 1. */
+/** The exchanges of a trial, by its place among the test's trials, counted from 1. */
 function exchangesOf(side, number, trial) {
   return unpack(`${side}${number}.${trial}`);
 }
 
-/** The address of a test, of one of its trials, or of an exchange in it: `#suite/test/2/3`. */
-function addressOf(number, trial = null, exchange = null) {
+/**
+ * The address of a test, of one of its trials, or of an exchange in it: `#suite/test/2/3`. `base` is the trial of
+ * the baseline that stands beside it: `#suite/test/2/3/vs1`.
+ */
+function addressOf(number, trial = null, exchange = null, base = null) {
   const { suite, test } = TESTS[number];
-  const parts = [encodeURIComponent(suite), encodeURIComponent(test)];
+  const parts = [encodeURIComponent(whole(suite)), encodeURIComponent(whole(test))];
   if (trial !== null) parts.push(trial);
   if (exchange !== null) parts.push(exchange);
+  if (base !== null) parts.push(`vs${base}`);
   return `#${parts.join("/")}`;
 }
 
-/** What an address names: {number, trial, exchange}, the last two maybe null; null where it names no test. */
+/** What an address names: {number, trial, exchange, base}, the others maybe null; null where it names no test. */
 function read(address) {
-  const [suite, test, trial, exchange] = address.replace(/^#/, "").split("/").map(decoded);
-  const number = TESTS.findIndex((one) => one.suite === suite && one.test === test);
+  const [suite, test, ...places] = address.replace(/^#/, "").split("/").map(decoded);
+  const number = TESTS.findIndex((one) => whole(one.suite) === suite && whole(one.test) === test);
   if (number < 0) return null;
   const count = (text) => (/^[1-9]\d{0,5}$/.test(text ?? "") ? Number(text) : null);
-  return { number, trial: count(trial), exchange: count(exchange) };
+  const base = places.at(-1)?.startsWith("vs") ? count(places.pop().slice(2)) : null;
+  return { number, trial: count(places[0]), exchange: count(places[1]), base };
 }
 
 function decoded(part) {
