@@ -26,7 +26,7 @@ help:
 
 demo: .venv/installed
 	$(BIN)/ci-evals run demo:hr demo:retail --provider=offline
-	@echo 'Read results/summary.md first; results/junit.xml and results/_results.json are for programs.'
+	@echo 'Open results/report.html first; results/junit.xml and results/_results.json are for programs.'
 
 test: lint
 	$(PYTEST)

@@ -75,7 +75,7 @@ def test_it_runs_the_suites(step):
     assert outputs["result"] in {"passed", "failed"}
     assert outputs["passed"] == str(outputs["result"] == "passed").lower()
     assert int(outputs["tests"]) > 0
-    for name in ("results-path", "junit-path", "summary-path"):
+    for name in ("results-path", "junit-path", "summary-path", "report-path"):
         assert (step.workspace / outputs[name]).is_file(), name
     assert step.summary
 

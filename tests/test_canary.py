@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import endpoints
 import github_api
+import paged
 import pytest
 import replay
 import world
@@ -218,7 +219,7 @@ def test_no_secret_leaves_a_run(tmp_path):
     workspace = played.step.workspace
     given = {*files, "argv.txt"}
     outputs = {
-        name: data.decode()
+        name: paged.whole(data.decode())
         for name, data in files_in(workspace).items()
         if name not in given and "__" not in name
     }
@@ -269,7 +270,7 @@ def test_no_secret_leaves_a_bug(tmp_path):
     assert ran.returncode == 70
     assert "Traceback" in ran.stderr
     assert "***" in ran.stderr
-    outputs = {name: data.decode() for name, data in files_in(tmp_path / "results").items()}
+    outputs = {name: paged.whole(data.decode()) for name, data in files_in(tmp_path / "results").items()}
     outputs |= {"stderr": ran.stderr, "stdout": without_masks(ran.stdout)}
     for name, text in outputs.items():
         assert not canaries.told(text), name

@@ -60,7 +60,8 @@ def merge_runs(settings: MergeSettings) -> None:
     for line in (*(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
         if line:
             console.say(line)
-    sys.exit(publish(conclude(merged.card, info, policy, ending, before), places, console))
+    results = conclude(merged.card, info, policy, ending, before)
+    sys.exit(publish(results, places, console, before))
 
 
 def read_legs(paths: Sequence[Path]) -> list[Leg]:

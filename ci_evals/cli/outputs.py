@@ -10,7 +10,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Results
 from ci_evals.reports import markdown, numbers
 from ci_evals.reports.annotations import Level, annotations
-from ci_evals.reports.names import RESULTS, SUMMARY
+from ci_evals.reports.names import PAGE, RESULTS, SUMMARY
 
 
 def write(results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
@@ -27,12 +27,12 @@ def write(results: Results, code: int, output_dir: Path, junit: Path, environ: M
         "failed-tests": str(results.counts.failed),
         "errors": str(results.counts.errors),
         "cost-usd": "" if cost is None else f"{cost:.4f}",
-        "report-path": "",
     }
     paths = {
         "results-path": output_dir / RESULTS,
         "junit-path": junit,
         "summary-path": output_dir / SUMMARY,
+        "report-path": output_dir / PAGE,
     }
     told |= {name: actions.relative(path, environ) if path.is_file() else "" for name, path in paths.items()}
     actions.write(environ, {name: "" if value == numbers.NONE else value for name, value in told.items()})

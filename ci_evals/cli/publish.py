@@ -4,77 +4,117 @@ import os
 import shutil
 import sys
 import tempfile
+import traceback
 from contextlib import suppress
 from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.cli import outputs
-from ci_evals.cli.console import Console, colored, show
+from ci_evals.cli.console import PLEASE_REPORT, Console, colored, show
 from ci_evals.cli.places import Places
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import layout, sanitize
-from ci_evals.reports.names import JUNIT, SUMMARY
+from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
+from ci_evals.reports.page.beside import Beside
 
 _NOWHERE = (
     "There is no room for the reports in the working folder or among the temporary files either: what "
     "follows is all that is left of the run, besides its journal. Make room, and go on with --resume."
 )
+_NO_PAGE = f"There is no {PAGE}; all other reports are there. {PLEASE_REPORT}"
 
 
-def publish(results: Results, places: Places, console: Console, *, verbose: bool = False) -> int:
+def publish(
+    results: Results,
+    places: Places,
+    console: Console,
+    baseline: Results | None = None,
+    *,
+    verbose: bool = False,
+) -> int:
     """Writes every report and output, shows the result, and gives the exit code.
 
-    What others wait for comes first, and the suites' own files last: a cancelled job may be killed meanwhile.
+    What others wait for comes first, then the page, and the suites' own files last: a cancelled job may be
+    killed meanwhile. A bug in the page costs the page, not the other reports. The baseline's conversations
+    stand on it, without the secrets that the console knows.
     """
     code = results.gate.exit_code
     folder: Path | None = places.folder
     told = False
     try:
         _write_run(results, places)
-        _tell(results, code, places, console)
+        complete = _tell(results, code, places, console)
         told = True
+        code = max(code, _write_page(results, baseline, places.folder, console))
+        if complete:
+            _tell(results, code, places, console, again=True)
         files.write_each(places.folder, layout.of_suites(results))
     except UsageError as error:
         # The run is paid for: it must not be lost with the disk.
-        folder = _rescue(results)
+        folder = _rescue(results, baseline, console)
         instead = f"The reports are in {folder} instead." if folder else _NOWHERE
         console.say(f"error: {error}\n{instead}")
         code = max(code, Exit.INVALID)
         _tell(results, code, Places(folder or places.folder), console, again=told)
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
     if folder:
-        show(sanitize.log_line(f"Reports: {folder / SUMMARY}"))
+        first = PAGE if (folder / PAGE).is_file() else SUMMARY
+        show(sanitize.log_line(f"Reports: {folder / first}"))
     outputs.annotate(results, os.environ)
     return code
 
 
 def _write_run(results: Results, places: Places) -> None:
-    """Writes the files of the run as a whole."""
+    """Writes the files of the run as a whole, but for the page."""
     written = layout.of_run(results)
+    del written[PAGE]
     if places.junit:
         files.write(places.junit, written.pop(JUNIT))
     files.write_all(places.folder, written)
 
 
-def _tell(results: Results, code: int, places: Places, console: Console, *, again: bool = False) -> None:
-    """Writes outputs and step summary, where they are wanted; of outputs the last ones count."""
+def _write_page(results: Results, baseline: Results | None, folder: Path, console: Console) -> int:
+    """Writes the page, and gives the exit code for that. Where a bug keeps us from it there is none."""
+    try:
+        beside = Beside(console.redactor.model(baseline) if baseline else None)
+        files.write_all(folder, {PAGE: layout.of_run(results, beside)[PAGE]})
+    except UsageError:
+        raise
+    except Exception:  # noqa: BLE001  # a bug of ours, told as such; what the run came to stands without it
+        with suppress(OSError):
+            (folder / PAGE).unlink(missing_ok=True)  # an earlier run's would be taken for this one's
+        console.say(f"{traceback.format_exc()}\n{_NO_PAGE}")
+        return Exit.BUG
+    return Exit.HOLDS
+
+
+def _tell(results: Results, code: int, places: Places, console: Console, *, again: bool = False) -> bool:
+    """Writes outputs and step summary, where they are wanted; of outputs the last ones count.
+
+    Gives back whether it could.
+    """
     try:
         outputs.write(results, code, places.folder, places.junit or places.folder / JUNIT, os.environ)
         if not again:
             outputs.write_summary(results, os.environ)
     except UsageError as error:
         console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
+        return False
+    return True
 
 
-def _rescue(results: Results) -> Path | None:
+def _rescue(results: Results, baseline: Results | None, console: Console) -> Path | None:
     """Writes the reports to a new folder in the working folder, or the temporary files, or not at all."""
     for place in (Path.cwd(), None):
         with suppress(OSError):
             folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
+            written = layout.files(results)
+            del written[PAGE]
             try:
-                files.write_all(folder, layout.files(results))
+                files.write_all(folder, written)
+                _write_page(results, baseline, folder, console)
             except UsageError:
                 shutil.rmtree(folder, ignore_errors=True)
             else:

@@ -89,7 +89,7 @@ def rejudge_run(settings: RejudgeSettings) -> None:
     )
     with _listening(settings, _Told(judged, console, len(trials))) as listen:
         again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
-    code = publish(again.results, places, console, verbose=settings.verbose)
+    code = publish(again.results, places, console, work.baseline, verbose=settings.verbose)
     show(_told(judged, again, verbose=settings.verbose))
     if interruption.stop.bug:
         raise interruption.stop.bug

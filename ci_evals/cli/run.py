@@ -160,7 +160,7 @@ def _play(ready: _Ready) -> int:
         results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
     from ci_evals.cli.publish import publish
 
-    code = publish(results, ready.places, console, verbose=settings.verbose)
+    code = publish(results, ready.places, console, job.baseline, verbose=settings.verbose)
     if results.run.status == "completed" or stop.failed_fast:
         ready.journal.mark(Mark(mark="ended"))
     elif not settings.replay:

@@ -24,6 +24,7 @@ from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
 from ci_evals.reports import layout, markdown
 from ci_evals.reports.names import RESULTS
+from ci_evals.reports.page.beside import Beside
 from ci_evals.runner import Options, Stop
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
@@ -254,12 +255,20 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
     raise UsageError(f"no test of the run is named {name!r}")
 
 
-def write_reports(results: Results, output_dir: str | Path) -> tuple[Path, ...]:
+def write_reports(
+    results: Results, output_dir: str | Path, baseline: Results | None = None
+) -> tuple[Path, ...]:
     """Writes every report of a run into a folder, as `ci-evals run` does, and gives back where they are.
+
+    Args:
+        results: Of the run.
+        output_dir: The folder.
+        baseline: The run that it was compared with. Its conversations then stand beside this run's in
+            `report.html`, as they are in it: without the secrets that the baseline's own run knew.
 
     Raises:
         UsageError: the folder cannot be written.
     """
-    folder, written = Path(output_dir), layout.files(results)
+    folder, written = Path(output_dir), layout.files(results, Beside(baseline))
     files.write_all(folder, written)
     return tuple(folder / name for name in written)

@@ -452,7 +452,7 @@ def test_a_report_that_cannot_be_written(tmp_path, agent):
     (rescue,) = tmp_path.glob("ci-evals-*")
     assert (rescue / "_results.json").is_file()
     assert str(rescue) in ran.stderr
-    assert f"Reports: {rescue}/summary.md" in ran.stdout
+    assert f"Reports: {rescue}/report.html" in ran.stdout
     assert f"{rescue.name}/_results.json" in outputs.read_text()
     assert "invalid" in outputs.read_text()
 

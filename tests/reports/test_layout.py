@@ -33,6 +33,7 @@ def test_a_run_makes_these_files():
         f"Refunds/{STAMP}/_summary.md",
         "_results.json",
         "junit.xml",
+        "report.html",
         "summary.md",
     ]
 
@@ -73,7 +74,7 @@ def test_every_name_of_a_test_makes_a_safe_file_of_its_own(names):
     tests = [build.test_result(name) for name in names]
     files = whole_text.files(build.results(build.suite_result("Refunds", *tests)))
     count = max(len(tests), 1)
-    assert len({path.casefold() for path in files}) == len(files) == 3 + 2 + count
+    assert len({path.casefold() for path in files}) == len(files) == 4 + 2 + count
     for path in files:
         for part in PurePosixPath(path).parts:
             assert part not in {"", ".", ".."}
