@@ -1,0 +1,96 @@
+"""A real browser, the pages of real runs, and eyes that see whether a page did more than show itself."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import played
+import pytest
+import watched
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import layout
+
+Look = Callable[..., Page]
+"""`look(page.html, at="#suite/test", **options of a browser context)`: a tab of its own, watched."""
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Where the browser is. Tests that need one are skipped where there is none, but not in CI."""
+    if found := watched.chromium():
+        return found
+    reason = "no Chromium: install it (Debian: apt-get install chromium), or name it in CHROMIUM"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """One for a module: while it is open, its event loop is in the way of tests that have their own."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=watched.FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def look(browser: Browser) -> Iterator[Look]:
+    """Opens a page. Whatever it does beyond showing itself fails the test: see `watched.Watch`."""
+    opened: list[watched.Watch] = []
+
+    def look(file: Path, at: str = "", **options) -> Page:
+        watch = watched.Watch(browser, file, at, **options)
+        opened.append(watch)
+        return watch.page
+
+    yield look
+    for watch in opened:
+        watch.close()
+    assert [deed for watch in opened for deed in watch.deeds] == []
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two real runs: the second one's agent has a broken workflow, and was compared with the first."""
+
+    folder: Path
+
+    @property
+    def page(self) -> Path:
+        """The page that the second run wrote."""
+        return self.folder / "head/report.html"
+
+    @property
+    def alone(self) -> Path:
+        """The page of the first run, which was compared with nothing."""
+        return self.folder / "base/report.html"
+
+    @property
+    def head(self) -> Results:
+        return _read(self.folder / "head/_results.json")
+
+    @property
+    def base(self) -> Results:
+        return _read(self.folder / "base/_results.json")
+
+
+@pytest.fixture(scope="session")
+def compared(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    """The two runs, played by the first worker that asks for them, where there is a browser to look at them."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "compared"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "head/report.html").exists():
+            played.compare(folder)
+    return Compared(folder)
+
+
+def _read(file: Path) -> Results:
+    return layout.load(file.read_bytes(), file.name)

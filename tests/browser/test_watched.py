@@ -1,0 +1,49 @@
+"""The eyes themselves: a page that does what none of ours may is seen doing it."""
+
+import pytest
+import watched
+
+pytestmark = pytest.mark.browser
+
+WICKED = """<!doctype html><meta charset="utf-8"><title>x</title><link rel="stylesheet" href="style.css">
+<img src="http://127.0.0.1:9/pixel.png"><a id="away" href="about:blank">x</a><script>
+console.error("complaint"); console.log("only said"); alert("boo"); window.open("about:blank");
+try { new WebSocket("ws://127.0.0.1:9/"); } catch { }
+navigator.sendBeacon("http://127.0.0.1:9/beacon");
+setTimeout(() => { throw new Error("thrown"); }); setTimeout(() => { document.title = "done"; }, 50);
+</script>"""
+
+
+def test_what_a_page_does_is_seen(browser, tmp_path):
+    """Requests of every kind, complaints, errors, dialogs, tabs and other addresses."""
+    file = tmp_path / "wicked.html"
+    file.write_text(WICKED)
+    watch = watched.Watch(browser, file)
+    watch.page.wait_for_function("document.title === 'done'")
+    watch.page.click("#away")
+    watch.page.wait_for_url("about:blank")
+    watch.close()
+    for deed in (
+        f"request: GET {tmp_path.as_uri()}/style.css",
+        "request: GET http://127.0.0.1:9/pixel.png",
+        "request: POST http://127.0.0.1:9/beacon",
+        "socket: ws://127.0.0.1:9/",
+        "console: error: complaint",
+        "error: thrown",
+        "dialog: alert: boo",
+        "tab: about:blank",
+        "went to: about:blank",
+    ):
+        assert deed in watch.deeds
+    assert not any("only said" in deed for deed in watch.deeds)
+
+
+def test_a_page_that_does_nothing_is_let_be(browser, tmp_path):
+    """Nor is moving about within it a deed."""
+    file = tmp_path / "calm.html"
+    file.write_text('<!doctype html><title>x</title><a id="here" href="#here">x</a>')
+    watch = watched.Watch(browser, file)
+    watch.page.click("#here")
+    watch.page.wait_for_url("**#here")
+    watch.close()
+    assert watch.deeds == []

@@ -1,0 +1,79 @@
+"""A tab of a real browser whose every deed is written down."""
+
+import os
+import shutil
+from pathlib import Path
+
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Frame, Page, Request
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_SECONDS = 10
+"""That a look waits for what should be there."""
+
+
+def chromium() -> str | None:
+    """The browser's program: the one that CHROMIUM names, else the first in PATH. None is ever downloaded."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+class Watch:
+    """A page in a profile of its own, and what it did beyond showing itself.
+
+    Args:
+        browser: Where to open it.
+        file: The page.
+        at: The address within it, with its `#`.
+        options: Of the context: `viewport`, `color_scheme`, `java_script_enabled` and so on; `width` is short
+            for a viewport of that width.
+    """
+
+    def __init__(self, browser: Browser, file: Path, at: str = "", *, width: int = 1280, **options) -> None:
+        self.deeds: list[str] = []
+        """Complaints in the console, errors, requests, dialogs, tabs, and addresses of other pages."""
+        options.setdefault("viewport", {"width": width, "height": 900})
+        self._address = file.as_uri()
+        self._context = browser.new_context(**options)
+        self._context.set_default_timeout(_SECONDS * 1000)
+        self.page = self._context.new_page()
+        self._context.on("page", self._on_page)
+        self._context.on("request", self._on_request)
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.deeds.append(f"error: {error}"))
+        self.page.on("dialog", self._on_dialog)
+        self.page.on("download", lambda download: self.deeds.append(f"download: {download.url}"))
+        self.page.on("websocket", lambda socket: self.deeds.append(f"socket: {socket.url}"))
+        self.page.on("framenavigated", self._on_navigation)
+        self.page.goto(self._address + at)
+
+    def close(self) -> None:
+        """Closes the tab."""
+        self._context.close()
+
+    def _on_page(self, page: Page) -> None:
+        self.deeds.append(f"tab: {page.url}")
+
+    def _on_request(self, request: Request) -> None:
+        if request.url.partition("#")[0] != self._address:
+            self.deeds.append(f"request: {request.method} {request.url}")
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning", "assert"}:
+            self.deeds.append(f"console: {message.type}: {message.text}")
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        self.deeds.append(f"dialog: {dialog.type}: {dialog.message}")
+        dialog.dismiss()
+
+    def _on_navigation(self, frame: Frame) -> None:
+        if frame.url.partition("#")[0] != self._address:
+            self.deeds.append(f"went to: {frame.url}")
