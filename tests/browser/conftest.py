@@ -81,7 +81,7 @@ class Compared:
 
 @pytest.fixture(scope="session")
 def compared(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Compared:
-    """The two runs, played by the first worker that asks for them, where there is a browser to look at them."""
+    """The two runs, played by the first worker that asks, where there is a browser to look at them."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "compared"
     folder.mkdir(exist_ok=True)
