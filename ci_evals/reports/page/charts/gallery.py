@@ -5,9 +5,14 @@ from collections.abc import Sequence
 from ci_evals.domain.results import Results
 from ci_evals.reports.page.beside import Beside
 from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.charts import scores
 from ci_evals.reports.page.charts.figure import Figure
 
 
 def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[Figure, ...]:  # noqa: ARG001
     """The charts that these results have something to show in."""
-    return ()
+    made = (
+        scores.by_suite(results),
+        scores.by_group(results, beside.baseline),
+    )
+    return tuple(figure for figure in made if figure)

@@ -1,0 +1,126 @@
+"""What charts are drawn with: the library's elements, their texts escaped and their numbers short.
+
+The library escapes nothing. So every text goes through `words` or `titled`, and classes are our own. Nothing
+has a style but by its classes, which the page's style sheet knows (`assets/charts.css`).
+"""
+
+import html
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import svg
+
+from ci_evals.reports import sanitize
+
+WIDTH = 360
+"""Of every chart, in units that are a pixel on a phone, so that no text is smaller there than it is drawn."""
+
+SIZE = 13
+"""Of the text, in the same units."""
+
+_LONGEST = 1_000
+"""Characters of any text: what is cut has its whole in the table beside the chart."""
+
+Drawn = svg.Element
+
+
+def picture(name: str, title: str, says: str, height: float, drawn: Iterable[Drawn]) -> str:
+    """The whole chart as markup; `name` is its element's."""
+    heads: list[Drawn] = [
+        svg.Title(id=f"{name}-title", text=_escaped(title)),
+        svg.Desc(id=f"{name}-desc", text=_escaped(says)),
+    ]
+    return svg.SVG(
+        viewBox=svg.ViewBoxSpec(0, 0, WIDTH, _short(height)),
+        class_=["chart"],
+        extra={"role": "img", "aria-labelledby": f"{name}-title", "aria-describedby": f"{name}-desc"},
+        elements=[*heads, *drawn],
+    ).as_str()
+
+
+def words(x: float, y: float, text: str, *classes: str) -> Drawn:
+    """One line of text; it begins at `x` unless a class says otherwise (`c-end`, `c-middle`)."""
+    return svg.Text(x=_short(x), y=_short(y), text=_escaped(text), class_=_classes(classes))
+
+
+def titled(text: str, *drawn: Drawn) -> Drawn:
+    """Elements that tell `text` where a pointer rests on them."""
+    return svg.G(elements=[svg.Title(text=_escaped(text)), *drawn])
+
+
+def line(x1: float, y1: float, x2: float, y2: float, *classes: str) -> Drawn:
+    """A straight line."""
+    return svg.Line(x1=_short(x1), y1=_short(y1), x2=_short(x2), y2=_short(y2), class_=_classes(classes))
+
+
+def path(points: Sequence[tuple[float, float]], *classes: str) -> Drawn:
+    """A line through points."""
+    flat = [_short(part) for point in points for part in point]
+    return svg.Polyline(points=flat, class_=_classes(("c-path", *classes)))
+
+
+def circle(x: float, y: float, *classes: str, radius: float = 5) -> Drawn:
+    """A mark."""
+    return svg.Circle(cx=_short(x), cy=_short(y), r=_short(radius), class_=_classes(classes))
+
+
+def diamond(x: float, y: float, *classes: str, radius: float = 6.5) -> Drawn:
+    """Another mark."""
+    corners = (x, y - radius, x + radius, y, x, y + radius, x - radius, y)
+    return svg.Polygon(points=[_short(part) for part in corners], class_=_classes(classes))
+
+
+def box(x: float, y: float, width: float, height: float, *classes: str) -> Drawn:
+    """A bar."""
+    return svg.Rect(
+        x=_short(x),
+        y=_short(y),
+        width=_short(max(0.0, width)),
+        height=_short(max(0.0, height)),
+        class_=_classes(classes),
+    )
+
+
+def fitted(text: str, width: float, size: float = SIZE) -> str:
+    """`text` on one line, cut with an ellipsis where it is wider than `width`, as far as can be told."""
+    text = sanitize.one_line(text, 500)
+    room = width / size
+    if _ems(text) <= room:
+        return text
+    room -= 1
+    for place, sign in enumerate(text):
+        room -= _em(sign)
+        if room < 0:
+            return text[:place].rstrip() + "…"
+    return text
+
+
+def width_of(text: str, size: float = SIZE) -> float:
+    """How wide a text is at most, as far as can be told without its font."""
+    return _ems(text) * size
+
+
+def _ems(text: str) -> float:
+    return sum(map(_em, text))
+
+
+def _em(sign: str) -> float:
+    if unicodedata.east_asian_width(sign) in {"W", "F"}:
+        return 1.05
+    if sign in "ijl.,:;'|! ":
+        return 0.31
+    return 0.78 if sign.isupper() or sign in "mw@%—…→" else 0.58
+
+
+def _short(value: float) -> float:
+    """A coordinate: a tenth of a pixel is more than an eye sees. Never a negative zero."""
+    rounded = round(float(value), 1) + 0.0
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def _escaped(text: str) -> str:
+    return html.escape(sanitize.xml(sanitize.one_line(text, _LONGEST)), quote=True)
+
+
+def _classes(names: Sequence[str]) -> list[str] | None:
+    return list(names) or None

@@ -1,0 +1,73 @@
+"""From values to places in a drawing, and the round numbers that an axis names."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values from `low` to `high` on a line from `start` to `end`; what lies beyond stands at its ends."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+    """Whether equal steps are equal factors; then `low` is above 0."""
+
+    def __call__(self, value: float) -> float:
+        """The place of a value; where there is but one, the middle."""
+        value = min(max(value, self.low), self.high)
+        low, high, value = map(math.log10, (self.low, self.high, value)) if self.log else self._plain(value)
+        share = (value - low) / (high - low) if high > low else 0.5
+        return self.start + share * (self.end - self.start)
+
+    def _plain(self, value: float) -> tuple[float, float, float]:
+        return self.low, self.high, value
+
+
+def step(extent: float, most: int) -> float:
+    """The least of …, 0.5, 1, 2, 5, 10, 20, … of which `most` reach over `extent`, which is above 0."""
+    rough = extent / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
+
+
+def ticks(low: float, high: float, most: int = 5) -> tuple[float, ...]:
+    """Round numbers from `low` to `high`, a step apart; at most one more than `most`."""
+    if not high > low:
+        return (low,)
+    size = step(high - low, most)
+    first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
+    return tuple(_round(number * size, size) for number in range(first, last + 1))
+
+
+def above(value: float, most: int = 5) -> float:
+    """The first tick that is not below `value`, of an axis that begins at 0; 1 for 0."""
+    if value <= 0:
+        return 1
+    size = step(value, most)
+    return _round(math.ceil(value / size - 1e-9) * size, size)
+
+
+def decades(low: float, high: float, most: int = 7) -> tuple[float, ...]:
+    """Round numbers for a scale of equal factors, the first at or below `low`, the last at or above `high`.
+
+    1, 2, 5, 10, …; where that were more than `most` 1, 10, 100, …, or fewer of them.
+    """
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    fine = [float(f"{factor}e{power}") for power in range(first, last + 1) for factor in (1, 2, 5)]
+    found = tuple(edge for edge in fine if edge <= 10.0**last)
+    while len(found) > 2 and found[1] <= low:
+        found = found[1:]
+    while len(found) > 2 and found[-2] >= high:
+        found = found[:-1]
+    if len(found) <= most:
+        return found
+    stride = max(1, math.ceil((last - first) / most))
+    return tuple(float(f"1e{power}") for power in range(first, last + stride, stride))
+
+
+def _round(value: float, size: float) -> float:
+    """What binary arithmetic left beside a multiple of `size`."""
+    return round(value, max(0, 2 - math.floor(math.log10(size)))) + 0.0

@@ -1,0 +1,187 @@
+"""Scores by suite, category, tag and difficulty, each with its interval, its floor and the baseline's."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results import GateCheck, Results
+from ci_evals.reports import numbers
+from ci_evals.reports.page.charts import drawing, frame
+from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
+from ci_evals.scoring.compare import Pairing, Part
+from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.scorecard import mean_interval
+from ci_evals.scoring.selectors import Kind, Selector
+from ci_evals.scoring.share import Counting, mean
+from ci_evals.scoring.soundness import scores_of_tests
+
+_FEW = 8
+"""Tags or difficulties that are shown; where there are more, they are names and no groups."""
+_TOP = 24
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A part of the run, as a row shows it."""
+
+    name: str
+    score: float | None
+    interval: Interval | None = None
+    base: float | None = None
+    """The baseline's score over the tests that both runs share."""
+    floor: GateCheck | None = None
+
+
+def by_suite(results: Results) -> Figure | None:
+    """The run and its suites; None where nothing is scored."""
+    checks = {check.name: check for check in results.gate.checks}
+    told = results.comparison if results.comparison and results.comparison.comparable else None
+    found = [
+        Scored(
+            suite.name,
+            suite.score,
+            suite.interval,
+            _base_of_suite(results, place),
+            checks.get(f"suite:{suite.name}"),
+        )
+        for place, suite in enumerate(results.suites)
+    ]
+    floor = checks.get("min-score")
+    if len(found) == 1 and not found[0].floor:
+        found = [Scored(one.name, one.score, one.interval, one.base, floor) for one in found]
+    elif found:
+        base = told.base if told else None
+        found.insert(0, Scored("All suites", results.score, results.interval, base, floor))
+    return _figure("chart-scores", "Scores by suite", "suite", found)
+
+
+def by_group(results: Results, baseline: Results | None) -> Figure | None:
+    """Categories over all suites, and tags and difficulties where there are few; None without any."""
+    names = {
+        Kind.CATEGORY: [group.name for suite in results.suites for group in suite.categories],
+        Kind.TAG: [group.name for suite in results.suites for group in suite.tags],
+        Kind.DIFFICULTY: [group.name for suite in results.suites for group in suite.difficulties],
+    }
+    kinds = {kind: tuple(dict.fromkeys(found)) for kind, found in names.items()}
+    shown = [kind for kind, found in kinds.items() if found and (kind is Kind.CATEGORY or len(found) <= _FEW)]
+    told = results.comparison
+    pairs = Pairing(Side.of(results), Side.of(baseline)) if baseline and told and told.comparable else None
+    found = [_of_selector(Selector(kind, name), results, pairs) for kind in shown for name in kinds[kind]]
+    title = f"Scores by {' and '.join(shown)}"
+    return _figure("chart-groups", title, "part", [one for one in found if one.score is not None])
+
+
+def _base_of_suite(results: Results, place: int) -> float | None:
+    told = results.comparison.suites if results.comparison else ()
+    same = place < len(told) and told[place].name == results.suites[place].name
+    return told[place].base if same and told[place].comparable else None
+
+
+def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) -> Scored:
+    counting = Counting(offline=results.run.config.get("provider") == "offline")
+    taken = [test for suite in results.suites for test in suite.tests if selector.takes(suite.name, test)]
+    scores = scores_of_tests(taken, counting, selector.choice)
+    base = None
+    if pairing:
+        pairs = tuple(pair for pair in pairing.pairs if selector.takes(pair.suite, pair.head))
+        base = pairing.change(Part(pairs, selector.choice), tested=False).base
+    exact = mean(scores)
+    return Scored(
+        f"{selector.name} ({selector.kind})" if selector.kind is not Kind.CATEGORY else selector.name,
+        None if exact is None else float(exact),
+        mean_interval([float(score) for score in scores]),
+        base,
+        next((check for check in results.gate.checks if check.name == str(selector)), None),
+    )
+
+
+def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure | None:
+    if not any(one.score is not None for one in found):
+        return None
+    shown = found[:MOST_ROWS]
+    says = _says(found, noun)
+    drawn = [
+        *frame.key(tuple(_key(shown)), 13),
+        *frame.rows([_row(one, frame.track_of(place, _TOP)) for place, one in enumerate(shown)], _TOP),
+    ]
+    height = _TOP + len(shown) * frame.ROW + frame.AXIS
+    return Figure(
+        id=name,
+        title=title,
+        says=says,
+        svg=drawing.picture(name, title, says, height, drawn),
+        headers=(noun, "score", "95 %", "asked for", "baseline"),
+        rows=tuple(
+            (
+                one.name,
+                numbers.score(one.score),
+                numbers.interval(one.interval),
+                numbers.plain(one.floor.required) if one.floor else "",
+                "" if one.base is None else numbers.score(one.base),
+            )
+            for one in found
+        ),
+    )
+
+
+def _row(one: Scored, height: float) -> Row:
+    missed = bool(one.floor and not one.floor.holds)
+    value = numbers.score(one.score, one.floor.required if one.floor else None)
+    floor = f", asked for {numbers.plain(one.floor.required)}" if one.floor and missed else ""
+    about = [f"{value}{floor}"]
+    about += [f"95 % {numbers.interval(one.interval)}"] if one.interval else []
+    about += [f"baseline {numbers.score(one.base)}"] if one.base is not None else []
+    return Row(
+        one.name,
+        f"{value}{floor}",
+        tuple(_marks(one, height, missed=missed)),
+        ("c-bad-text",) if missed else (),
+        "; ".join(about),
+    )
+
+
+def _marks(one: Scored, height: float, *, missed: bool) -> Iterator[drawing.Drawn]:
+    if one.interval:
+        low, high = SCORES(one.interval.low), SCORES(one.interval.high)
+        yield drawing.box(low, height - 4, high - low, 8, "c-interval")
+    if one.floor and one.floor.required is not None:
+        place = SCORES(one.floor.required)
+        yield drawing.line(place, height - 9, place, height + 9, "c-floor")
+    if one.base is not None:
+        yield drawing.circle(SCORES(one.base), height, "c-base", radius=6)
+    if one.score is not None:
+        mark = drawing.diamond if missed else drawing.circle
+        yield mark(SCORES(one.score), height, "c-bad" if missed else "c-head")
+
+
+def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
+    yield Entry("score", "head")
+    if any(one.floor and not one.floor.holds for one in shown):
+        yield Entry("too low", "bad")
+    if any(one.interval for one in shown):
+        yield Entry("95 %", "interval")
+    if any(one.base is not None for one in shown):
+        yield Entry("baseline", "base")
+    if any(one.floor for one in shown):
+        yield Entry("asked for", "floor")
+
+
+def _says(found: Sequence[Scored], noun: str) -> str:
+    scored = [(one.score, one) for one in found if one.score is not None and one.name != "All suites"]
+    low, worst = min(scored, key=lambda item: item[0])
+    high, best = max(scored, key=lambda item: item[0])
+    missed = sum(bool(one.floor and not one.floor.holds) for one in found)
+    told = f"{worst.name} scores {numbers.score(low)}"
+    if len(scored) > 1:
+        told = f"All {len(scored)} score {numbers.score(low)}"
+    if low < high:
+        told = f"Lowest is {worst.name} with {numbers.score(low)}"
+        told += f", highest {best.name} with {numbers.score(high)}"
+    falls = [(one.base - one.score, one) for one in found if one.base is not None and one.score is not None]
+    deepest, where = max(falls, key=lambda item: item[0], default=(0.0, None))
+    if where is not None and deepest >= 0.1:
+        told += f"; deepest fall from the baseline: {where.name}, {numbers.signed(-deepest)}"
+    if missed:
+        told += f"; {numbers.count(missed, noun)} below what the gate asks for"
+    return f"{told}."
