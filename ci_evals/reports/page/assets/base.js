@@ -38,7 +38,7 @@ function el(tag, props = {}, ...children) {
       node.setAttribute(name, value === true ? "" : clean(value));
     }
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined) continue;
     node.append(child instanceof Node ? child : document.createTextNode(clean(child)));
   }

@@ -1,0 +1,115 @@
+// One of this run's conversations beside one of the baseline's, and where the two part.
+
+/**
+ * Where two conversations part: {exchange, head, base, only, userDiffers, untold, alike}. `exchange` is null where the
+ * agent did the same throughout, `head` and `base` are the deeds that the other side lacks, `untold` says that a
+ * side has no trace, `alike` that not even a word differs.
+ */
+function partingOf(here, there) {
+  if (!here.some(traced) || !there.some(traced)) return { exchange: null, untold: true };
+  let userDiffers = null;
+  for (let place = 0; place < Math.max(here.length, there.length); place++) {
+    const [mine, theirs] = [here[place], there[place]];
+    if (userDiffers === null && mine && theirs && mine.user !== theirs.user) userDiffers = place + 1;
+    const [head, base] = lacking(mine, theirs);
+    if (mine && theirs && !head.length && !base.length) continue;
+    return { exchange: place + 1, head, base, only: mine ? (theirs ? null : "head") : "base", userDiffers };
+  }
+  const alike = here.every((one, place) => one.user === there[place].user && one.agent === there[place].agent);
+  return { exchange: null, userDiffers, alike };
+}
+
+/** The deeds of each side that the other one lacks. */
+function lacking(mine, theirs) {
+  const did = mine ? comparable(mine, theirs) : new Map();
+  const had = theirs ? comparable(theirs, mine) : new Map();
+  const without = (deeds, others) => [...deeds.values()].filter((deed) => !others.has(deed.key));
+  return [without(did, had), without(had, did)];
+}
+
+/** The same in words. `baseline` names its trial. */
+function partingText(parting, baseline) {
+  const { exchange, head, base, only, userDiffers } = parting;
+  if (parting.untold) return `A side carries no trace, so it cannot be told where this conversation parts from ${baseline}.`;
+  if (parting.alike) return `This conversation and ${baseline} are the same, word for word.`;
+  const did = listed(head);
+  const had = listed(base);
+  let told;
+  if (exchange === null) told = `The agent did all that it did in ${baseline}: only words differ.`;
+  else if (only === "base") told = `This conversation ends before exchange ${exchange} of ${baseline}${had ? `: there the agent ${had}` : ""}.`;
+  else if (only === "head") told = `This conversation goes on where ${baseline} ended: in exchange ${exchange} the agent ${did || "only spoke"}.`;
+  else told = `This conversation parts from ${baseline} in exchange ${exchange}. There the agent ${had || "did not"}; now it ${did || "did not"}.`;
+  if (!had && did && only === null && exchange !== null) {
+    told = `This conversation parts from ${baseline} in exchange ${exchange}. Now the agent ${did}; there it did not.`;
+  }
+  return told + userText(exchange, userDiffers);
+}
+
+function userText(exchange, userDiffers) {
+  if (userDiffers === null) return "";
+  const when = exchange === null ? "said" : "had said";
+  const where = userDiffers === exchange ? " The user said something else there" : ` The user ${when} something else from exchange ${userDiffers} on`;
+  return `${where}, so the simulated user may be the cause.`;
+}
+
+const VERBS = { workflow: "ran", parameter: "understood", rule: "applied", integration: "called" };
+const MOST_NAMED = 3;
+
+function listed(deeds) {
+  const told = KINDS.map((kind) => [VERBS[kind], deeds.filter((deed) => deed.kind === kind)])
+    .filter(([, found]) => found.length)
+    .map(([verb, found]) => {
+      const names = found.slice(0, MOST_NAMED).map(shortText);
+      if (found.length > MOST_NAMED) names.push(`${found.length - MOST_NAMED} more`);
+      return `${verb} ${joined(names)}`;
+    });
+  return joined(told);
+}
+
+function joined(parts) {
+  return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
+}
+
+function shortText({ kind, name, value }) {
+  const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+  if (value === null) return short(name);
+  const told = short(typeof value === "string" ? value : jsonText(value));
+  return kind === "integration" ? `${short(name)} (status ${told})` : `${short(name)} as ${told}`;
+}
+
+/**
+ * Both conversations, exchange by exchange. `head` and `base` are {exchanges, label, rests}, `rests` a function from
+ * an exchange's number to the verdicts on it.
+ */
+function bothNode(head, base, parting, href) {
+  const count = Math.max(head.exchanges.length, base.exchanges.length);
+  const items = Array.from({ length: count }, (_, place) => {
+    const [mine, theirs] = [head.exchanges[place], base.exchanges[place]];
+    const lacks = lacking(mine, theirs).map((deeds) => new Set(deeds.map((deed) => deed.key)));
+    const here = parting.exchange === place + 1;
+    return el(
+      "li",
+      { class: here ? "exchange parts" : "exchange", tabindex: "-1" },
+      headingOf(place + 1, href(place + 1), here ? [" ", el("strong", { class: "only" }, "They part here")] : null),
+      el(
+        "div",
+        { class: "sides" },
+        sideNode("head", head, place, (deed) => (theirs && lacks[0].has(deed.key) ? "only here" : null)),
+        sideNode("base", base, place, (deed) => (mine && lacks[1].has(deed.key) ? "only in the baseline" : null)),
+      ),
+    );
+  });
+  return el("ol", { class: "exchanges both" }, items);
+}
+
+function sideNode(side, { exchanges, label, rests }, place, marks) {
+  const one = exchanges[place];
+  return el(
+    "div",
+    { class: `side ${side}`, role: "group", "aria-label": label },
+    el("p", { class: "label" }, label),
+    one
+      ? [saidNode(one), deedsNode(one, exchanges[place - 1], marks), restsNode(rests(one.index)), rawNodes(one)]
+      : el("p", { class: "muted" }, exchanges.length ? "The conversation had ended before." : "Nothing was said."),
+  );
+}

@@ -1,0 +1,137 @@
+// The conversation of a trial: what was said, what the agent did, and the verdicts that rest on it.
+
+/** Characters of a message or a trace that are shown at once: a browser lays out no megabyte without a pause. */
+const MOST_SAID = 20_000;
+
+/** One exchange, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]. */
+function exchangeNode(one, { before, rests, href }) {
+  return el(
+    "li",
+    { class: "exchange", tabindex: "-1" },
+    headingOf(one.index, href),
+    el(
+      "div",
+      { class: "row-of-two" },
+      saidNode(one),
+      el("div", { class: "beside" }, deedsNode(one, before), restsNode(rests), rawNodes(one)),
+    ),
+  );
+}
+
+/** The heading of an exchange, which is its address. */
+function headingOf(index, href, ...more) {
+  return el("h4", {}, el("a", { href }, `Exchange ${index}`), ...more);
+}
+
+/** What both said. */
+function saidNode(one) {
+  const source = one.userSource === "fixed" ? "fixed line" : "written by the simulated user";
+  return el(
+    "div",
+    { class: "talk" },
+    messageNode("user", "User", source, one.user),
+    messageNode("agent", "Agent", `after ${latencyText(one.latencySeconds)}`, one.agent),
+  );
+}
+
+function messageNode(kind, who, how, text) {
+  return el(
+    "div",
+    { class: `message ${kind}` },
+    el("p", { class: "who" }, el("strong", {}, who), " ", el("span", { class: "muted" }, how)),
+    text.trim()
+      ? el("div", { class: "text", dir: "auto" }, long(text, MOST_SAID))
+      : el("div", { class: "text muted" }, "(no text)"),
+  );
+}
+
+/** The verdicts that rest on an exchange, as buttons that lead to them. */
+function restsNode(rests) {
+  if (!rests.length) return null;
+  const items = rests.map(([finding, verdict]) => {
+    const lead = () => {
+      verdict.closest("details")?.setAttribute("open", "");
+      verdict.focus({ preventScroll: true });
+      verdict.scrollIntoView({ block: "center", behavior: "instant" });
+    };
+    return el(
+      "li",
+      {},
+      outcomeOf(finding.outcome),
+      " ",
+      el("button", { type: "button", class: "link", on: { click: lead } }, el("span", { dir: "auto" }, finding.criterion)),
+    );
+  });
+  return el("div", { class: "rests" }, el("p", { class: "label" }, "Verdicts that rest on this exchange"), el("ul", {}, items));
+}
+
+/** Trace and raw reply, folded. */
+function rawNodes(one) {
+  return [
+    one.trace === null ? null : foldedJson("Trace", one.trace),
+    one.raw === null ? null : foldedJson("Raw reply", one.raw),
+  ];
+}
+
+/** JSON that is written out when somebody opens it. */
+function foldedJson(label, value) {
+  const node = el("details", { class: "raw" }, el("summary", {}, label));
+  const fill = () => {
+    if (!node.open || node.children.length > 1) return;
+    const text = JSON.stringify(value, null, 2);
+    node.append(
+      copyButton(`Copy ${label === "Trace" ? "the trace" : "the raw reply"}`, () => text),
+      el("pre", { tabindex: "0", role: "region", "aria-label": label }, long(text, MOST_SAID)),
+    );
+  };
+  node.addEventListener("toggle", fill);
+  return node;
+}
+
+/** The verdicts of a trial: the failed ones first, the passed ones folded where others are not. */
+function verdictsNode(findings, { href, there, of }) {
+  const nodes = new Map(findings.map((finding, place) => [finding, verdictNode(finding, href, there?.[place], of)]));
+  const group = (outcome) => findings.filter((finding) => finding.outcome === outcome);
+  const list = (found) => el("ul", { class: "verdicts" }, found.map((finding) => nodes.get(finding)));
+  const first = [...group("failed"), ...group("undecided")];
+  const passed = group("passed");
+  const node = el(
+    "section",
+    { class: "chapter" },
+    el("h3", {}, "Verdicts"),
+    first.length ? list(first) : null,
+    passed.length
+      ? el(
+          "details",
+          { class: "passed", open: first.every((finding) => finding.outcome !== "failed") },
+          el("summary", {}, `${passed.length.toLocaleString("en-US")} passed`),
+          list(passed),
+        )
+      : null,
+    findings.length ? null : el("p", {}, "None: no criterion was decided."),
+  );
+  return { node, nodes };
+}
+
+function verdictNode(finding, href, there, of) {
+  const cause = finding.cause ? ` (${CAUSES[finding.cause]})` : "";
+  const noun = finding.evidence.length === 1 ? "exchange" : "exchanges";
+  const links = finding.evidence.flatMap((index, place) => [place ? ", " : "", href(index) ? el("a", { href: href(index) }, index) : index]);
+  const code = (text) => el("code", { dir: "auto" }, text);
+  const facts = [
+    finding.kind === "strict" ? ["strict ", code(finding.strict ?? "")] : "judged",
+    `weight ${finding.weight}`,
+    finding.category ? ["category ", code(finding.category)] : null,
+    finding.auiLogic.length ? ["AUI logic ", finding.auiLogic.flatMap((id, place) => [place ? ", " : "", code(id)])] : null,
+    finding.evidence.length ? [`rests on ${noun} `, links] : null,
+    there?.criterion === finding.criterion ? [`in ${of}: `, outcomeOf(there.outcome)] : null,
+  ];
+  return el(
+    "li",
+    { class: `verdict ${finding.outcome}`, tabindex: "-1" },
+    el("p", { class: "asked" }, outcomeOf(finding.outcome, OUTCOMES[finding.outcome] + cause), " ", el("strong", { dir: "auto" }, finding.criterion)),
+    el("p", { class: "because", dir: "auto" }, long(finding.reason || "no reason was given", MOST_SAID)),
+    el("p", { class: "traits" }, dotted(facts.filter(Boolean).map((fact) => el("span", {}, fact)))),
+    finding.votes === null ? null : el("p", { class: "traits" }, "votes ", code(jsonText(finding.votes))),
+  );
+}

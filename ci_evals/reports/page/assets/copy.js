@@ -1,0 +1,71 @@
+// Buttons that copy, and the one line in which the page tells what it did.
+
+/** Says `text` to everybody, also to those who listen. */
+function tell(text) {
+  const line = document.getElementById("told");
+  if (line) line.textContent = text;
+}
+
+/** A button that copies what `text` gives when it is pressed, without what no place can show. */
+function copyButton(label, text) {
+  const press = async () => {
+    const done = await copied(clean(await text()));
+    tell(done ? `Copied: ${label.replace(/^Copy (the )?/, "")}.` : "The browser did not let the page copy. Mark the text and copy it yourself.");
+  };
+  return el("button", { type: "button", class: "copy", on: { click: press } }, label);
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copiedFromField(text);
+  }
+}
+
+/** For browsers that give files no clipboard. */
+function copiedFromField(text) {
+  const before = document.activeElement;
+  const field = el("textarea", { class: "unseen", readonly: true, "aria-hidden": "true" });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  let done = false;
+  try {
+    done = document.execCommand("copy");
+  } catch {
+    // The browser forbids it: the caller says so.
+  }
+  field.remove();
+  before?.focus({ preventScroll: true });
+  return done;
+}
+
+/** `text` as one word of a shell. */
+function shellWord(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The command that plays a test of `file` again. `--test` takes parts of names, with commas between them. */
+function commandOf(file, name) {
+  const parts = clean(name)
+    .split(/[,\n]/)
+    .map((part) => part.trim());
+  const part = parts.reduce((longest, one) => (one.length > longest.length ? one : longest));
+  const path = clean(file);
+  return `ci-evals run ${shellWord(path.startsWith("-") ? `./${path}` : path)} --test=${shellWord(part)}`;
+}
+
+/** A conversation as text that reads well as it is, and as Markdown. */
+function conversationText(title, exchanges, closing) {
+  const quoted = (text) => (text.trim() ? clean(text) : "(no text)").replace(/^/gm, "> ");
+  const said = exchanges.flatMap((one) => [
+    `**${one.index} · User** (${one.userSource})`,
+    quoted(one.user),
+    `**${one.index} · Agent** after ${latencyText(one.latencySeconds)} · ${didText(one)}`,
+    quoted(one.agent),
+  ]);
+  const left = closing ? ["**User, on leaving** (not sent)", quoted(closing)] : [];
+  return [`# ${title}`, ...(said.length ? said : ["Nothing was said."]), ...left].join("\n\n") + "\n";
+}

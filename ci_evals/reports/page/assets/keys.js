@@ -1,0 +1,72 @@
+// The keys of the view of one test. They can be turned off, since programs that type for people press single letters.
+
+const KEYS = [
+  ["j, k", "next, previous exchange"],
+  ["], [", "next, previous trial"],
+  ["b", "baseline beside, or not"],
+  ["Esc", "back to all tests"],
+];
+
+function keysNode() {
+  const rows = KEYS.map(([keys, does]) => el("div", { class: "row" }, el("dt", {}, keys.split(", ").map((key, place) => [place ? ", " : "", el("kbd", {}, key)])), el("dd", {}, does)));
+  return el(
+    "details",
+    { class: "keys" },
+    el("summary", {}, "Keys"),
+    el("dl", {}, rows),
+    el("label", {}, el("input", { type: "checkbox", id: "keys-on", checked: true }), " Letters and brackets work"),
+  );
+}
+
+addEventListener("keydown", (event) => {
+  const typing = event.target instanceof Element && event.target.closest("input, select, textarea, [contenteditable]");
+  if (document.getElementById("test").hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") {
+    location.hash = OVERVIEW;
+  } else if (opened?.nodes && !typing && document.getElementById("keys-on").checked) {
+    if (pressed(event.key)) event.preventDefault();
+  }
+});
+
+/** Does what a key asks for; false where it asks for nothing. */
+function pressed(key) {
+  switch (key) {
+    case "j":
+    case "k":
+      step(key === "j" ? 1 : -1);
+      return true;
+    case "[":
+    case "]":
+      stepTrial(key === "]" ? 1 : -1);
+      return true;
+    case "b":
+      turnBaseline();
+      return true;
+    default:
+      return false;
+  }
+}
+
+function step(by) {
+  const count = opened.nodes.length;
+  if (!count) return;
+  goTo(Math.min(Math.max((opened.at ?? 0) + by, 1), count));
+  history.replaceState(history.state, "", here());
+}
+
+function stepTrial(by) {
+  const to = opened.head.test.trials[opened.place + by];
+  if (to) location.hash = addressOf(opened.number, to.index, null, opened.beside);
+}
+
+function turnBaseline() {
+  const { number, base, place, trial, beside } = opened;
+  if (!base?.test.trials.length) return;
+  const to = beside === null ? base.test.trials[contrary(opened, place)].index : null;
+  location.hash = addressOf(number, trial.index, null, to);
+}
+
+// Paper shows what can be folded on a screen.
+addEventListener("beforeprint", () => {
+  for (const node of document.querySelectorAll("#test details.passed")) node.open = true;
+});

@@ -1,0 +1,58 @@
+// What a trial took: time, steps, calls and tokens.
+
+/** The measures of a trial, folded; null where there are none. */
+function measuresNode(trial) {
+  const lists = [timesOf(trial), stepsOf(trial)].filter(Boolean);
+  if (!lists.length && !trial.usage.length) return null;
+  return el("details", { class: "measures" }, el("summary", {}, "Time, steps and tokens of this trial"), lists, usageNode(trial.usage));
+}
+
+function listNode(rows) {
+  const shown = rows.filter(([, value]) => value !== null && value !== undefined);
+  return el("dl", {}, shown.map(([label, value]) => el("div", { class: "row" }, el("dt", {}, label), el("dd", {}, value))));
+}
+
+function timesOf({ times, durationSeconds }) {
+  if (!times) return null;
+  return listNode([
+    ["time", durationText(durationSeconds)],
+    ["waiting for the agent", durationText(times.agent)],
+    ["waiting for the simulated user", durationText(times.user)],
+    ["reaching the verdicts", durationText(times.judge)],
+    ["the rest", durationText(times.other)],
+  ]);
+}
+
+function stepsOf({ process }) {
+  if (!process) return null;
+  const { overhead } = process;
+  return listNode([
+    ["steps", process.steps],
+    ["different tools", process.tools],
+    ["repeated steps", process.repeated],
+    ["calls of integrations", process.calls],
+    ["failed calls", process.failedCalls],
+    ["returns to a workflow that had been left", process.backtracks],
+    ["missed of the optimal sequence", process.missed],
+    ["workflows beyond the optimal sequence", overhead === null ? null : `${overhead > 0 ? "+" : ""}${Math.round(100 * overhead)} %`],
+  ]);
+}
+
+function usageNode(usage) {
+  if (!usage.length) return null;
+  const cell = (value) => el("td", {}, value);
+  const rows = usage.map((one) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, ROLES[one.role]),
+      cell(one.model ?? ""),
+      cell(one.calls.toLocaleString("en-US")),
+      cell(one.inputTokens.toLocaleString("en-US")),
+      cell(one.outputTokens.toLocaleString("en-US")),
+      cell(one.costUsd === null ? "" : moneyText(one.costUsd)),
+    ),
+  );
+  const heads = ["who", "model", "calls", "tokens read", "tokens written", "cost"].map((name) => el("th", { scope: "col" }, name));
+  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Tokens" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)));
+}
