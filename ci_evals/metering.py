@@ -1,5 +1,6 @@
 """Counts what models are asked in a trial: calls, tokens, and what they cost where they tell it."""
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from math import fsum
 from typing import TypeVar
@@ -12,24 +13,35 @@ T = TypeVar("T")
 
 
 class Meter:
-    """Counts what a model is asked, and remembers that its provider refused the key."""
+    """Counts what a model is asked and how long it takes, and remembers that its provider refused the key."""
 
-    def __init__(self, model: str, role: Role, spent: Callable[[RoleUsage], None]) -> None:
+    def __init__(
+        self,
+        model: str,
+        role: Role,
+        spent: Callable[[RoleUsage], None],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.model = model
         self._role = role
-        self._spent = spent
+        self._spent, self._clock = spent, clock
         self._input_tokens = self._output_tokens = 0
         self._costs: list[float | None] = []
         self.calls = 0
         self.refusal: str | None = None
+        self.seconds = 0.0
+        """Waited for its answers; where several are asked at a time, for each by itself."""
 
     async def _asked(self, call: Awaitable[T]) -> T:
         self.calls += 1
+        begun = self._clock()
         try:
             return await call
         except LLMAccessError as error:
             self.refusal = str(error)
             raise
+        finally:
+            self.seconds += self._clock() - begun
 
     def _count(self, input_tokens: int, output_tokens: int = 0, cost_usd: float | None = None) -> None:
         """Counts what an answer took, and tells of it."""
@@ -64,8 +76,14 @@ class Meter:
 class MeteredLLM(Meter):
     """An LLM under a meter."""
 
-    def __init__(self, llm: LLM, role: Role, spent: Callable[[RoleUsage], None]) -> None:
-        super().__init__(llm.model, role, spent)
+    def __init__(
+        self,
+        llm: LLM,
+        role: Role,
+        spent: Callable[[RoleUsage], None],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        super().__init__(llm.model, role, spent, clock)
         self._llm = llm
 
     async def complete(self, prompt: Prompt) -> Completion:

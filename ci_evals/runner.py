@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from math import fsum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.process import Times
 from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
 from ci_evals.domain.results import Attempt, RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState, Exchanges, Transcript
@@ -24,6 +26,7 @@ from ci_evals.grading.semantic import Meanings
 from ci_evals.metering import Meter, MeteredEmbedder, MeteredLLM
 from ci_evals.ports import LLM, Agent, Embedder
 from ci_evals.redaction import Redactor
+from ci_evals.scoring import process
 
 T = TypeVar("T")
 
@@ -114,6 +117,8 @@ class Options:
     retries: int = 1
     judge_first: bool = False
     """Whether a conversation waits for the verdicts on the one before it, since they may end the run."""
+    timed: bool = True
+    """Whether results tell where the time went: for a recording that is played again nobody waited."""
     clock: Callable[[], float] = time.perf_counter
 
 
@@ -202,6 +207,7 @@ class _Played:
     transcript: Transcript
     attempts: tuple[Attempt, ...]
     started: float
+    user_seconds: float
     meters: tuple[Meter, ...]
     judge: Judge | Verdict
     meanings: Meanings | Verdict
@@ -227,7 +233,8 @@ class _Player:
         def spent(usage: RoleUsage) -> None:
             self.listen(Spent(trial, usage))
 
-        user_meter = MeteredLLM(cast.user_llm, "user", spent) if cast.user_llm else None
+        clock = self.options.clock
+        user_meter = MeteredLLM(cast.user_llm, "user", spent, clock) if cast.user_llm else None
         judge_meter = MeteredLLM(cast.judge_llm, "judge", spent) if cast.judge_llm else None
         embedder_meter = MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
@@ -254,6 +261,7 @@ class _Player:
             transcript=transcript,
             attempts=tuple(attempts),
             started=started,
+            user_seconds=user_meter.seconds if user_meter else 0.0,
             meters=tuple(meter for meter in (user_meter, judge_meter, embedder_meter) if meter),
             judge=self._judge(judge_meter, ended),
             meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
@@ -270,7 +278,7 @@ class _Player:
     async def graded(self, trial: Trial, played: _Played) -> TrialResult:
         """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
-        transcript, findings = played.transcript, None
+        transcript, findings, begun = played.transcript, None, self.options.clock()
         if transcript.status is not EndState.INTERRUPTED:
             grading = grade(test, turns, transcript, played.judge, played.meanings)
             findings = await self.stop.cuts_off(grading)
@@ -283,22 +291,34 @@ class _Player:
         for meter in played.meters:
             if meter.refusal:
                 self.stop.because(meter.refusal, outage=True)
+        ended = self.options.clock()
         result = TrialResult(
             index=trial.index,
             status=transcript.status,
             error=transcript.error,
-            duration_seconds=self.options.clock() - played.started,
+            duration_seconds=ended - played.started,
             attempts=played.attempts,
             closing_remark=transcript.closing_remark,
             exchanges=Exchanges(transcript.exchanges),
             findings=played.held(findings) if findings else (),
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
+            times=self._times(played, judge=ended - begun, whole=ended - played.started),
         )
         # A listener may write what it hears.
         result = self.redactor.model(result)
+        told = process.told(result.exchanges, test.optimal_tools)
+        result = result.model_copy(update={"process": told.process, "fired": told.fired})
         if result.status is not EndState.INTERRUPTED:
             for keep in self.keep:
                 await keep(trial, result)
         result = result.kept()
         self.listen(TrialFinished(trial, result))
         return result
+
+    def _times(self, played: _Played, *, judge: float, whole: float) -> Times | None:
+        """Where the time of a trial went. Agents measure their replies by a clock of their own."""
+        if not self.options.timed:
+            return None
+        agent = fsum(exchange.latency_seconds for exchange in played.transcript.exchanges)
+        other = max(0.0, whole - agent - played.user_seconds - judge)
+        return Times(agent=agent, user=played.user_seconds, judge=judge, other=other)

@@ -126,7 +126,7 @@ async def test_a_judge_is_asked_what_the_judge_of_the_run_was_asked():
 
 
 OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds", "origin"} | {
-    "environment"
+    *("environment", "times")
 }
 """What tells a run that was judged again from one that was judged so at once."""
 

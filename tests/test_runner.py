@@ -6,6 +6,7 @@ from plans import planned
 
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
 from ci_evals.domain.plan import Plan
+from ci_evals.domain.process import Fired, Process, Times
 from ci_evals.domain.progress import Exchanged, TrialFinished, TrialStarted
 from ci_evals.domain.results import TrialResult
 from ci_evals.redaction import Redactor
@@ -274,9 +275,91 @@ async def test_a_bug_ends_the_run_in_order():
 
 async def test_durations_are_those_of_the_clock():
     """From the opening of the session to the last verdict."""
-    ticks = iter(range(100))
-    (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: next(ticks) * 2.5)
+    time = Time()
+    agent = fakes.ScriptedAgent(lambda _, __: time.goes_on(2.5, "Hello."))
+    (result,) = await play(some(1), agent, clock=time)
     assert result.duration_seconds == 2.5
+
+
+class Time:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+    def goes_on(self, seconds, answer):
+        self.now += seconds
+        return answer
+
+
+async def test_a_trial_tells_where_its_time_went():
+    """Agent and user wait for one another; a judge's place, a lost attempt and its session are the rest."""
+    time = Time()
+    lost = iter([AgentError("gone")])
+
+    def says(_, heard):
+        answer = next(lost, None) or fakes.reply("ok", latency_seconds=2.0)
+        return time.goes_on(2.5, answer)
+
+    def model(prompt):
+        judged = prompt.schema_name == "verdict"
+        return time.goes_on(8 if judged else 16, PASS if judged else "go on")
+
+    plan = planned({"name": "t", "turns": [{"user": "x"}, {"user": "auto"}], "maxTurns": 2})
+    (result,) = await play(plan, fakes.ScriptedAgent(says), fakes.ScriptedLLM(model), clock=time)
+    assert [attempt.status for attempt in result.attempts] == ["failed", "completed"]
+    assert result.times == Times(agent=4.0, user=16.0, judge=8.0, other=3.5)
+    assert result.duration_seconds == 31.5
+
+
+async def test_a_user_that_fails_has_been_waited_for():
+    """So is one whose model gives no answer, in every attempt."""
+    time = Time()
+    llm = fakes.ScriptedLLM(lambda _: time.goes_on(16, LLMError("down")))
+    plan = planned({"name": "t", "turns": [{"user": "auto"}], "maxTurns": 1})
+    (result,) = await play(plan, fakes.ScriptedAgent(), llm, clock=time, retries=1)
+    assert (result.status, result.times) == ("failed", Times(agent=0, user=32, judge=0, other=0))
+
+
+async def test_an_agent_may_measure_more_than_there_was():
+    """Its replies' own times may be of another clock: the rest is never less than nothing."""
+    (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: 0.0)
+    assert result.times == Times(agent=0.25, user=0, judge=0, other=0)
+
+
+async def test_without_waiting_no_times_are_told():
+    """Of a recording that is played again."""
+    (result,) = await play(some(1), fakes.ScriptedAgent(), timed=False)
+    assert result.times is None
+
+
+async def test_a_trial_tells_what_its_traces_show():
+    """Its steps, held against the test's optimal workflows, and what fired; without a secret."""
+    replies = [
+        fakes.reply("a", workflows=("PAY_hunter22",), params={"card": "1"}, rules=("confirm",)),
+        fakes.reply("b", workflows=("REFUND",), params={"card": "1"}),
+        fakes.reply("c", workflows=("PAY_hunter22",), params={"card": "1"}),
+    ]
+    plan = some(1, turns=3, optimalTools=["REFUND"])
+    cast, redactor = Cast(fakes.ScriptedAgent(replies)), Redactor(values=["hunter22"])
+    (result,) = await run(plan, lambda _: cast, Options(), redactor)
+    assert result.process == Process(
+        steps=3,
+        tools=2,
+        begun=("PAY_***", "REFUND", "PAY_***"),
+        repeated=1,
+        calls=0,
+        failed_calls=0,
+        backtracks=1,
+        missed=0,
+        overhead=2.0,
+    )
+    assert result.fired == Fired(
+        workflows=("PAY_***", "REFUND"), parameters=("card",), rules=("confirm",), integrations=()
+    )
 
 
 async def test_after_the_users_key_was_refused_the_judge_is_not_asked():

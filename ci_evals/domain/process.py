@@ -4,6 +4,7 @@ After the lecture on the evaluation of agents: whether an agent succeeds is told
 """
 
 from enum import StrEnum
+from typing import assert_never
 
 from pydantic import Field, JsonValue
 
@@ -22,18 +23,30 @@ class LogicKind(StrEnum):
 class Process(Record):
     """The steps of one conversation, told from its traces.
 
-    A step is a workflow that begins (one that goes on from the exchange before is the same step) or a call of
-    an integration.
+    A step is a workflow that begins or a call of an integration. A workflow that ran for the reply before
+    goes on, which is no new step; so it is where replies between the two ran none, or told of none. Named
+    twice for one reply it has begun twice.
+
+    What no reply told of is null: a missing trace is no evidence that nothing was done.
     """
 
     steps: Amount = 0
     tools: Amount = Field(0, description="Different workflows and integrations among the steps.")
-    repeated: Amount = Field(
-        0, description="Steps that had been taken before with the same parameters: they brought nothing new."
+    begun: tuple[str, ...] | None = Field(
+        None, description="The workflows in the order in which they began, the first thousand. Null: untold."
     )
-    calls: Amount = Field(0, description="Steps that are calls of integrations.")
-    failed_calls: Amount = Field(0, description="Calls that came to an error, or an HTTP status from 400 on.")
-    backtracks: Amount = Field(0, description="Returns to a workflow that had been left for another one.")
+    repeated: Amount | None = Field(
+        None,
+        description="Steps that had been taken before with the same parameters: they brought nothing new. "
+        "Null where no reply told of parameters.",
+    )
+    calls: Amount | None = Field(None, description="Steps that are calls of integrations. Null: untold.")
+    failed_calls: Amount | None = Field(
+        None, description="Calls that came to an error, or to an HTTP status from 400 on. Null: untold."
+    )
+    backtracks: Amount | None = Field(
+        None, description="Returns to a workflow that had been left for another one. Null: untold."
+    )
     missed: Amount | None = Field(
         None, description="Of `optimalTools`: those that did not run, or not in that order. Null without it."
     )
@@ -45,12 +58,29 @@ class Process(Record):
 
 
 class Fired(Record):
-    """What of the agent's logic fired in one conversation, each name once, in the order of appearance."""
+    """What of the agent's logic fired in one conversation, each name once, in the order of appearance.
 
-    workflows: tuple[str, ...] = ()
-    parameters: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    integrations: tuple[str, ...] = ()
+    Of each kind the first thousand names; null where no reply told of that kind.
+    """
+
+    workflows: tuple[str, ...] | None = None
+    parameters: tuple[str, ...] | None = Field(None, description="Those extracted with a value.")
+    rules: tuple[str, ...] | None = None
+    integrations: tuple[str, ...] | None = None
+
+    def names(self, kind: LogicKind) -> tuple[str, ...] | None:
+        """Those of one kind."""
+        match kind:
+            case LogicKind.WORKFLOW:
+                return self.workflows
+            case LogicKind.PARAMETER:
+                return self.parameters
+            case LogicKind.RULE:
+                return self.rules
+            case LogicKind.INTEGRATION:
+                return self.integrations
+            case _:
+                assert_never(kind)
 
 
 class Times(Record):
@@ -58,28 +88,37 @@ class Times(Record):
 
     agent: Seconds = Field(0, description="Waiting for the agent's replies, of the attempt that counts.")
     user: Seconds = Field(0, description="Waiting for the simulated user's model, of all attempts.")
-    judge: Seconds = Field(0, description="From the end of the conversation to the last verdict.")
+    judge: Seconds = Field(
+        0,
+        description="Reaching the verdicts. Of a conversation that was judged again, of that; all else is "
+        "of the run that held it.",
+    )
     other: Seconds = Field(
-        0, description="The rest: sessions, earlier attempts, waiting for a place, and this tool's own work."
+        0,
+        description="The rest: sessions, earlier attempts, replies that never came, waiting for a place, "
+        "and this tool's own work.",
     )
 
 
 class ProcessSummary(Record):
     """The process of several trials together: of a test, a suite or a run.
 
-    What is told from traces is null where no trial carried one.
+    What is told from traces is null where no trial told it.
     """
 
     completion_rate: Share | None = Field(
-        None, description="Of the planned trials, those whose conversation came to an end of its own."
+        None,
+        description="Of the planned trials, those whose conversation came to an end of its own, or to the "
+        "error that its test asks for. Null where none was played.",
     )
     success_rate: Share | None = Field(
-        None, description="Of the planned trials, those that passed every evaluation that was wanted."
+        None,
+        description="Of the planned trials, those among them that passed every evaluation that was wanted.",
     )
     traced_trials: Amount = Field(0, description="Trials that carried a trace.")
     steps_per_trial: float | None = None
     redundancy_rate: Share | None = Field(None, description="Repeated steps, of all steps.")
-    calls: Amount = 0
+    calls: Amount | None = Field(None, description="Calls of integrations.")
     failure_rate: Share | None = Field(None, description="Failed calls, of all calls of integrations.")
     backtracks_per_trial: float | None = None
     overhead: float | None = Field(None, description="Mean over the trials of tests with `optimalTools`.")
@@ -99,20 +138,25 @@ class ProcessSummary(Record):
 
 
 class Reach(Record):
-    """How far the tests reached one part of the agent's logic."""
+    """How far the tests reached one part of the agent's logic. What no trace told of is null."""
 
     kind: LogicKind
     name: str
-    trials: Amount = Field(description="Trials in which it fired.")
-    tests: Amount = Field(description="Tests in whose trials it fired.")
-    wanted: bool = Field(description="Whether a criterion asks for it, or names it as its AUI Logic.")
-    base_trials: Amount | None = Field(
-        None, description="The same of the baseline, over the compared tests; null where there is none."
+    trials: Amount | None = Field(
+        description="Trials in which it fired. Null where no trace told of its kind."
     )
+    tests: Amount | None = Field(description="Tests in whose trials it fired. Null as `trials` is.")
+    wanted: bool = Field(description="Whether a criterion wants it to fire, or names it as its AUI Logic.")
+    compared_trials: Amount | None = Field(
+        None,
+        description="Of `trials`, those of tests that are compared with the baseline, and whose traces tell "
+        "of its kind on both sides. Null where there are none.",
+    )
+    base_trials: Amount | None = Field(None, description="The baseline's trials of the same tests.")
 
 
 class Coverage(Record):
-    """Which parts of the agent's logic fired at least once, or are asked for and did not."""
+    """Which parts of the agent's logic fired at least once, and which are wanted and did not."""
 
     traced_trials: Amount = 0
     logic: tuple[Reach, ...] = ()

@@ -92,6 +92,11 @@ class Test(Model):
     loops: int | None = Field(
         default=None, ge=1, le=MOST_LOOPS, description="How many trials of this test, in place of `--loops`."
     )
+    optimal_tools: Annotated[tuple[NonBlank, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="The workflows that the shortest right conversation runs, in order: what trials are "
+        "held against in the reports. It decides no verdict.",
+    )
 
 
 class Suite(Model):

@@ -100,7 +100,7 @@ class Look:
         baseline: Results | None,
     ) -> Results:
         job, stop, info = self._job, self._stop, self._info(confirmation)
-        card = score(plan, played, self._facts, self.counting, prices=job.prices())
+        card = score(plan, played, self._facts, self.counting, prices=job.prices(), shown=job.redactor.text)
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
         ending = Ending(

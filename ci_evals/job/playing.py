@@ -63,7 +63,11 @@ async def evaluate(
         play = partial(
             run,
             cast_of=players.cast_of,
-            options=replace(job.options, judge_first=job.limits.fail_fast or budget.most is not None),
+            options=replace(
+                job.options,
+                judge_first=job.limits.fail_fast or budget.most is not None,
+                timed=job.origin is None,
+            ),
             redactor=job.redactor,
             admit=watch.admits,
             # The journal comes last: what it holds is not played again, so the others must have it by then.

@@ -77,8 +77,9 @@ _ASKED = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluati
 def _digests(suite: Suite, redactor: Redactor) -> list[str]:
     """For each test, SHA-256 of what it asks: its lines, the user's data, the criteria and weights.
 
-    Not its tags, place or floor, and not the agent: another one is what runs are compared for. Secrets are
-    taken out first, so that a digest tells nothing about them and does not change with them.
+    Not its tags, place, floor or optimal workflows, which change no verdict, and not the agent: another one
+    is what runs are compared for. Secrets are taken out first, so that a digest tells nothing about them and
+    does not change with them.
     """
     asked = suite.model_dump(mode="json", by_alias=True, include={"tests": {"__all__": _ASKED}})
     filled_up = Turn(user=AUTO).model_dump(mode="json", by_alias=True)

@@ -1,7 +1,8 @@
 """Judges at work on saved conversations, some at a time. The only code here that does two things at once."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from math import fsum
 
 from ci_evals.domain.plan import Trial
@@ -24,8 +25,15 @@ _MOST_IN_ROW = 10
 class Bench:
     """Asks judges about conversations, some at a time, until all are judged or the run ends."""
 
-    def __init__(self, work: Rejudging, llms: Mapping[int, LLM], stop: Stop, listen: Listener) -> None:
-        self._work, self._llms, self._stop, self._listen = work, llms, stop, listen
+    def __init__(
+        self,
+        work: Rejudging,
+        llms: Mapping[int, LLM],
+        stop: Stop,
+        listen: Listener,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._work, self._llms, self._stop, self._listen, self._clock = work, llms, stop, listen, clock
         self._done: dict[Trial, Again] = {}
         self._under_way = self._in_row = 0
         self._costs: list[float] = []
@@ -48,15 +56,15 @@ class Bench:
 
     def result_of(self, case: Case) -> Again:
         """What came of a conversation; one that was not begun has no verdicts."""
-        return self._done.get(case.trial) or self._again(case, (None,) * len(case.tests), ())
+        return self._done.get(case.trial) or self._again(case, (None,) * len(case.tests), (), 0)
 
     async def _judge(self, case: Case) -> None:
         self._listen(TrialStarted(case.trial))
         self._under_way += 1
         meter = MeteredLLM(self._llms[case.trial.suite], "judge", lambda _: None)
-        judge = Judge(meter, self._work.redactor)
+        judge, begun = Judge(meter, self._work.redactor), self._clock()
         found = await asyncio.gather(*(self._verdict(case, test, judge) for test in case.tests))
-        again = self._again(case, found, (meter.usage,) if meter.calls else ())
+        again = self._again(case, found, (meter.usage,) if meter.calls else (), self._clock() - begun)
         self._done[case.trial] = again
         self._under_way -= 1
         self._costs.append(cost_of(meter.usage, self._work.prices))
@@ -75,7 +83,9 @@ class Bench:
             outcome=finding.outcome, reason=finding.reason, cause=finding.cause, evidence=finding.evidence
         )
 
-    def _again(self, case: Case, verdicts: Sequence[Verdict | None], usage: tuple[RoleUsage, ...]) -> Again:
+    def _again(
+        self, case: Case, verdicts: Sequence[Verdict | None], usage: tuple[RoleUsage, ...], seconds: float
+    ) -> Again:
         ended = "interrupted" if self._stop.interrupted else "stopped"
         missed = Verdict.undecided(Cause.JUDGE_ERROR, f"the run was {ended} before the judge had answered")
         waiting = iter(verdicts)
@@ -83,8 +93,13 @@ class Bench:
             _decided(finding, next(waiting) or missed) if is_judged(finding) else finding
             for finding in case.saved.findings
         )
+        times = case.saved.times
         result = case.saved.model_copy(
-            update={"findings": findings, "usage": (*not_judging(case.saved), *usage)}
+            update={
+                "findings": findings,
+                "usage": (*not_judging(case.saved), *usage),
+                "times": times and times.model_copy(update={"judge": seconds}),
+            }
         )
         return Again(self._work.redactor.model(result), tuple(verdicts))
 

@@ -27,6 +27,7 @@ from ci_evals.rejudging.work import Again, Rejudging
 from ci_evals.reports.names import folder_for
 from ci_evals.runner import Stop
 from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.coverage import wanted_of
 from ci_evals.scoring.gate import Ending
 from ci_evals.scoring.scorecard import recounted, total
 from ci_evals.scoring.share import Counting
@@ -61,7 +62,8 @@ class Making:
         suites = tuple(recounted(suite, counting) for suite in self._suites())
         trials = [trial for suite in suites for test in suite.tests for trial in test.trials]
         own = usage_of((_only_judging(trial) for trial in trials), work.prices)
-        card = total(suites, with_other(work.judged.usage, "judge", own), counting)
+        usage = with_other(work.judged.usage, "judge", own)
+        card = total(suites, usage, counting, wanted_of([work.judged]))
         ending = Ending(
             interrupted=stop.interrupted,
             stopped_because=stop.reason,

@@ -4,6 +4,7 @@ from ci_evals import __version__
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Decision, Results, RunInfo, Tool
 from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.coverage import against
 from ci_evals.scoring.gate import Case, Ending, Policy, decide
 from ci_evals.scoring.odds import applied, odds_of
 from ci_evals.scoring.pairing import Side
@@ -47,5 +48,7 @@ def conclude(
         odds=noise,
         usage=card.usage,
         latency=card.latency,
+        process=card.process,
+        coverage=against(card.coverage, pairing.pairs) if card.coverage and pairing else card.coverage,
         suites=card.suites,
     )

@@ -23,6 +23,7 @@ from ci_evals.domain.results import (
 )
 from ci_evals.redaction import MASK
 from ci_evals.scoring import legs as of_one_run
+from ci_evals.scoring.coverage import wanted_of
 from ci_evals.scoring.gate import Ending
 from ci_evals.scoring.legs import Leg, told_apart
 from ci_evals.scoring.pairing import Side
@@ -86,7 +87,8 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
         raise UsageError("\n".join(problems))
     counting = Counting(offline=Side.of(legs[0].results).offline)
     suites = [recounted(_joined(found), counting) for found in suites_of.values()]
-    card = total([*_in_own_folders(suites)], summed([leg.results.usage for leg in legs]), counting)
+    usage, parts = summed([leg.results.usage for leg in legs]), wanted_of(leg.results for leg in legs)
+    card = total([*_in_own_folders(suites)], usage, counting, parts)
     skipped = all(leg.results.run.status == "skipped" for leg in legs)
     unfinished = [] if skipped else _unfinished(legs)
     ending = Ending(incomplete=(*of_one_run.missing(legs, expected), *unfinished))

@@ -1,7 +1,7 @@
 """The numbers of a run: from its trials to the scores and counts of tests, suites and the whole."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, stdev
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from ci_evals.domain.base import Interval
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.prices import NO_PRICES, PriceTable
+from ci_evals.domain.process import Coverage, ProcessSummary
 from ci_evals.domain.results import (
     Counts,
     Group,
@@ -24,7 +25,8 @@ from ci_evals.domain.results import (
 )
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.scoring import share
+from ci_evals.scoring import process, share
+from ci_evals.scoring.coverage import Part, coverage, wanted
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, outcome_of, scores_of_tests, unsound
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
@@ -52,6 +54,8 @@ class Scorecard:
     counts: Counts
     usage: Usage
     latency: Latency
+    process: ProcessSummary | None
+    coverage: Coverage | None
     suites: tuple[SuiteResult, ...]
 
     @classmethod
@@ -72,6 +76,7 @@ def score(
     counting: Counting,
     *,
     prices: PriceTable = NO_PRICES,
+    shown: Callable[[str], str] = str,
 ) -> Scorecard:
     """The scorecard of a run. `played` is in the order of `plan.trials`, `facts` in that of its suites."""
     trials: dict[tuple[int, int], list[TrialResult]] = {}
@@ -86,19 +91,26 @@ def score(
             for t, test in enumerate(planned.tests)
         )
         suites.append(_suite(planned, fact, tests, counting))
-    return total(suites, usage_of((result for result in played if result is not None), prices), counting)
+    usage = usage_of((result for result in played if result is not None), prices)
+    return total(suites, usage, counting, wanted(plan, shown))
 
 
-def total(suites: Sequence[SuiteResult], usage: Usage, counting: Counting) -> Scorecard:
-    """The scorecard of suites whose own numbers are there."""
+def total(
+    suites: Sequence[SuiteResult], usage: Usage, counting: Counting, parts: frozenset[Part] = frozenset()
+) -> Scorecard:
+    """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
+    points_of_all = points(share.of_tests(tests, counting))
+    played = sum(len(test.trials) for test in tests)
     return Scorecard(
-        score=points(share.of_tests(tests, counting)),
+        score=points_of_all,
         interval=_interval(tests, counting),
         **_passing(tests),
         counts=_counts(tests, counting),
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials),
+        process=process.of_run(_process(tests, counting), points_of_all, usage, played),
+        coverage=coverage(suites, parts),
         suites=tuple(suites),
     )
 
@@ -106,7 +118,12 @@ def total(suites: Sequence[SuiteResult], usage: Usage, counting: Counting) -> Sc
 def recounted(suite: SuiteResult, counting: Counting) -> SuiteResult:
     """The suite with every number in it made anew from its trials."""
     tests = tuple(
-        test.model_copy(update=_numbers_of_test(test.trials, len(test.trials) + test.not_run, counting))
+        test.model_copy(
+            update={
+                "trials": (trials := _held(test.trials, test.optimal_tools)),
+                **_numbers_of_test(trials, len(trials) + test.not_run, counting),
+            }
+        )
         for test in suite.tests
     )
     return suite.model_copy(update=_numbers_of_suite(tests, counting))
@@ -116,6 +133,7 @@ def _test(
     planned: PlannedSuite, place: int, loops: int, trials: Sequence[TrialResult], counting: Counting
 ) -> TestResult:
     test = planned.tests[place]
+    trials = _held(trials, test.optimal_tools)
     return TestResult(
         name=test.name,
         tags=test.tags,
@@ -127,10 +145,21 @@ def _test(
         user_info=test.user_info,
         guidelines=test.guidelines,
         turns=test.turns,
-        trials=tuple(trials),
+        optimal_tools=test.optimal_tools,
+        trials=trials,
         not_run=loops - len(trials),
         **_numbers_of_test(trials, loops, counting),
     )
+
+
+def _held(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple[TrialResult, ...]:
+    """The trials held against the optimal workflows of their test, which may have changed meanwhile."""
+    return tuple(process.held(trial, optimal) for trial in trials)
+
+
+def _process(tests: Sequence[TestResult], counting: Counting) -> ProcessSummary:
+    trials = [trial for test in tests for trial in test.trials]
+    return process.summary(trials, len(trials) + sum(test.not_run for test in tests), counting)
 
 
 def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Counting) -> dict[str, Any]:
@@ -144,6 +173,7 @@ def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Coun
         "outcome": outcome,
         "flaky": len(set(passed)) > 1,
         "statistics": _statistics(trials, passed, counting),
+        "process": process.summary(trials, planned, counting),
     }
 
 
@@ -218,6 +248,7 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], counting: Counting) -> dict
         "difficulties": tuple(
             _group(n, [t for t in tests if t.difficulty == n], counting) for n in difficulties
         ),
+        "process": _process(tests, counting),
         "tests": tests,
     }
 

@@ -1,0 +1,178 @@
+"""Which parts of the agent's logic the tests reached: what fired, what is wanted, what fired before."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ci_evals.domain.evaluation import (
+    Criterion,
+    IntegrationCalled,
+    ParamEquals,
+    ParamExists,
+    RuleTriggered,
+    ToolUsed,
+)
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.process import Coverage, Fired, LogicKind, Reach
+from ci_evals.domain.results import Results, SuiteResult, TestResult
+from ci_evals.scoring.pairing import TestPair
+
+Part = tuple[LogicKind, str]
+"""A part of the agent's logic: its kind and its name."""
+
+
+def wanted(plan: Plan, shown: Callable[[str], str] = str) -> frozenset[Part]:
+    """What the strict criteria of a plan want to fire, named as `shown` shows it in results.
+
+    What must not fire is not wanted: that it never did is as it should be.
+    """
+    found = (
+        _wanted(evaluation)
+        for planned in plan.suites
+        for test in planned.tests
+        for evaluation in test.evaluations
+    )
+    return frozenset((part[0], shown(part[1])) for part in found if part)
+
+
+def _wanted(evaluation: Criterion) -> Part | None:
+    match evaluation:
+        case ToolUsed():
+            return LogicKind.WORKFLOW, evaluation.tool_name
+        case ParamEquals() | ParamExists():
+            return LogicKind.PARAMETER, evaluation.param_name
+        case RuleTriggered():
+            return LogicKind.RULE, evaluation.rule_code
+        case IntegrationCalled():
+            return LogicKind.INTEGRATION, evaluation.integration_code
+    return None
+
+
+def wanted_of(runs: Iterable[Results]) -> frozenset[Part]:
+    """What was wanted in runs whose results alone are there."""
+    return frozenset(
+        (reach.kind, reach.name)
+        for results in runs
+        if results.coverage
+        for reach in results.coverage.logic
+        if reach.wanted
+    )
+
+
+@dataclass
+class _Count:
+    """What fired in some tests."""
+
+    trials: Counter[Part] = field(default_factory=Counter)
+    tests: Counter[Part] = field(default_factory=Counter)
+    told: set[LogicKind] = field(default_factory=set)
+    traced: int = 0
+
+    def take(self, test: TestResult) -> None:
+        """Counts a test's trials."""
+        parts: set[Part] = set()
+        # Trials that went alike share what fired.
+        found = [trial.fired for trial in test.trials if trial.fired]
+        for fired, many in _alike(found):
+            self.traced += many
+            for kind in LogicKind:
+                names = fired.names(kind)
+                if names is None:
+                    continue
+                self.told.add(kind)
+                for name in names:
+                    self.trials[kind, name] += many
+                    parts.add((kind, name))
+        self.tests.update(parts)
+
+
+def _alike(found: Sequence[Fired]) -> Iterator[tuple[Fired, int]]:
+    counts = Counter(map(id, found))
+    by_id = {id(fired): fired for fired in found}
+    return ((by_id[key], many) for key, many in counts.items())
+
+
+def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
+    """What fired in a run, and of `parts` what did not. By kind, and by name."""
+    count = _Count()
+    logic: set[str] = set()
+    for suite in suites:
+        for test in suite.tests:
+            count.take(test)
+        logic.update(group.name for group in suite.aui_logic)
+    return Coverage(
+        traced_trials=count.traced,
+        logic=tuple(
+            Reach(
+                kind=part[0],
+                name=part[1],
+                trials=count.trials[part] if part[0] in count.told else None,
+                tests=count.tests[part] if part[0] in count.told else None,
+                wanted=part in parts or part[1] in logic,
+            )
+            for part in sorted({*count.trials, *parts}, key=_place)
+        ),
+    )
+
+
+_KINDS = tuple(LogicKind)
+
+
+def _place(part: Part) -> tuple[int, str]:
+    return _KINDS.index(part[0]), part[1]
+
+
+def against(found: Coverage, pairs: Iterable[TestPair]) -> Coverage:
+    """The coverage with what fired in the compared tests on both sides, told of each kind by itself.
+
+    A test counts for a kind where both of its sides have a trace that tells of it.
+    """
+    head, base, told = Counter[Part](), Counter[Part](), set[LogicKind]()
+    for pair in pairs:
+        here, there = _Count(), _Count()
+        here.take(pair.head)
+        there.take(pair.base)
+        both = here.told & there.told
+        told |= both
+        for sums, count in ((head, here), (base, there)):
+            sums.update({part: many for part, many in count.trials.items() if part[0] in both})
+    known = {(reach.kind, reach.name): reach for reach in found.logic}
+    return found.model_copy(
+        update={
+            "logic": tuple(
+                _compared(_reach(part, known), part, head, base) if part[0] in told else _reach(part, known)
+                for part in sorted({*known, *base}, key=_place)
+            )
+        }
+    )
+
+
+def _compared(reach: Reach, part: Part, head: Counter[Part], base: Counter[Part]) -> Reach:
+    return reach.model_copy(update={"compared_trials": head[part], "base_trials": base[part]})
+
+
+def _reach(part: Part, known: Mapping[Part, Reach]) -> Reach:
+    """What this run says of a part; one that the baseline alone knows fired in none of its trials."""
+    return known.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
+
+
+def named(found: Coverage) -> tuple[Reach, ...]:
+    """The parts that criteria name, as far as traces tell of their kinds."""
+    return tuple(reach for reach in found.logic if reach.wanted and reach.trials is not None)
+
+
+def never(found: Coverage) -> tuple[Reach, ...]:
+    """Those of `named` that did not fire once."""
+    return tuple(reach for reach in named(found) if not reach.trials)
+
+
+def lost(found: Coverage) -> tuple[Reach, ...]:
+    """What fired in the baseline, and in the same tests fires no longer. What fired most comes first."""
+    gone = (reach for reach in found.logic if reach.base_trials and reach.compared_trials == 0)
+    return tuple(sorted(gone, key=lambda reach: -(reach.base_trials or 0)))
+
+
+def gained(found: Coverage) -> tuple[Reach, ...]:
+    """What fires, and in the same tests of the baseline did not. What fires most comes first."""
+    new = (reach for reach in found.logic if reach.compared_trials and reach.base_trials == 0)
+    return tuple(sorted(new, key=lambda reach: -(reach.compared_trials or 0)))
