@@ -191,7 +191,7 @@ async function showTrial(root, { trial: index, exchange, base: beside }, late) {
     const trial = head.test.trials[place];
     Object.assign(opened, { key, place, trial, at: null, beside: other === null ? null : base.test.trials[other].index });
     drawTrial(root, mine, theirs, other, index);
-    for (const link of root.querySelectorAll(".trials a")) {
+    for (const link of root.querySelectorAll(".trials a[data-trial]")) {
       const current = link.dataset.trial === String(trial.index);
       current ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current");
     }
