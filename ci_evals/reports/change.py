@@ -53,8 +53,13 @@ def brief(results: Results) -> str:
     return (
         f"{score}{_compared(results, comparison)}, baseline {numbers.score(comparison.base)}, "
         f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
-        f"{worth.of(comparison, flawless=_flawless(results))}."
+        f"{worth_of(results, comparison)}."
     )
+
+
+def worth_of(results: Results, comparison: Comparison) -> str:
+    """What the change is worth: `not a proven drop`."""
+    return worth.of(comparison, flawless=_flawless(results))
 
 
 def sight(comparison: Comparison) -> str | None:

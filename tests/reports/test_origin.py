@@ -38,7 +38,7 @@ def with_origin(results, how):
 @pytest.mark.parametrize("how", SAID)
 @pytest.mark.parametrize("case", ["good", "bad", "invalid"])
 def test_every_report_says_where_its_conversations_are_from(case, how):
-    """In the first lines; of the console in the first below the verdict."""
+    """In the first lines; of the console and the page in the first below the verdict."""
     results = cases.CASES[case]()
     assert not [name for name, text in reports(results).items() if SAID[how][:20] in text]
     found = reports(with_origin(results, how))
@@ -47,6 +47,7 @@ def test_every_report_says_where_its_conversations_are_from(case, how):
         verdict = next(line for line in text.splitlines() if line.startswith("The "))
         assert text.split(verdict, 1)[-1].strip().startswith(SAID[how]), name
     assert f'<property name="run-origin" value="{SAID[how]}"' in found.pop("junit.xml")
+    assert found.pop("report.html").split("</h1>")[1].strip().startswith(f'<p class="reason">{SAID[how]}</p>')
     assert len(found) > 5
     for name, text in found.items():
         lines = [line for line in text.splitlines() if line]

@@ -9,12 +9,24 @@ from importlib.resources import files
 
 from ci_evals.domain.results import Results
 from ci_evals.domain.text import visible_for_scripts
-from ci_evals.reports.page import blobs
+from ci_evals.reports.page import blobs, overview
 from ci_evals.reports.page.beside import ALONE, Beside
 from ci_evals.reports.page.blobs import Shown
 from ci_evals.templates import render as fill
 
-_SCRIPTS = ("base.js", "table.js", "test.js", "page.js")
+_SCRIPTS = (
+    "base.js",
+    "words.js",
+    "copy.js",
+    "deeds.js",
+    "conversation.js",
+    "compare.js",
+    "measures.js",
+    "keys.js",
+    "table.js",
+    "test.js",
+    "page.js",
+)
 _STYLES = ("page.css", "test.css", "charts.css")
 
 
@@ -22,16 +34,16 @@ def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
     """The page, in parts: its conversations are as large as the run."""
     tests = blobs.tests_of(results, beside.baseline)
     style, script = _source(_STYLES), _source(_SCRIPTS)
-    page = fill(
+    text = fill(
         "reports/page/page.html.j2",
-        results=results,
+        page=overview.of(results, tests, beside),
         policy=_policy(style, script),
         style=style,
         script=script,
         index=_index(tests),
         hidden=visible_for_scripts(),
     )
-    before, after = page.split("<!--conversations-->")
+    before, after = text.split("<!--conversations-->")
     yield before
     yield from blobs.blobs(tests)
     yield after

@@ -1,10 +1,101 @@
-// Overview or test: what the address says is shown.
+// Overview or test: what the address says is shown. The address of a section begins with `#_`, that of a test
+// has a slash.
 
-function show() {
-  const place = read(location.hash);
-  document.getElementById("overview").hidden = place !== null;
-  document.getElementById("test").hidden = place === null;
+const TITLE = document.title;
+const overview = document.getElementById("overview");
+const lost = document.getElementById("lost");
+let scrolled = 0;
+
+/** Shows what the address names. `moved` tells that the reader went there, and did not just open the page. */
+function show(moved) {
+  const address = location.hash;
+  const place = address.includes("/") ? read(address) : null;
+  if (place) {
+    if (!overview.hidden) scrolled = scrollY;
+    openPlace(place, moved);
+  } else {
+    openOverview(address, moved);
+  }
 }
 
-addEventListener("hashchange", show);
-show();
+function openPlace(place, moved) {
+  const fresh = !overview.hidden;
+  const { suite, test } = TESTS[place.number];
+  overview.hidden = true;
+  document.getElementById("test").hidden = false;
+  document.title = clean(`${test} · ${suite}`);
+  if (fresh) scrollTo({ top: 0, behavior: "instant" });
+  if (typeof openTest === "function") openTest(place, moved);
+}
+
+function openOverview(address, moved) {
+  const back = overview.hidden;
+  overview.hidden = false;
+  document.getElementById("test").hidden = true;
+  document.title = TITLE;
+  if (back && typeof closeTest === "function") closeTest();
+  const named = address.startsWith("#_") ? document.getElementById(address.slice(1)) : null;
+  lost.textContent = named || address.length < 2 ? "" : "This run has no test of the name in the address.";
+  if (named) {
+    named.scrollIntoView();
+    if (moved) named.focus({ preventScroll: true });
+  } else if (lost.textContent) {
+    scrollTo({ top: 0, behavior: "instant" });
+  } else if (back) {
+    scrollTo({ top: scrolled, behavior: "instant" });
+  }
+}
+
+/** Automatic, light, dark: the button goes round, and the choice is kept where the browser allows it. */
+function theme() {
+  const button = document.getElementById("theme");
+  const known = ["auto", "light", "dark"];
+  const wear = (name) => {
+    if (name === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = name;
+    button.textContent = `Theme: ${name}`;
+  };
+  let worn = kept("ci-evals-theme");
+  wear(known.includes(worn) ? worn : (worn = "auto"));
+  button.addEventListener("click", () => {
+    worn = known[(known.indexOf(worn) + 1) % known.length];
+    wear(worn);
+    keep("ci-evals-theme", worn);
+  });
+}
+
+function kept(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function keep(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // A browser may forbid a file to keep anything: then the next visit begins anew.
+  }
+}
+
+/** On paper nothing can be unfolded, so all but the numbers below the charts is. */
+function unfoldForPrint() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...overview.querySelectorAll("details:not([open], .numbers)")];
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const one of opened) one.open = false;
+  });
+}
+
+history.scrollRestoration = "manual";
+document.querySelector(".tools").hidden = false;
+document.getElementById("print").addEventListener("click", () => print());
+theme();
+unfoldForPrint();
+addEventListener("hashchange", () => show(true));
+show(false);

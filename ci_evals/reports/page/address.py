@@ -1,0 +1,20 @@
+"""The addresses within the page, as `addressOf` and `read` of its script have them."""
+
+from urllib.parse import quote
+
+from ci_evals.domain.text import whole
+from ci_evals.reports.page.blobs import Shown
+
+_KEPT = "!*'()"
+"""What `encodeURIComponent` leaves as it is, beyond what `quote` does."""
+
+
+def of(shown: Shown, trial: int | None = None, exchange: int | None = None, base: int | None = None) -> str:
+    """The address of a test, of one of its trials, or of an exchange in it: `#suite/test/2/3`.
+
+    `base` is the trial of the baseline that stands beside it: `#suite/test/2/3/vs1`.
+    """
+    names = [quote(whole(part), safe=_KEPT) for part in (shown.suite, shown.test.name)]
+    numbers = [str(number) for number in (trial, exchange) if number is not None]
+    beside = [] if base is None else [f"vs{base}"]
+    return "#" + "/".join([*names, *numbers, *beside])

@@ -1,0 +1,68 @@
+"""What stands on the page before a test is opened, as facts that its template only places."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import change, sanitize
+from ci_evals.reports.page import overview_broken, overview_head, overview_measures, overview_tests
+from ci_evals.reports.page.beside import Beside
+from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.charts import gallery
+from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.overview_broken import Broken
+from ci_evals.reports.page.overview_head import Head
+from ci_evals.reports.page.overview_measures import Coverage
+from ci_evals.reports.page.overview_table import Table
+from ci_evals.reports.page.overview_tests import Tests
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All of it, in plain text that is made safe to be shown, and not yet escaped."""
+
+    head: Head
+    broken: Broken
+    suites: Table
+    gate: Table | None
+    figures: tuple[Figure, ...]
+    tests: Tests
+    differences: tuple[tuple[str, tuple[str, ...]], ...]
+    """Tests that were not compared: why, and their names."""
+    groups: tuple[Table, ...]
+    process: Table | None
+    usage: Table | None
+    latency: Table | None
+    pace: str | None
+    coverage: Coverage | None
+
+
+def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
+    """The overview of these results."""
+    found = results.comparison
+    differences = change.differences(found) if found else ()
+    return Overview(
+        head=overview_head.of(results),
+        broken=overview_broken.of(results, tests, beside),
+        suites=overview_measures.of_suites(results),
+        gate=overview_measures.of_gate(results),
+        figures=tuple(map(_clean, gallery.figures(results, tests, beside))),
+        tests=overview_tests.of(results, tests),
+        differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
+        groups=overview_measures.of_groups(results),
+        process=overview_measures.of_process(results, beside.baseline),
+        usage=overview_measures.of_usage(results),
+        latency=overview_measures.of_latency(results, beside.baseline),
+        pace=change.pace(found) if found else None,
+        coverage=overview_measures.of_coverage(results),
+    )
+
+
+def _clean(figure: Figure) -> Figure:
+    return replace(
+        figure,
+        title=sanitize.one_line(figure.title),
+        says=sanitize.one_line(figure.says),
+        headers=tuple(map(sanitize.one_line, figure.headers)),
+        rows=tuple(tuple(map(sanitize.one_line, row)) for row in figure.rows),
+    )

@@ -1,0 +1,320 @@
+"""What broke, where, and since when; what else failed, was fixed, or could not be told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.comparison import Parting, TestChange
+from ci_evals.domain.results import Results
+from ci_evals.reports import change, failures, highlights, mishaps, numbers, parting, sanitize
+from ci_evals.reports.failures import Failure, Said
+from ci_evals.reports.highlights import FailedCriterion
+from ci_evals.reports.page import address, since
+from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.overview_places import Place, Places
+
+_WHOLE = 6
+"""Failures that are told whole; the others have a line each."""
+_CRITERIA = 4
+"""Failed criteria of a test that are shown; the test's own view has all."""
+_QUOTED = 2
+_SAID = 700
+"""Characters of a message that is quoted."""
+_REASON = 600
+_NAMED = 12
+"""Tests that one cause names."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion that failed."""
+
+    text: str
+    kind: str
+    times: str
+    """In how many of its trials; empty where there is one."""
+    reason: str
+    href: str | None = None
+    """Of the exchange that shows it."""
+
+
+@dataclass(frozen=True)
+class Quote:
+    """An exchange that shows a failure."""
+
+    where: str
+    href: str | None
+    user: str
+    agent: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """A test that fails, told whole."""
+
+    place: Place
+    outcome: str
+    scores: str
+    """`100.0 → 33.3`; empty where it was not compared."""
+    remarks: tuple[str, ...]
+    since: str | None
+    parting: str | None
+    """Where its conversation parts from the baseline's, in a sentence."""
+    beside: str | None
+    """The address of the exchange in which it parts, with the baseline's beside it."""
+    criteria: tuple[Criterion, ...]
+    more: int
+    """Failed criteria that are not shown."""
+    quotes: tuple[Quote, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A test in a line."""
+
+    place: Place
+    outcome: str
+    said: str
+    """What is to be said of it in short: scores, remarks."""
+    why: str
+    """The criterion that failed and its reason; may be empty."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tests, or causes, with a title."""
+
+    id: str
+    title: str
+    told: str
+    stories: tuple[Story, ...] = ()
+    lines: tuple[Line, ...] = ()
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One thing that went wrong, however many trials or verdicts it spoilt."""
+
+    outcome: str
+    what: str
+    why: str
+    places: tuple[Place, ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class Broken:
+    """All of it, in the order of reading."""
+
+    parts: tuple[Part, ...]
+    troubles: tuple[Trouble, ...]
+    calm: str | None
+    """What is said where nothing failed."""
+
+
+def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Broken:
+    """What went wrong in these results."""
+    teller = _Teller(results, Places(tests), since.earlier(results, beside))
+    newly = failures.newly(results)
+    parts = [part for part in (teller.newly(newly), teller.others(newly)) if part]
+    parts += [part for part in (teller.suspects(), teller.fixed(), teller.flaky()) if part]
+    troubles = teller.troubles()
+    failed = (
+        newly or troubles or any(test.outcome == "failed" for suite in results.suites for test in suite.tests)
+    )
+    return Broken(tuple(parts), troubles, None if failed else _calm(results))
+
+
+def _calm(results: Results) -> str | None:
+    if not results.counts.trials:
+        return "No trial was played, so nothing can be said of any test."
+    found = results.comparison
+    if found and found.delta is not None:
+        return "No test failed, and every test that passed in the baseline passes now."
+    return "No test failed."
+
+
+class _Teller:
+    """Tells of tests by their places on one page."""
+
+    def __init__(self, results: Results, places: Places, earlier: Sequence[OtherRun]) -> None:
+        self._results = results
+        self._places = places
+        self._earlier = earlier
+
+    def newly(self, found: Sequence[Failure]) -> Part | None:
+        if not found:
+            return None
+        title, told = failures.heading(self._results, found)
+        return Part(
+            "_newly",
+            title,
+            told,
+            tuple(map(self._story, found[:_WHOLE])),
+            tuple(map(self._line, found[_WHOLE:])),
+        )
+
+    def others(self, newly: Sequence[Failure]) -> Part | None:
+        found = failures.others(self._results, newly)
+        if not found:
+            return None
+        title = numbers.count(len(found), "more failed test" if newly else "failed test")
+        told = failures.on_others(found) if newly else ""
+        whole = 0 if newly else _WHOLE
+        stories, lines = map(self._story, found[:whole]), map(self._line, found[whole:])
+        return Part("_failed", title, told, tuple(stories), tuple(lines))
+
+    def suspects(self) -> Part | None:
+        found = change.suspects(self._results.comparison) if self._results.comparison else ()
+        if not found:
+            return None
+        newly = self._results.comparison and self._results.comparison.regressed
+        title = numbers.count(len(found), "more suspect" if newly else "suspect")
+        lines = [
+            self._changed(
+                test,
+                f"{_scores(test)} ({numbers.signed(test.delta)})"
+                + (f", confirmed ({numbers.p_value(test.p)})" if test.confirmed else ""),
+            )
+            for test in found
+        ]
+        return Part("_suspects", title, change.on_suspects(found), lines=tuple(lines), folded=True)
+
+    def fixed(self) -> Part | None:
+        found = self._results.comparison.fixed if self._results.comparison else ()
+        if not found:
+            return None
+        lines = [self._changed(test, _scores(test), in_baseline=True) for test in found]
+        title = numbers.count(len(found), "fixed test")
+        return Part("_fixed", title, change.on_fixed(found), lines=tuple(lines), folded=True)
+
+    def flaky(self) -> Part | None:
+        found = [test for suite in self._results.suites for test in suite.tests if test.flaky]
+        if not found:
+            return None
+        title = numbers.count(len(found), "flaky test")
+        told = "Some of their trials passed and others did not."
+        lines = [
+            Line(self._places.of(test), test.outcome.value, f"{highlights.passes(test)} trials passed", "")
+            for test in found
+        ]
+        return Part("_flaky", title, told, lines=tuple(lines), folded=True)
+
+    def troubles(self) -> tuple[Trouble, ...]:
+        return tuple(
+            Trouble(
+                one.result.value,
+                one.what,
+                sanitize.one_line(one.why, _REASON),
+                tuple(self._places.of(test) for _, test in one.met[:_NAMED]),
+                len(one.met[_NAMED:]),
+            )
+            for one in mishaps.troubles(self._results.suites)
+        )
+
+    def _story(self, failure: Failure) -> Story:
+        found, shown = failures.criteria(failure), self._places.shown(failure.test, failure.change)
+        evidence = failure.change.evidence if failure.change else None
+        parts = failure.change.parting if failure.change else None
+        criteria = [_criterion(one, shown) for one in found[:_CRITERIA]]
+        if not found and evidence:
+            criteria = [
+                Criterion(sanitize.one_line(evidence.criterion, _REASON), "", "", _reason(evidence.reason))
+            ]
+        return Story(
+            place=self._places.of(failure.test, failure.change),
+            outcome=_outcome(failure),
+            scores=_scores(failure.change) if failure.change else "",
+            remarks=failures.remarks(failure),
+            since=self._since(failure, shown),
+            parting=sanitize.one_line(parting.sentence(parts), _REASON) if parts else None,
+            beside=_beside(parts, shown) if parts else None,
+            criteria=tuple(criteria),
+            more=len(found[_CRITERIA:]),
+            quotes=tuple(
+                _quote(said, shown) for said in failures.quoted(failure, found[:_CRITERIA])[:_QUOTED]
+            ),
+        )
+
+    def _line(self, failure: Failure) -> Line:
+        found = failures.criteria(failure)
+        evidence = failure.change.evidence if failure.change else None
+        why = [(one.finding.criterion, one.finding.reason) for one in found]
+        why += [(evidence.criterion, evidence.reason)] if evidence else []
+        said = [_scores(failure.change)] if failure.change else []
+        return Line(
+            self._places.of(failure.test, failure.change),
+            _outcome(failure),
+            ", ".join([*said, *failures.remarks(failure)]),
+            _why(*why[0]) if why else "",
+        )
+
+    def _changed(self, test: TestChange, said: str, *, in_baseline: bool = False) -> Line:
+        place, shown = self._places.of(None, test), self._places.shown(None, test)
+        outcome = shown.test.outcome.value if shown else "failed"
+        evidence = test.evidence
+        why = _why(evidence.criterion, evidence.reason) if evidence else ""
+        return Line(place, outcome, said, f"In the baseline: {why}" if why and in_baseline else why)
+
+    def _since(self, failure: Failure, shown: Shown | None) -> str | None:
+        """Since when it fails, where that is known; of a newly failing test at least the baseline is."""
+        if shown and shown.test.outcome == "failed":
+            key = (shown.of.name, shown.test.name, shown.test.digest)
+            if found := since.of(key, self._earlier):
+                return sanitize.one_line(since.words(found))
+        comparison = self._results.comparison
+        if failure.change is None or comparison is None:
+            return None
+        was = comparison.baseline
+        commit = f"commit {was.commit[: change.COMMIT]}, " if was.commit else ""
+        when = f"{change.moment(was.at)}, {change.age(self._results, comparison)}"
+        return sanitize.one_line(f"Passed in the baseline ({commit}{when}).")
+
+
+def _criterion(found: FailedCriterion, shown: Shown | None) -> Criterion:
+    finding, said = found.finding, found.exchange
+    kind = [highlights.kind(finding).replace("_", " ")]
+    kind += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
+    kind += [finding.category] if finding.category else []
+    return Criterion(
+        sanitize.one_line(finding.criterion, _REASON),
+        sanitize.one_line(", ".join(kind)),
+        f"{found.times} of {numbers.count(found.trials, 'trial')}" if found.trials > 1 else "",
+        _reason(finding.reason),
+        address.of(shown, found.trial.index, said.index if said else None) if shown else None,
+    )
+
+
+def _beside(found: Parting, shown: Shown | None) -> str | None:
+    if shown is None or shown.base is None:
+        return None
+    here = None if found.only == "base" else found.exchange
+    return address.of(shown, found.head_trial, here, found.base_trial)
+
+
+def _quote(said: Said, shown: Shown | None) -> Quote:
+    trial = said.trial or 1
+    where = f"Exchange {said.exchange}" + (f" of trial {said.trial}" if said.trial else "")
+    href = address.of(shown, trial, said.exchange) if shown else None
+    return Quote(where, href, _said(said.user), _said(said.agent))
+
+
+def _said(text: str) -> str:
+    return sanitize.cut(text, _SAID, "…").strip() or "(no text)"
+
+
+def _reason(text: str) -> str:
+    return sanitize.one_line(text, _REASON) or "no reason was given"
+
+
+def _why(criterion: str, reason: str) -> str:
+    return f"“{sanitize.one_line(criterion, 200)}”: {sanitize.one_line(reason, 240) or 'no reason was given'}"
+
+
+def _scores(test: TestChange) -> str:
+    return f"{numbers.score(test.base)} → {numbers.score(test.head)}"
+
+
+def _outcome(failure: Failure) -> str:
+    return failure.test.outcome.value if failure.test else "failed"

@@ -1,0 +1,175 @@
+"""The head of the page: the verdict, the numbers that matter, and what must be known of them."""
+
+from dataclasses import dataclass
+
+from ci_evals.domain.comparison import Comparison
+from ci_evals.domain.results import Results
+from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports.highlights import Standing
+from ci_evals.scoring.statistics import ALPHA
+
+_NOTE = 600
+"""Characters of a note."""
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number that matters, with what is to be said of it."""
+
+    label: str
+    value: str
+    details: tuple[str, ...] = ()
+    tone: str = ""
+    large: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of the page, in plain text."""
+
+    title: str
+    """Of the document."""
+    suites: str
+    tone: str
+    words: str
+    """The verdict."""
+    checks: str
+    """Those that do not hold, in brackets; empty where there is nothing to name."""
+    reasons: tuple[str, ...]
+    """Why the run cannot be trusted, or was skipped."""
+    origin: str | None
+    tiles: tuple[Tile, ...]
+    baseline: str | None
+    not_compared: tuple[str, ...]
+    small_print: str | None
+    notes: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+
+
+def of(results: Results) -> Head:
+    """The head of these results' page."""
+    found, standing = results.comparison, highlights.standing(results)
+    words, verdict = standing.value.words, _line(highlights.verdict(results))
+    names = [suite.name for suite in results.suites]
+    suites = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+    return Head(
+        title=_line(f"{words[:1].upper()}{words[1:]}: {suites}" if suites else f"ci-evals: {words}"),
+        suites=_line(suites),
+        tone=standing.value.tone.value,
+        words=f"{words[:1].upper()}{words[1:]}",
+        checks=verdict.removeprefix(words).strip(),
+        reasons=_lines([*results.gate.reasons, *[why for why in (highlights.why_skipped(results),) if why]]),
+        origin=highlights.origin(results.run),
+        tiles=() if standing is Standing.SKIPPED else _tiles(results),
+        baseline=_baseline(results),
+        not_compared=_lines(change.shown_reasons(found)) if found else (),
+        small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
+        notes=_lines(highlights.notes(results)),
+        facts=_facts(results),
+    )
+
+
+def _tiles(results: Results) -> tuple[Tile, ...]:
+    found, counts = results.comparison, results.counts
+    interval = [f"95 % interval {numbers.interval(results.interval)}"] if results.interval else []
+    nothing = ["nothing was scored"] if results.score is None else []
+    others = (
+        (counts.failed, "failed"),
+        (counts.undecided, "undecided"),
+        (counts.flaky, "flaky"),
+    )
+    unsound = [numbers.count(counts.errors, "unsound trial")] if counts.errors else []
+    not_run = [f"{numbers.count(counts.not_run, 'trial')} not run"] if counts.not_run else []
+    return (
+        Tile("Score", numbers.score(results.score), ("of 100", *interval, *nothing), large=True),
+        *((_changed(results, found),) if found else ()),
+        *((_newly(found),) if found and found.delta is not None else ()),
+        Tile(
+            "Tests passed",
+            f"{counts.passed:,} of {counts.tests:,}",
+            tuple([f"{many:,} {what}" for many, what in others if many] + unsound + not_run),
+            tone="bad" if counts.failed else "good" if counts.tests and counts.passed == counts.tests else "",
+        ),
+    )
+
+
+def _changed(results: Results, found: Comparison) -> Tile:
+    if found.delta is None:
+        return Tile("Change since the baseline", "not compared", _lines([change.brief(results)]))
+    interval = [f"95 % interval {numbers.change_interval(found.interval)}"] if found.interval else []
+    chance = [numbers.p_value(found.p)] if change.tells_p(found) else []
+    from_to = f"{numbers.score(found.base)} → {numbers.score(found.head)}"
+    return Tile(
+        "Change since the baseline",
+        numbers.signed(found.delta),
+        (
+            change.worth_of(results, found),
+            f"{from_to} on {numbers.count(found.tests, 'compared test')}",
+            *interval,
+            *chance,
+        ),
+        tone=_worth(found),
+    )
+
+
+def _worth(found: Comparison) -> str:
+    """Good or bad news only where it is more than noise."""
+    if change.tells_p(found) and found.p is not None and found.p <= ALPHA:
+        return "bad"
+    return "good" if found.interval and found.interval.low > 0 else ""
+
+
+def _newly(found: Comparison) -> Tile:
+    many, fixed = len(found.regressed), len(found.fixed)
+    details = ["passed in the baseline, not now"] if many else ["all that passed in the baseline still pass"]
+    return Tile(
+        "Newly failing tests",
+        f"{many:,}",
+        tuple(details + ([f"{numbers.count(fixed, 'test')} fixed"] if fixed else [])),
+        tone="bad" if many else "good",
+    )
+
+
+def _baseline(results: Results) -> str | None:
+    """Which run this one was compared with, or why there is none."""
+    found, note = results.comparison, _line((results.run.baseline_note or "").rstrip("."))
+    note = f"{note[:1].upper()}{note[1:]}"
+    if found is None:
+        return f"{note}." if note else None
+    was = found.baseline
+    which = f"commit {was.commit[: change.COMMIT]}" if was.commit else f"run {was.run_id[:80]}"
+    when = f"{change.moment(was.at)}, {change.age(results, found)}"
+    said = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
+    other = (
+        f"; its score over all of its tests is {numbers.score(was.score)}"
+        if change.other_score(found)
+        else ""
+    )
+    return _line(f"{said}{other}.")
+
+
+def _facts(results: Results) -> tuple[tuple[str, str], ...]:
+    run, counts = results.run, results.counts
+    commit = run.git.head_commit or run.git.commit
+    cost = numbers.money(results.usage.cost_usd) if highlights.paid(results) else None
+    found = (
+        ("Started", change.moment(run.started_at)),
+        ("Took", numbers.duration(run.duration_seconds)),
+        ("Trials", f"{counts.trials:,}"),
+        ("Cost", cost),
+        ("Commit", commit[:40] if commit else None),
+        ("Branch", run.git.ref),
+        ("Pull request", str(run.git.pull_request) if run.git.pull_request else None),
+        ("Run", run.id),
+        ("Made by", f"{results.tool.name} {results.tool.version}"),
+    )
+    return tuple((label, _line(value)) for label, value in found if value)
+
+
+def _line(text: str) -> str:
+    return sanitize.one_line(text, _NOTE)
+
+
+def _lines(texts: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(_line, texts))

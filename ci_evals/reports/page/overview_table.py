@@ -1,0 +1,46 @@
+"""A table as the page shows it: plain cells, made safe to be shown."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from ci_evals.reports import sanitize
+
+_LONGEST = 400
+"""Characters of a cell."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of plain text, not yet escaped. The first cell of a row names it."""
+
+    caption: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    texts: frozenset[str]
+    """The columns, beside the first, that hold words and no numbers."""
+    tones: tuple[str, ...]
+    """How each row is told: `good`, `bad`, `open`, or nothing."""
+
+    @property
+    def columns(self) -> tuple[bool, ...]:
+        """Of each column whether it holds numbers, which stand to the right."""
+        return tuple(place > 0 and header not in self.texts for place, header in enumerate(self.headers))
+
+
+def table(
+    caption: str,
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    texts: Collection[str] = (),
+    tones: Sequence[str] = (),
+) -> Table:
+    """A table of these cells, one line each. Columns with nothing in any cell are left out."""
+    kept = [place for place in range(len(headers)) if place == 0 or any(row[place] for row in rows)]
+    return Table(
+        sanitize.one_line(caption),
+        tuple(headers[place] for place in kept),
+        tuple(tuple(sanitize.one_line(row[place], _LONGEST) for place in kept) for row in rows),
+        frozenset(texts),
+        tuple(tones) or ("",) * len(rows),
+    )

@@ -1,0 +1,194 @@
+"""The table of all tests: a row each, with what it is filtered and sorted by."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ci_evals.domain.comparison import TestChange
+from ci_evals.domain.results import Results, TestResult
+from ci_evals.reports import failures, highlights, numbers, sanitize
+from ci_evals.reports.failures import Failure
+from ci_evals.reports.page import address
+from ci_evals.reports.page.blobs import Shown
+
+_NAME = 300
+"""Characters of a name."""
+_WORDS = 160
+"""Characters of a criterion."""
+_ORDER = ("failed", "error", "undecided", "not_run", "passed")
+"""Outcomes, the worst first."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as it is shown, and to sort by; None where there is none."""
+
+    text: str
+    key: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One test."""
+
+    href: str
+    suite: str
+    test: str
+    outcome: str
+    words: str
+    """What it came to: `failed`."""
+    order: int
+    """To sort by: the worst first, and of these what is new."""
+    became: str
+    """`newly failing`, `fixed`, or nothing."""
+    critical: bool
+    flaky: bool
+    changed: bool
+    score: Number
+    base: Number
+    delta: Number
+    passes: Number
+    latency: Number
+    difficulty: str
+    tags: tuple[str, ...]
+    categories: tuple[str, ...]
+    worst: str
+    """The criterion that failed most, or nothing."""
+
+    @property
+    def facets(self) -> dict[str, str]:
+        """What filters look at; of several names each on a line."""
+        marks = (("flaky", self.flaky), ("changed", self.changed))
+        return {
+            "status": self.outcome,
+            "suite": self.suite,
+            "tags": "\n".join(self.tags),
+            "categories": "\n".join(self.categories),
+            "marks": " ".join(mark for mark, holds in marks if holds),
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value that rows can be filtered by."""
+
+    value: str
+    words: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Tests:
+    """The table, and what it can be filtered by."""
+
+    rows: tuple[Row, ...]
+    statuses: tuple[Choice, ...]
+    suites: tuple[Choice, ...]
+    tags: tuple[Choice, ...]
+    categories: tuple[Choice, ...]
+    flaky: int
+    changed: int
+    compared: bool
+    """Whether there is a baseline to show beside the scores."""
+    repeated: bool
+    """Whether some test has several trials."""
+
+    @property
+    def filters(self) -> tuple[tuple[str, str, tuple[Choice, ...]], ...]:
+        """Those with something to choose: facet, label and choices."""
+        found = (
+            ("status", "Result", self.statuses),
+            ("suite", "Suite", self.suites),
+            ("tags", "Tag", self.tags),
+            ("categories", "Category", self.categories),
+        )
+        return tuple(one for one in found if len(one[2]) > 1)
+
+
+def of(results: Results, tests: Sequence[Shown]) -> Tests:
+    """The table of these tests."""
+    changes = _Changes(results)
+    rows = tuple(_row(shown, changes) for shown in tests)
+    by_status = Counter(row.outcome for row in rows)
+    return Tests(
+        rows=rows,
+        statuses=tuple(
+            Choice(name, highlights.OUTCOMES[name].words, by_status[name])
+            for name in _ORDER
+            if by_status[name]
+        ),
+        suites=_choices([row.suite] for row in rows),
+        tags=_choices(row.tags for row in rows),
+        categories=_choices(row.categories for row in rows),
+        flaky=sum(row.flaky for row in rows),
+        changed=sum(row.changed for row in rows),
+        compared=any(row.base.key is not None for row in rows),
+        repeated=any(len(shown.test.trials) > 1 for shown in tests),
+    )
+
+
+class _Changes:
+    """What the comparison tells of single tests, by suite and name."""
+
+    def __init__(self, results: Results) -> None:
+        found = results.comparison
+        self.compared = found is not None and found.delta is not None
+        self.newly = _by_name(found.regressed if found else ())
+        self.fixed = _by_name(found.fixed if found else ())
+        self.told = _by_name(found.suspects if found else ()) | self.fixed | self.newly
+
+
+def _row(shown: Shown, changes: _Changes) -> Row:
+    test, name = shown.test, (shown.of.name, shown.test.name)
+    told = changes.told.get(name)
+    base = told.base if told else shown.base.score if changes.compared and shown.base and shown.same else None
+    delta = None if base is None or test.score is None else test.score - base
+    became = "newly failing" if name in changes.newly else "fixed" if name in changes.fixed else ""
+    latencies = [seconds for trial in test.trials for seconds in trial.exchanges.latencies]
+    half = median(latencies) if latencies else None
+    scored = sum(trial.scored for trial in test.trials)
+    findings = [finding for trial in test.trials for finding in trial.findings]
+    return Row(
+        href=address.of(shown),
+        suite=_line(shown.suite),
+        test=_line(test.name) or "(no name)",
+        outcome=test.outcome.value,
+        words=highlights.OUTCOMES[test.outcome].words,
+        order=2 * _ORDER.index(test.outcome.value) + (became != "newly failing"),
+        became=became,
+        critical=test.critical,
+        flaky=test.flaky,
+        changed=bool(told) or bool(delta and abs(delta) > 1e-9),
+        score=Number(numbers.score(test.score), test.score),
+        base=Number("" if base is None else numbers.score(base), base),
+        delta=Number("" if delta is None else numbers.signed(delta), delta),
+        passes=Number(highlights.passes(test) if scored else numbers.NONE, test.pass_rate),
+        latency=Number(numbers.latency(half), half),
+        difficulty=_line(test.difficulty or ""),
+        tags=tuple(map(_line, test.tags)),
+        categories=_unique(_line(finding.category) for finding in findings if finding.category),
+        worst=_worst(test),
+    )
+
+
+def _worst(test: TestResult) -> str:
+    found = failures.criteria(Failure("", test))
+    return sanitize.one_line(found[0].finding.criterion, _WORDS) if found else ""
+
+
+def _by_name(changes: Iterable[TestChange]) -> dict[tuple[str, str], TestChange]:
+    return {(test.suite, test.name): test for test in changes}
+
+
+def _choices(values: Iterable[Iterable[str]]) -> tuple[Choice, ...]:
+    counts = Counter(value for found in values for value in set(found))
+    return tuple(Choice(value, value, counts[value]) for value in sorted(counts, key=str.casefold))
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
+
+
+def _line(text: str) -> str:
+    return sanitize.one_line(text, _NAME)

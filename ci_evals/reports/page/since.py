@@ -1,0 +1,64 @@
+"""Since when a test fails, told from the runs that stand beside this one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ci_evals.domain.results import Results, TestOutcome
+from ci_evals.reports import change
+from ci_evals.reports.page.beside import Beside, OtherRun
+
+_KNOWN = frozenset({TestOutcome.PASSED, TestOutcome.FAILED})
+"""What says whether a test passes. A run that could not tell is passed over."""
+
+
+@dataclass(frozen=True)
+class Since:
+    """The unbroken row of failures that ends with this run."""
+
+    first: OtherRun | None
+    """The run in which it begins; None where that is this one."""
+    passed: OtherRun | None
+    """The last run before it, in which the test passed; None where no known run is older."""
+    runs: int
+    """How many runs the row has, this one included."""
+
+
+def earlier(results: Results, beside: Beside) -> tuple[OtherRun, ...]:
+    """The runs before this one, the newest first; the baseline is one of them."""
+    baseline = (OtherRun.of(beside.baseline, "baseline"),) if beside.baseline else ()
+    runs = {run.id: run for run in (*beside.others, *baseline)}
+    before = [run for run in runs.values() if run.at < results.run.started_at and run.id != results.run.id]
+    return tuple(sorted(before, key=lambda run: (run.at, run.id), reverse=True))
+
+
+def of(test: tuple[str, str, str], runs: Iterable[OtherRun]) -> Since | None:
+    """Since when the test (suite, name, digest), which fails now, does so; None where no run knows it.
+
+    Args:
+        test: Of another digest it would be another test.
+        runs: Those before this one, the newest first.
+    """
+    first, failed = None, 1
+    known = [(run, run.outcomes[test]) for run in runs if run.outcomes.get(test) in _KNOWN]
+    for run, outcome in known:
+        if outcome is TestOutcome.PASSED:
+            return Since(first, run, failed)
+        first, failed = run, failed + 1
+    return Since(first, None, failed) if known else None
+
+
+def words(found: Since) -> str:
+    """The same in a sentence or two."""
+    if found.passed is None:
+        return f"Failed in all {found.runs} runs that are known, the first {_named(found.first)}."
+    when = (
+        "this run" if found.first is None else f"the run {_named(found.first)} ({found.runs} runs in a row)"
+    )
+    return f"Fails since {when}. Passed last in the run {_named(found.passed)}."
+
+
+def _named(run: OtherRun | None) -> str:
+    if run is None:
+        return "this one"
+    commit = f", commit {run.commit[: change.COMMIT]}" if run.commit else ""
+    return f"of {change.moment(run.at)}{commit}"
