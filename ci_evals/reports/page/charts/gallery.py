@@ -5,14 +5,17 @@ from collections.abc import Sequence
 from ci_evals.domain.results import Results
 from ci_evals.reports.page.beside import Beside
 from ci_evals.reports.page.blobs import Shown
-from ci_evals.reports.page.charts import scores
+from ci_evals.reports.page.charts import changes, latency, scores, trials
 from ci_evals.reports.page.charts.figure import Figure
 
 
-def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[Figure, ...]:  # noqa: ARG001
+def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[Figure, ...]:
     """The charts that these results have something to show in."""
     made = (
         scores.by_suite(results),
+        changes.figure(results, tests),
         scores.by_group(results, beside.baseline),
+        trials.figure(results, beside.baseline),
+        latency.figure(results, beside.baseline),
     )
     return tuple(figure for figure in made if figure)

@@ -1,0 +1,126 @@
+"""Base against head, test by test: those whose score changed, the deepest fall first."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.comparison import Comparison
+from ci_evals.domain.results import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.charts import drawing, frame
+from ci_evals.reports.page.charts.drawing import Drawn
+from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
+
+_NAME, _TITLE = "chart-changes", "Tests against the baseline"
+_TOP = 24
+_SAME = 0.05
+"""Points: what is less is shown as no change."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A test that was scored on both sides."""
+
+    suite: str
+    name: str
+    base: float
+    head: float
+
+    @property
+    def delta(self) -> float:
+        """In points."""
+        return self.head - self.base
+
+
+def figure(results: Results, tests: Sequence[Shown]) -> Figure | None:
+    """None where nothing was compared, or no score changed."""
+    told = results.comparison
+    if not told or not told.comparable:
+        return None
+    compared = [*(_of_tests(tests) or _of_comparison(told))]
+    changed = sorted((one for one in compared if abs(one.delta) >= _SAME), key=lambda one: one.delta)
+    if not changed:
+        return None
+    shown = _shown(changed)
+    says = _says(changed, max(told.tests, len(changed)))
+    drawn = [
+        *frame.key((Entry("baseline", "base"), Entry("fell to", "bad"), Entry("rose to", "head")), 13),
+        *frame.rows([_row(one, frame.track_of(place, _TOP)) for place, one in enumerate(shown)], _TOP),
+    ]
+    height = _TOP + len(shown) * frame.ROW + frame.AXIS
+    if more := len(changed) - len(shown):
+        drawn.append(drawing.words(0, height + 12, f"and {numbers.count(more, 'more test')}", "c-tick"))
+        height += 20
+    return Figure(
+        id=_NAME,
+        title=_TITLE,
+        says=says,
+        svg=drawing.picture(_NAME, _TITLE, says, height, drawn),
+        headers=("suite", "test", "baseline", "this run", "change"),
+        rows=tuple(
+            (
+                one.suite,
+                one.name,
+                numbers.score(one.base),
+                numbers.score(one.head),
+                numbers.signed(one.delta),
+            )
+            for one in changed
+        ),
+    )
+
+
+def _of_tests(tests: Sequence[Shown]) -> Iterator[Changed]:
+    """All tests that both runs have and define alike."""
+    for shown in tests:
+        head, base = shown.test.score, shown.base.score if shown.base else None
+        if shown.same and head is not None and base is not None:
+            yield Changed(shown.suite, shown.test.name, base, head)
+
+
+def _of_comparison(told: Comparison) -> Iterator[Changed]:
+    """Those that the comparison names, where the baseline itself is not at hand."""
+    named = {(one.suite, one.name): one for one in (*told.regressed, *told.suspects, *told.fixed)}
+    for one in named.values():
+        if one.base is not None and one.head is not None:
+            yield Changed(one.suite, one.name, one.base, one.head)
+
+
+def _shown(changed: Sequence[Changed]) -> Sequence[Changed]:
+    """As many as there is room for: the deepest falls, and the highest rises where room is left."""
+    falls = [one for one in changed if one.delta < 0][:MOST_ROWS]
+    rises = [one for one in changed if one.delta > 0]
+    room = MOST_ROWS - len(falls)
+    return [*falls, *rises[len(rises) - min(room, len(rises)) :]]
+
+
+def _row(one: Changed, height: float) -> Row:
+    fell = one.delta < 0
+    there, here = SCORES(one.base), SCORES(one.head)
+    mark: Drawn = drawing.diamond(here, height, "c-bad") if fell else drawing.circle(here, height, "c-head")
+    return Row(
+        one.name,
+        numbers.signed(one.delta),
+        (
+            drawing.line(there, height, here, height, "c-fell" if fell else "c-rose"),
+            drawing.circle(there, height, "c-base"),
+            mark,
+        ),
+        ("c-bad-text" if fell else "c-good-text",),
+        f"{numbers.score(one.base)} → {numbers.score(one.head)} ({one.suite})",
+    )
+
+
+def _says(changed: Sequence[Changed], compared: int) -> str:
+    fell, rose = [one for one in changed if one.delta < 0], [one for one in changed if one.delta > 0]
+    told = []
+    if fell:
+        worst = fell[0]
+        deepest = f"“{worst.name}” from {numbers.score(worst.base)} to {numbers.score(worst.head)}"
+        told.append(f"{len(fell):,} fell, the deepest {deepest}" if len(fell) > 1 else f"{deepest} fell")
+        if len(fell) == 1:
+            told = [f"1 fell, {deepest}"]
+    told += [f"{len(rose):,} rose"] if rose else []
+    told += [f"{compared - len(changed):,} did not change"] if compared > len(changed) else []
+    return f"Of {numbers.count(compared, 'compared test')} {'; '.join(told)}."

@@ -1,0 +1,150 @@
+"""How long the agent took to reply."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.page.charts import drawing, frame
+from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
+from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.charts.frame import Plot
+from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
+
+_NAME, _TITLE = "chart-latency", "Time to reply"
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, WIDTH - 8.0, 24.0, 150.0
+_BINS = 20
+_WIDE = 20
+"""From here on, as times of the median, the slowest reply wants an axis of equal factors."""
+_LONGEST = 1e6
+"""The most by which such an axis spans the times; faster replies are counted with its fastest."""
+_UNITS = ((1.0, "milliseconds", 1e-3), (600.0, "seconds", 1.0), (36_000.0, "minutes", 60.0))
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Two times that say how fast a run's replies came, in seconds."""
+
+    whose: str
+    median: float
+    p95: float
+    kind: str
+    """`head` or `base`."""
+
+
+def figure(results: Results, baseline: Results | None) -> Figure | None:
+    """None where no reply came."""
+    seconds = sorted(
+        time
+        for suite in results.suites
+        for test in suite.tests
+        for trial in test.trials
+        for time in trial.exchanges.latencies
+    )
+    if not seconds:
+        return None
+    paces = tuple(_paces(results, baseline))
+    edges, log = _edges(seconds)
+    counts = _counted(seconds, edges)
+    says = _says(len(seconds), seconds[-1], paces)
+    unit, size = _unit(edges[-1])
+    height = _BOTTOM + 40 + 38 * len(paces)
+    drawn = _drawn(edges, counts, paces, log=log)
+    return Figure(
+        id=_NAME,
+        title=_TITLE,
+        says=says,
+        svg=drawing.picture(_NAME, _TITLE, says, height, drawn),
+        headers=(unit, "replies"),
+        rows=tuple(
+            (f"{_plain(low / size)} to {_plain(high / size)}", str(count))
+            for low, high, count in zip(edges, edges[1:], counts, strict=False)
+        ),
+    )
+
+
+def _paces(results: Results, baseline: Results | None) -> Iterator[Pace]:
+    here = results.latency
+    if here.median is not None and here.p95 is not None:
+        yield Pace("this run", here.median, here.p95, "head")
+    then = baseline.latency if baseline else None
+    told = results.comparison.base_pace if results.comparison else None
+    median = then.median if then else told.median_latency_seconds if told else None
+    p95 = then.p95 if then else told.p95_latency_seconds if told else None
+    if median is not None and p95 is not None:
+        yield Pace("baseline", median, p95, "base")
+
+
+def _edges(seconds: Sequence[float]) -> tuple[tuple[float, ...], bool]:
+    """Of the bins, from the fastest to the slowest reply, and whether they grow by factors."""
+    slowest, middle = seconds[-1], seconds[len(seconds) // 2]
+    if slowest <= 0:
+        return (0.0, 1.0), False
+    if slowest <= _WIDE * middle:
+        size = step(slowest, _BINS)
+        most = above(slowest, _BINS)
+        return tuple(round(number * size, 12) for number in range(round(most / size) + 1)), False
+    fastest = next(time for time in seconds if time > 0)
+    return decades(max(fastest, slowest / _LONGEST), slowest, _BINS), True
+
+
+def _counted(seconds: Sequence[float], edges: Sequence[float]) -> list[int]:
+    """Replies by bin, each with its upper end; what is faster than all is in the first."""
+    counts = [0] * (len(edges) - 1)
+    for time in seconds:
+        place = bisect_right(edges, time) - 1
+        counts[min(max(place, 0), len(counts) - 1)] += 1
+    return counts
+
+
+def _drawn(
+    edges: Sequence[float], counts: Sequence[int], paces: Sequence[Pace], *, log: bool
+) -> Iterator[Drawn]:
+    unit, size = _unit(edges[-1])
+    high = above(max(counts), 4)
+    plot = Plot(Scale(edges[0], edges[-1], _LEFT, _RIGHT, log=log), Scale(0, high, _BOTTOM, _TOP))
+    marks = edges if log else ticks(edges[0], edges[-1])
+    replies = [(value, f"{value:,.0f}") for value in ticks(0, high, 4) if value == int(value)]
+    times = [(value, _plain(value / size)) for value in marks]
+    yield from frame.axes(plot, times, replies, (unit, "replies"))
+    for place, count in enumerate(counts):
+        left, right = plot.x(edges[place]), plot.x(edges[place + 1])
+        if count:
+            tall = max(1.5, plot.bottom - plot.y(count))
+            yield drawing.box(left + 1, plot.bottom - tall, right - left - 2, tall, "c-bar")
+    for place, pace in enumerate(paces):
+        yield from _pace(pace, plot, _BOTTOM + 56 + 38 * place)
+
+
+def _pace(pace: Pace, plot: Plot, height: float) -> Iterator[Drawn]:
+    """A line of a run's median, a circle, and 95th percentile, a diamond, on the axis above it."""
+    median, p95 = plot.x(pace.median), plot.x(pace.p95)
+    told = f"{pace.whose}: median {numbers.latency(pace.median)}, 95 % within {numbers.latency(pace.p95)}"
+    style = f"c-{pace.kind}"
+    yield drawing.words(0, height, told, "c-name")
+    yield drawing.line(plot.left, height + 12, plot.right, height + 12, "c-track")
+    yield drawing.line(median, height + 12, p95, height + 12, f"{style}-line")
+    yield drawing.circle(median, height + 12, style)
+    yield drawing.diamond(p95, height + 12, style)
+
+
+def _unit(most: float) -> tuple[str, float]:
+    return next(((name, size) for limit, name, size in _UNITS if most < limit), ("hours", 3600.0))
+
+
+def _plain(number: float) -> str:
+    return f"{float(f'{number:.3g}'):,.10g}" if number < 1000 else f"{number:,.0f}"
+
+
+def _says(replies: int, slowest: float, paces: Sequence[Pace]) -> str:
+    told = numbers.count(replies, "reply", "replies")
+    here = next((pace for pace in paces if pace.kind == "head"), None)
+    base = next((pace for pace in paces if pace.kind == "base"), None)
+    if here:
+        told += f": half within {numbers.latency(here.median)}, 95 % within {numbers.latency(here.p95)}"
+    told += f"; the slowest took {numbers.latency(slowest)}"
+    if base:
+        there = f"{numbers.latency(base.median)} and {numbers.latency(base.p95)}"
+        told += f"; in the baseline half and 95 % came within {there}"
+    return f"{told}."
