@@ -4,7 +4,6 @@ import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -19,6 +18,7 @@ from ci_evals.cli.other_settings import (
     MergeSettings,
     OddsSettings,
     RejudgeSettings,
+    ReportSettings,
 )
 from ci_evals.cli.settings import (
     EstimateSettings,
@@ -158,20 +158,21 @@ def schema(
     work(results=results)
 
 
-@dataclass(frozen=True)
-class ReportSettings:
-    """What `report` depends on."""
-
-    results: Annotated[Path, typer.Argument(help="A _results.json: of a run, or of one of its suites.")]
-
-
 @app.command()
 @takes(ReportSettings)
 def report(settings: ReportSettings) -> None:
-    """Write every report anew, beside the _results.json that it is made from. Plays and judges nothing."""
+    """Write every report anew, beside the _results.json that it is made from. Plays and judges nothing.
+
+    Further runs stand beside it in report.html: what each costs against what it scores, and the trend.
+
+    \b
+    ci-evals report results --open
+    ci-evals report results past/ --baseline=main/_results.json
+    ci-evals report past/ --format=html,badge      (the newest of the runs in past/)
+    """
     from ci_evals.cli.report import report as work
 
-    work(settings.results)
+    work(settings)
 
 
 @app.command()

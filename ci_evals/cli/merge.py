@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -16,16 +15,17 @@ from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Held, Platform
 from ci_evals.cli.policy import in_force, read_policy
 from ci_evals.cli.publish import publish
-from ci_evals.cli.saved import read_clean
+from ci_evals.cli.saved import read_each
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import SuiteResult
 from ci_evals.redaction import Redactor
-from ci_evals.reports.names import RESULTS
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.legs import Leg
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.selectors import check_names
+
+_NO_LEGS = "; if the legs' artifacts were to be in it, no leg has left any"
 
 
 def merge_runs(settings: MergeSettings) -> None:
@@ -37,7 +37,7 @@ def merge_runs(settings: MergeSettings) -> None:
     policy = read_policy(settings)
     places = Places(settings.output_dir, settings.junit)
     places.check()
-    legs = read_legs(settings.results)
+    legs = [Leg(str(file), results) for _, file, results in read_each(settings.results, if_missing=_NO_LEGS)]
     redactor = Redactor([*environment_keys(os.environ), settings.github_token or ""])
     actions.mask(redactor, os.environ)
     remember(redactor)
@@ -62,58 +62,6 @@ def merge_runs(settings: MergeSettings) -> None:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
     sys.exit(publish(results, places, console, before))
-
-
-def read_legs(paths: Sequence[Path]) -> list[Leg]:
-    """The results that the paths stand for, each file once.
-
-    Raises:
-        UsageError: with every path that holds none, and every file that cannot be read.
-    """
-    legs: list[Leg] = []
-    problems = []
-    seen: set[Path] = set()
-    for path in paths:
-        try:
-            files = _files(path)
-        except UsageError as error:
-            problems.append(str(error))
-            continue
-        for file in files:
-            if file.resolve() in seen:
-                continue
-            seen.add(file.resolve())
-            try:
-                legs.append(Leg(str(file), read_clean(file)))
-            except UsageError as error:
-                problems.append(str(error))
-    if problems:
-        raise UsageError("\n".join(problems))
-    return legs
-
-
-def _files(path: Path) -> list[Path]:
-    """The results files that a path stands for: itself, the one in it, or those in the folders in it."""
-    if not path.exists():
-        raise UsageError(
-            f"{path}: there is no such file or folder; if the legs' artifacts were to be in it, "
-            "no leg has left any"
-        )
-    if not path.is_dir():
-        return [path]
-    if (path / RESULTS).is_file():
-        return [path / RESULTS]
-    try:
-        found = [folder / RESULTS for folder in sorted(path.iterdir())]
-        found = [file for file in found if file.is_file()]
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if not found:
-        raise UsageError(
-            f"{path}: there is no {RESULTS} in it, nor in a folder right below it; name results "
-            "files, or the folder that actions/download-artifact left them in"
-        )
-    return found
 
 
 def _unknown_name(policy: Policy, suites: Sequence[SuiteResult]) -> str | None:

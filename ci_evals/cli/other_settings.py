@@ -41,6 +41,42 @@ class InitSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """What `report` depends on."""
+
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULTS",
+            help="First the run to show: its _results.json, or the folder of it; of a folder of such folders "
+            "the newest. Then any others, likewise, to stand beside it on the page.",
+            show_default=False,
+        ),
+    ]
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|none|PATH",
+            help="The run that this one was compared with, to show its conversations beside; nothing is "
+            "compared anew, and another run is refused. Default: auto, the one among the others.",
+        ),
+    ] = None
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT,...",
+            help="What to write: html (report.html), markdown (summary.md, and the files of suites and "
+            "tests), junit (junit.xml), json (each suite's own _results.json), badge (badge.svg, "
+            "badge.json). Default: all but the badge.",
+            show_default=False,
+        ),
+    ] = None
+    open: Annotated[
+        bool, typer.Option("--open", help="Open report.html in the browser; in CI its path is printed.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class CompareSettings(ChangeSettings):
     """What `compare` depends on."""
 

@@ -1,17 +1,164 @@
-"""`report`: the reports of a saved run, written anew."""
+"""`report`: the reports of a saved run, written anew, with other runs beside it."""
 
+import os
+import webbrowser
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli.console import show
-from ci_evals.cli.saved import read_clean
-from ci_evals.library import results_file
-from ci_evals.reports import layout, numbers
+from ci_evals.cli.console import error_console, show
+from ci_evals.cli.other_settings import ReportSettings
+from ci_evals.cli.saved import Saved, read_clean, read_each
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Results
+from ci_evals.domain.text import whole
+from ci_evals.reports import layout, numbers, sanitize
+from ci_evals.reports.names import PAGE, RESULTS, Format
+from ci_evals.reports.page.beside import Beside, OtherRun
+
+_NAMED = 3
+"""So many files are told by name, more by their number."""
 
 
-def report(path: Path) -> None:
-    """Writes every report of a results file anew, beside it."""
-    results, file = read_clean(path), results_file(path)
-    written = layout.redraw(results, file.resolve())
-    files.write_all(file.resolve().parent, written)
-    show(f"{numbers.count(len(written), 'report')} written to {file.parent}")
+def report(settings: ReportSettings) -> None:
+    """Writes the reports of a results file anew, beside it.
+
+    Raises:
+        UsageError: an option or a file cannot be read, or they do not go together; nothing is written then.
+    """
+    formats = _formats(settings.format)
+    if settings.open and Format.HTML not in formats:
+        raise UsageError(f"--open: {PAGE} is what can be opened; leave --format out, or add html to it")
+    runs = _read(settings.results)
+    results, file = runs.shown.results, runs.shown.file.resolve()
+    baseline = _baseline(settings.baseline, runs)
+    if layout.is_of_suite(results, file):
+        _check_alone(settings, formats, runs.shown.file)
+    beside = Beside(baseline, tuple(run for _, run in runs.others.values()))
+    written = layout.redraw(results, file, formats, beside)
+    files.write_all(file.parent, written)
+    show(sanitize.log_line(_told(list(written), runs)))
+    if settings.open:
+        _open(file.parent / PAGE)
+
+
+def _formats(asked: str | None) -> Sequence[Format]:
+    """The formats that are asked for.
+
+    Raises:
+        UsageError: one of them is none.
+    """
+    named = [name.strip() for name in (asked or "").split(",") if name.strip()]
+    wrong = [name for name in named if name not in list(Format)]
+    if wrong:
+        raise UsageError(f"--format: there is no format {wrong[0]!r}; there are: {', '.join(Format)}")
+    return [Format(name) for name in named] or layout.OF_EVERY_RUN
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The run to show, and the others by their ids, with their files."""
+
+    shown: Saved
+    others: Mapping[str, tuple[Path, OtherRun]]
+    of_folder: int
+    """How many runs the path of the shown one stood for: of several it is the newest."""
+
+
+def _read(paths: Sequence[Path]) -> _Runs:
+    """The runs that the paths stand for; of a hundred no more than two are held whole at a time.
+
+    Raises:
+        UsageError: a path stands for none, or a file cannot be read; with all of them.
+    """
+    redactor = error_console(os.environ).redactor
+    shown: Saved | None = None
+    of_folder = 0
+    others: dict[str, tuple[Path, OtherRun]] = {}
+    for saved in read_each(paths):
+        aside: Saved | None = saved
+        if saved.named == paths[0]:
+            of_folder += 1
+            if shown is None or saved.results.run.started_at > shown.results.run.started_at:
+                shown, aside = saved, shown
+        if aside:
+            label = whole(redactor.text(_place(aside.file)))
+            others.setdefault(aside.results.run.id, (aside.file, OtherRun.of(aside.results, label)))
+        del saved, aside  # the next is as large
+    if shown is None:  # `read_each` has told why
+        raise UsageError("there are no results to report")
+    others.pop(shown.results.run.id, None)
+    return _Runs(shown, others, of_folder)
+
+
+def _place(file: Path) -> str:
+    """Where a run was read from, in as few words as tell it."""
+    if file.name != RESULTS:
+        return str(file)
+    return str(file.parent) if file.parent.name else file.resolve().parent.name
+
+
+def _baseline(asked: str | None, runs: _Runs) -> Results | None:
+    """The run whose conversations stand beside those of the shown one.
+
+    Raises:
+        UsageError: it cannot be read, or is not the one that the shown run was compared with.
+    """
+    shown, file = runs.shown.results, runs.shown.file
+    compared = shown.comparison.baseline if shown.comparison else None
+    if asked == "none":
+        return None
+    if asked in {None, "auto"}:
+        there = runs.others.get(compared.run_id) if compared else None
+        return read_clean(there[0]) if there else None
+    try:
+        given = read_clean(Path(asked))
+    except UsageError as error:
+        raise UsageError(f"--baseline: {error}") from error
+    if given.run.id == shown.run.id:
+        raise UsageError(f"--baseline={asked}: this is the run that is to be shown; name an earlier one")
+    if compared and given.run.id != compared.run_id:
+        raise UsageError(
+            f"--baseline={asked}: this run began at {_when(given.run.started_at)}, and {file} was compared "
+            f"with one of {_when(compared.at)}; name that one, or see what `ci-evals compare` says of these"
+        )
+    return given
+
+
+def _when(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path) -> None:
+    """Refuses what there is not for a suite's own results.
+
+    Raises:
+        UsageError: another format is asked for, or another run.
+    """
+    others = len(settings.results) > 1 or settings.baseline not in {None, "auto", "none"}
+    if others or settings.open or (settings.format and set(formats) != {Format.MARKDOWN}):
+        raise UsageError(
+            f"{file}: these are the results of one suite, which have reports in Markdown alone; for {PAGE} "
+            f"and the other formats name the {RESULTS} of the whole run"
+        )
+
+
+def _told(written: Sequence[str], runs: _Runs) -> str:
+    """What was written, in one line."""
+    *most, last = written
+    if len(written) > _NAMED:
+        what = numbers.count(len(written), "report")
+    else:
+        what = f"{', '.join(most)} and {last}" if most else last
+    newest = f", the newest of {runs.of_folder} runs" if runs.of_folder > 1 else ""
+    other = len(runs.others) if PAGE in written else 0
+    beside = f"; {numbers.count(other, 'other run')} beside it" if other else ""
+    return f"{what} written to {runs.shown.file.parent}{newest}{beside}"
+
+
+def _open(page: Path) -> None:
+    """Opens the page in the browser, or says where it is: in CI, and where there is no browser."""
+    if os.environ.get("CI") or not webbrowser.open(page.as_uri()):
+        show(sanitize.log_line(f"Open it in a browser: {page}"))

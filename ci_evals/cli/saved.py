@@ -1,12 +1,25 @@
-"""Saved results, read for a command."""
+"""Saved results, found and read for a command."""
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ci_evals.cli.console import environment_keys, remember
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.library import load_results
 from ci_evals.redaction import Redactor
+from ci_evals.reports.names import RESULTS
+
+
+class Saved(NamedTuple):
+    """Results, and where they are from."""
+
+    named: Path
+    """The path that was given: the file, or a folder that it lies in."""
+    file: Path
+    results: Results
 
 
 def read_clean(path: Path) -> Results:
@@ -18,3 +31,52 @@ def read_clean(path: Path) -> Results:
     redactor = Redactor(environment_keys(os.environ))
     remember(redactor)
     return redactor.model(load_results(path))
+
+
+def read_each(paths: Sequence[Path], *, if_missing: str = "") -> Iterator[Saved]:
+    """The results that the paths stand for, each file once, read when it is its turn.
+
+    A path stands for itself, for the file in it, or for those in the folders in it. `if_missing` is what else
+    to say of one that is not there.
+
+    Raises:
+        UsageError: at the end, with every path that holds none, and every file that cannot be read.
+    """
+    problems = []
+    seen: set[Path] = set()
+    for path in paths:
+        try:
+            files = _files(path, if_missing)
+        except UsageError as error:
+            problems.append(str(error))
+            continue
+        for file in files:
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
+            try:
+                yield Saved(path, file, read_clean(file))
+            except UsageError as error:
+                problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+def _files(path: Path, if_missing: str) -> list[Path]:
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or folder{if_missing}")
+    if not path.is_dir():
+        return [path]
+    if (path / RESULTS).is_file():
+        return [path / RESULTS]
+    try:
+        found = [folder / RESULTS for folder in sorted(path.iterdir())]
+        found = [file for file in found if file.is_file()]
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not found:
+        raise UsageError(
+            f"{path}: there is no {RESULTS} in it, nor in a folder right below it; name results files, or a "
+            "folder whose folders hold them, as actions/download-artifact leaves it"
+        )
+    return found

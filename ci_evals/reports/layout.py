@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import PurePath
 from typing import ParamSpec
 
@@ -10,12 +10,25 @@ from pydantic import ValidationError
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results, SuiteResult
-from ci_evals.reports import change, junit, markdown, results_json, sanitize
-from ci_evals.reports.names import JUNIT, PAGE, RESULTS, SUITE_SUMMARY, SUMMARY, unique
+from ci_evals.reports import badge, change, junit, markdown, results_json, sanitize
+from ci_evals.reports.names import (
+    JUNIT,
+    OF_RUN,
+    PAGE,
+    RESULTS,
+    SUITE_SUMMARY,
+    SUMMARY,
+    Format,
+    format_of,
+    unique,
+)
 from ci_evals.reports.page import page
 from ci_evals.reports.page.beside import ALONE, Beside
 
 P = ParamSpec("P")
+
+OF_EVERY_RUN = tuple(one for one in Format if one is not Format.BADGE)
+"""What every run writes."""
 
 _SCHEMA_VERSION = 1
 _SHOWN_PROBLEMS = 10
@@ -50,19 +63,30 @@ def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
             yield f"{suite.folder}/{name}", text
 
 
-def redraw(results: Results, place: PurePath) -> dict[str, Iterable[str]]:
+def redraw(
+    results: Results, place: PurePath, formats: Collection[Format] = OF_EVERY_RUN, beside: Beside = ALONE
+) -> dict[str, Iterable[str]]:
     """The reports to write again, relative to the folder of `place`, the file that `results` was read from.
 
-    A run's file redraws everything, a suite's own file (one that lies in the suite's folder) that folder.
-    `place`, an absolute path, is itself not written.
+    A run's file redraws everything, a suite's own file that suite's folder. `place`, an absolute path, is
+    itself not written.
     """
-    folder = place.parent
-    if len(results.suites) == 1:
-        suite = results.suites[0]
-        own = PurePath(suite.folder).parts
-        if folder.parts[-len(own) :] == own:
-            return {name: text for name, text in _suite_files(results, suite).items() if name != place.name}
-    return {name: text for name, text in files(results).items() if name not in {place.name, RESULTS}}
+    if is_of_suite(results, place):
+        found = _suite_files(results, results.suites[0])
+    else:
+        found = of_run(results, beside) | badge.files(results)
+        if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
+            found |= dict(of_suites(results))
+        del found[RESULTS]
+    return {name: text for name, text in found.items() if name != place.name and format_of(name) in formats}
+
+
+def is_of_suite(results: Results, place: PurePath) -> bool:
+    """Whether the results were read from a suite's own file: one that lies in the suite's folder."""
+    if len(results.suites) != 1:
+        return False
+    own = PurePath(results.suites[0].folder).parts
+    return place.parent.parts[-len(own) :] == own
 
 
 def load(text: str | bytes, source: str) -> Results:
@@ -133,7 +157,7 @@ def _problems(source: str, error: ValidationError) -> Iterator[str]:
 
 def _check_folders(source: str, suites: Iterable[SuiteResult]) -> None:
     """A results file is data: the folders that it names must not lead out of its own."""
-    own = {name.casefold() for name in (RESULTS, SUMMARY, JUNIT, PAGE)}
+    own = {name.casefold() for name in OF_RUN}
     taken: set[str] = set()
     for suite in suites:
         parts = suite.folder.split("/")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Container
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from ci_evals.reports import sanitize
 
@@ -10,6 +11,34 @@ SUMMARY = "summary.md"
 SUITE_SUMMARY = "_summary.md"
 JUNIT = "junit.xml"
 PAGE = "report.html"
+BADGE = "badge.svg"
+BADGE_DATA = "badge.json"
+OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA)
+"""The files that may lie beside the suites' folders."""
+
+
+class Format(StrEnum):
+    """A kind of report, as users ask for it."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+    JSON = "json"
+    BADGE = "badge"
+
+
+_FORMATS = {
+    PAGE: Format.HTML,
+    JUNIT: Format.JUNIT,
+    RESULTS: Format.JSON,
+    BADGE: Format.BADGE,
+    BADGE_DATA: Format.BADGE,
+}
+
+
+def format_of(path: str) -> Format:
+    """The kind of a file of a run: what has no name of its own is Markdown."""
+    return _FORMATS.get(path.rpartition("/")[2], Format.MARKDOWN)
 
 
 def folder_for(suite_name: str, started_at: datetime, taken: Collection[str]) -> str:

@@ -200,7 +200,7 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "cannot be read"),
+        (None, "r.json: there is no such file or folder"),
         ("{", "not JSON"),
         ("{}", "schemaVersion"),
         ('{"schemaVersion": 9}', "newer version"),

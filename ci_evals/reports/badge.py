@@ -1,0 +1,62 @@
+"""The badge: a run in two words, as a picture and as data for a service that draws its own.
+
+The data are those of shields.io's endpoint badge (https://shields.io/badges/endpoint-badge).
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.names import BADGE, BADGE_DATA
+from ci_evals.templates import render as fill
+
+LABEL = "evals"
+
+_SIGN = 6.5
+"""Width of a character, in pixels: the picture stretches the text to it, so that no font matters."""
+_MARGIN = 6
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What the badge says of a run, and in which colour."""
+
+    message: str
+    ground: str
+    """Behind white text that it keeps readable (WCAG AA)."""
+    shade: str
+    """The colour's name at shields.io."""
+
+
+def badge_of(results: Results) -> Badge:
+    """What the badge says: whether the gate held, and the score as all reports show it."""
+    if results.run.status == "skipped":
+        return Badge("not run", "#57606a", "lightgrey")
+    if results.score is None:
+        return Badge("no score", "#57606a", "lightgrey")
+    if results.gate.exit_code not in (Exit.HOLDS, Exit.FAILED):
+        return Badge("not trusted", "#8a4b00", "orange")
+    score = numbers.score(results.score)
+    if results.gate.passed:
+        return Badge(f"{score} passed", "#116329", "brightgreen")
+    return Badge(f"failing {score}", "#b3261e", "red")
+
+
+def files(results: Results) -> dict[str, Iterable[str]]:
+    """The badge's files."""
+    return {BADGE: _picture(results), BADGE_DATA: _data(results)}
+
+
+def _picture(results: Results) -> Iterable[str]:
+    badge = badge_of(results)
+    widths = [round(len(text) * _SIGN) for text in (LABEL, badge.message)]
+    yield fill("reports/templates/badge.svg.html.j2", label=LABEL, badge=badge, widths=widths, margin=_MARGIN)
+
+
+def _data(results: Results) -> Iterable[str]:
+    badge = badge_of(results)
+    told = {"schemaVersion": 1, "label": LABEL, "message": badge.message, "color": badge.shade}
+    yield json.dumps(told, indent=2) + "\n"

@@ -1,0 +1,67 @@
+"""The badge: in two words whether the gate held, and readable in any font and by anybody."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import builders as build
+import pytest
+
+from ci_evals.domain.results import GateCheck
+from ci_evals.reports import badge
+from ci_evals.reports.names import BADGE, BADGE_DATA
+
+SVG = "{http://www.w3.org/2000/svg}"
+NO = build.decision(GateCheck(name="min-score", required=80, seen=78.19, holds=False))
+RUNS = {
+    "92.4 passed": build.results(score=92.49),
+    "100.0 passed": build.results(),
+    "failing 78.1": build.results(score=78.19, gate=NO),
+    "failing 79.9": build.results(score=79.96, gate=NO.model_copy(update={"exit_code": 0})),  # --no-gate
+    "not trusted": build.results(gate=build.decision(exit_code=3)),
+    "no score": build.results(score=None, gate=build.decision(passed=False, exit_code=3)),
+    "not run": build.results(score=None, run=build.run_info(status="skipped")),
+}
+
+
+def drawn(results) -> ET.Element:
+    return ET.fromstring("".join(badge.files(results)[BADGE]))
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2.2."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("message", RUNS)
+def test_it_says_whether_the_gate_held(message):
+    """With the score as reports show it, never rounded up: drawn, to those who hear it, and as data."""
+    picture = drawn(RUNS[message])
+    assert [node.text for node in picture.iter(f"{SVG}text")] == ["evals", message]
+    assert picture.find(f"{SVG}title").text == f"evals: {message}"
+    assert (picture.get("role"), picture.get("aria-label")) == ("img", f"evals: {message}")
+    data = json.loads("".join(badge.files(RUNS[message])[BADGE_DATA]))
+    assert data == {"schemaVersion": 1, "label": "evals", "message": message, "color": data["color"]}
+
+
+def test_colours_tell_the_cases_apart():
+    """Both in the picture and, by their names, in the data."""
+    said = {message: badge.badge_of(run) for message, run in RUNS.items()}
+    assert said["100.0 passed"].shade == "brightgreen"
+    assert {said["failing 78.1"].shade, said["failing 79.9"].shade} == {"red"}
+    assert len({one.ground for one in said.values()}) == len({one.shade for one in said.values()}) == 4
+
+
+@pytest.mark.parametrize("message", RUNS)
+def test_it_can_be_read(message):
+    """White on each ground has a contrast of 4.5 at least; texts take their place whatever the font."""
+    picture = drawn(RUNS[message])
+    for ground in picture.iter(f"{SVG}rect"):
+        if fill := ground.get("fill"):
+            assert 1.05 / (luminance(fill) + 0.05) >= 4.5
+    whole = int(picture.get("width"))
+    texts = list(picture.iter(f"{SVG}text"))
+    ends = [int(text.get("x")) + int(text.get("textLength")) for text in texts]
+    assert ends[0] < int(texts[1].get("x"))
+    assert ends[1] < whole
