@@ -151,15 +151,15 @@ def _mark(kind: str, x: float, y: float) -> Iterator[Drawn]:
             yield drawing.circle(x, y, "c-base")
         case "bad":
             yield drawing.diamond(x, y, "c-bad")
-        case "head-95":
-            yield drawing.diamond(x, y, "c-head")
-        case "base-95":
-            yield drawing.diamond(x, y, "c-base")
         case "interval":
             yield drawing.box(x - 7, y - 3, 14, 6, "c-interval")
         case "floor":
             yield drawing.line(x, y - 7, x, y + 7, "c-floor")
         case "outline":
             yield drawing.line(x - 7, y, x + 7, y, "c-outline")
+        case "ring":
+            yield drawing.circle(x, y, "c-ring", radius=6)
+        case "c-best" | "c-beaten":
+            yield drawing.circle(x, y, kind, radius=4.5)
         case _:
-            yield drawing.box(x - 5, y - 5, 10, 10, kind)
+            yield drawing.box(x - 5, y - 5, 10, 10, *kind.split())

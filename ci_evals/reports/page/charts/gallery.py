@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ci_evals.domain.results import Results
 from ci_evals.reports.page.beside import Beside
 from ci_evals.reports.page.blobs import Shown
-from ci_evals.reports.page.charts import changes, latency, scores, trials
+from ci_evals.reports.page.charts import changes, latency, quality, scores, spending, trend, trials
 from ci_evals.reports.page.charts.figure import Figure
 
 
@@ -15,7 +15,11 @@ def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[F
         scores.by_suite(results),
         changes.figure(results, tests),
         scores.by_group(results, beside.baseline),
+        trend.figure(results, beside),
+        quality.figure(results, beside),
         trials.figure(results, beside.baseline),
         latency.figure(results, beside.baseline),
+        spending.time(results),
+        spending.usage(results),
     )
     return tuple(figure for figure in made if figure)

@@ -1,0 +1,165 @@
+"""What runs cost against what they score, and which of them no other beats in both."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.charts import drawing, frame
+from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
+from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.pareto import Candidate, dominated, frontier
+from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
+
+_NAME, _TITLE = "chart-cost", "Cost against quality"
+_LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
+_FAR = 30
+"""From here on, as times of the least cost, the highest wants an axis of equal factors."""
+_LABELLED = 8
+_FEW = 4
+"""Runs that a sentence names."""
+_SIZE = 12
+THIS = "this run"
+
+
+@dataclass(frozen=True)
+class _Run(Candidate):
+    interval: Interval | None = None
+
+
+def figure(results: Results, beside: Beside) -> Figure | None:
+    """None where fewer than two runs have both cost and score, or nothing cost anything."""
+    mine = OtherRun.of(results, THIS)
+    runs = [
+        _Run(one.label, one.cost_usd, one.score, one.interval)
+        for one in (mine, *beside.others)
+        if one.cost_usd is not None and one.score is not None
+    ]
+    if mine.cost_usd is None or mine.score is None or len(runs) < 2 or not any(one.cost for one in runs):
+        return None
+    best, beaten = frontier(runs), {id(one): by for one, by in dominated(runs)}
+    says = _says(runs, best, list(dominated(runs)))
+    return Figure(
+        id=_NAME,
+        title=_TITLE,
+        says=says,
+        svg=drawing.picture(_NAME, _TITLE, says, _HEIGHT, _drawn(runs, best)),
+        headers=("run", "cost a trial", "score", "95 %", "beaten by"),
+        rows=tuple(
+            (
+                one.name,
+                numbers.money(one.cost),
+                numbers.score(one.score),
+                numbers.interval(one.interval),
+                ", ".join(other.name for other in beaten.get(id(one), ())),
+            )
+            for one in sorted(runs, key=lambda one: (one.cost, -one.score))
+        ),
+    )
+
+
+def score_scale(values: Iterable[float], bottom: float, top: float) -> Scale:
+    """A scale of scores from a ten below the least to a ten above the highest."""
+    found = [*values]
+    low = max(0, 10 * math.floor((min(found) - 3) / 10))
+    high = min(100, 10 * math.ceil((max(found) + 3) / 10))
+    return Scale(low, high, bottom, top)
+
+
+def _drawn(runs: Sequence[_Run], best: Sequence[Candidate]) -> Iterator[Drawn]:
+    plot, costs = _plot(runs)
+    scores = [(value, f"{value:g}") for value in ticks(plot.y.low, plot.y.high)]
+    yield from frame.key((Entry(THIS, "head"), Entry("frontier", "c-best"), Entry("beaten", "c-beaten")), 13)
+    cents = all(round(value, 2) == value for value in costs)
+    dollars = [(value, f"${value:,.2f}" if cents else f"${value:,.10g}") for value in costs]
+    yield from frame.axes(plot, dollars, scores, ("US dollars a trial", "score"))
+    yield drawing.path(list(_steps(plot, best)), "c-frontier")
+    for one in runs:
+        yield from _run(plot, one, on_it=one in best)
+    yield from _labels(plot, runs, best)
+
+
+def _plot(runs: Sequence[_Run]) -> tuple[Plot, tuple[float, ...]]:
+    """The plot, and the costs that its axis names."""
+    ends = [end for one in runs if one.interval for end in (one.interval.low, one.interval.high)]
+    y = score_scale([*(one.score for one in runs), *ends], _BOTTOM, _TOP)
+    least, most = min(one.cost for one in runs), max(one.cost for one in runs)
+    if least > 0 and most > _FAR * least:
+        costs = decades(least, most)
+        return Plot(Scale(costs[0], costs[-1], _LEFT, _RIGHT, log=True), y), costs
+    high = above(most * 1.02)
+    return Plot(Scale(0, high, _LEFT, _RIGHT), y), ticks(0, high)
+
+
+def _steps(plot: Plot, best: Sequence[Candidate]) -> Iterator[tuple[float, float]]:
+    """The best score that any cost can buy."""
+    last = _BOTTOM
+    for one in best:
+        yield plot.x(one.cost), last
+        last = plot.y(one.score)
+        yield plot.x(one.cost), last
+    yield _RIGHT, last
+
+
+def _run(plot: Plot, one: _Run, *, on_it: bool) -> Iterator[Drawn]:
+    x, y = plot.x(one.cost), plot.y(one.score)
+    told = f"{one.name}: {numbers.score(one.score)} for {numbers.money(one.cost)} a trial"
+    marks = []
+    if one.interval:
+        low, high = plot.y(one.interval.low), plot.y(one.interval.high)
+        marks.append(drawing.line(x, low, x, high, "c-reach"))
+    if one.name == THIS:
+        marks.append(drawing.circle(x, y, "c-head"))
+    else:
+        marks.append(drawing.circle(x, y, "c-best" if on_it else "c-beaten", radius=4.5))
+    yield drawing.titled(told, *marks)
+
+
+def _labels(plot: Plot, runs: Sequence[_Run], best: Sequence[Candidate]) -> Iterator[Drawn]:
+    """Names beside the marks, where they cover no other name and no mark."""
+    marks = [(plot.x(one.cost), plot.y(one.score)) for one in runs]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
+    named = [one for one in runs if one.name == THIS]
+    named += [one for one in runs if one in best and one.name != THIS][:_LABELLED]
+    for one in named:
+        text = drawing.fitted(one.name, 120, _SIZE)
+        wide = drawing.width_of(text, _SIZE)
+        x, y = plot.x(one.cost), plot.y(one.score)
+        places = ((x + 9, y - 7), (x - 9 - wide, y - 7), (x + 9, y + 15), (x - 9 - wide, y + 15))
+        for left, base in places:
+            area = (left, base - 10, left + wide, base + 3)
+            inside = left >= _LEFT and left + wide <= WIDTH and area[1] >= _TOP - 8 and area[3] <= _BOTTOM
+            if inside and not any(_meet(area, other) for other in taken):
+                taken.append(area)
+                yield drawing.words(left, base, text, "c-label")
+                break
+
+
+def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _says(
+    runs: Sequence[_Run],
+    best: Sequence[Candidate],
+    beaten: Sequence[tuple[Candidate, tuple[Candidate, ...]]],
+) -> str:
+    told = f"Of {len(runs):,} runs {len(best):,} are worth their cost"
+    told += f": {_listed([one.name for one in best])}"
+    for better in sorted(best, key=lambda one: one.name != THIS):
+        if worse := [one.name for one, by in beaten if better in by]:
+            told += f"; {better.name} costs no more than {_listed(worse)} and scores no less"
+            break
+    mine = next((by for one, by in beaten if one.name == THIS), ())
+    if mine:
+        told += f"; {THIS} is beaten by {_listed([one.name for one in mine])}"
+    return f"{told}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [*names[:_FEW], *([f"{len(names) - _FEW:,} more"] if len(names) > _FEW else [])]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -1,0 +1,111 @@
+"""How the score went from run to run."""
+
+from collections.abc import Iterator, Sequence
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.charts import drawing, frame
+from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
+from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.quality import THIS, score_scale
+from ci_evals.reports.page.charts.scale import Scale, ticks
+
+_NAME, _TITLE = "chart-trend", "Score over time"
+_FEWEST = 3
+"""Runs that make a trend, this one with them."""
+_MOST = 40
+"""Runs that are drawn, the last ones; more would lie on each other."""
+_LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 10.0, 50.0, 200.0, 224.0
+
+
+def figure(results: Results, beside: Beside) -> Figure | None:
+    """None where there are not three runs with a score, each of its own time."""
+    mine = OtherRun.of(results, THIS)
+    runs = sorted((mine, *beside.others), key=lambda run: run.at)
+    if len({run.at for run in runs if run.score is not None}) < _FEWEST:
+        return None
+    says = _says(runs, mine)
+    return Figure(
+        id=_NAME,
+        title=_TITLE,
+        says=says,
+        svg=drawing.picture(_NAME, _TITLE, says, _HEIGHT, _drawn(runs[-_MOST:], mine)),
+        headers=("began", "run", "commit", "score", "95 %", "gate"),
+        rows=tuple(
+            (
+                f"{run.at:%Y-%m-%d %H:%M} UTC",
+                run.label,
+                (run.commit or "")[:7],
+                numbers.score(run.score),
+                numbers.interval(run.interval),
+                "holds" if run.holds else "does not hold",
+            )
+            for run in runs
+        ),
+    )
+
+
+def _drawn(runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[Drawn]:
+    scored = [(place, run, run.score) for place, run in enumerate(runs) if run.score is not None]
+    if not scored:
+        return
+    ends = [end for run in runs if run.interval for end in (run.interval.low, run.interval.high)]
+    y = score_scale([*(score for _, _, score in scored), *ends], _BOTTOM, _TOP)
+    plot = Plot(Scale(0, len(runs) - 1, _LEFT + 10, _RIGHT - 4), y)
+    yield from frame.key(
+        (Entry("gate holds", "c-best"), Entry("does not hold", "bad"), Entry(THIS, "ring")), 13
+    )
+    scores = [(value, f"{value:g}") for value in ticks(y.low, y.high)]
+    yield from frame.axes(plot, list(_names(plot, runs, mine)), scores, ("", "score"))
+    yield drawing.path([(plot.x(place), y(score)) for place, _, score in scored], "c-line")
+    for place, run, score in scored:
+        yield from _run(plot.x(place), plot, run, score, this=run is mine)
+
+
+def _run(x: float, plot: Plot, run: OtherRun, score: float, *, this: bool) -> Iterator[Drawn]:
+    y = plot.y(score)
+    told = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
+    told += "" if run.holds else "; the gate does not hold"
+    marks = []
+    if run.interval:
+        marks.append(drawing.line(x, plot.y(run.interval.low), x, plot.y(run.interval.high), "c-reach"))
+    if this:
+        marks.append(drawing.circle(x, y, "c-ring", radius=9))
+    marks.append(
+        drawing.circle(x, y, "c-best", radius=4.5) if run.holds else drawing.diamond(x, y, "c-bad", radius=6)
+    )
+    yield drawing.titled(told, *marks)
+
+
+def _names(plot: Plot, runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[tuple[float, str]]:
+    """Commits below the axis, as many as have room: first this run's, the first and the last."""
+    last = len(runs) - 1
+    here = next((place for place, run in enumerate(runs) if run is mine), last)
+    taken: dict[int, tuple[float, float, str]] = {}
+    for place in dict.fromkeys((here, 0, last, *range(last, -1, -1))):
+        text = drawing.fitted(_short(runs[place]), 80, 12)
+        half = drawing.width_of(text, 12) / 2 + 4
+        x = min(max(plot.x(place), half), WIDTH - half)
+        if all(x + half <= left or right <= x - half for left, right, _ in taken.values()):
+            taken[place] = (x - half, x + half, text)
+    for place in sorted(taken):
+        yield place, taken[place][2]
+
+
+def _short(run: OtherRun) -> str:
+    return run.commit[:7] if run.commit else run.label
+
+
+def _says(runs: Sequence[OtherRun], mine: OtherRun) -> str:
+    first, last = runs[0], runs[-1]
+    told = f"{numbers.count(len(runs), 'run')} from {first.at:%Y-%m-%d} to {last.at:%Y-%m-%d}"
+    scores = [run.score for run in runs if run.score is not None]
+    told += f" scored {numbers.extent(min(scores), max(scores), numbers.score)}"
+    if mine.score is not None:
+        told += f", this one {numbers.score(mine.score)}"
+    failed = sum(not run.holds for run in runs)
+    told += f"; the gate did not hold in {failed:,} of them" if failed else "; the gate held in all"
+    more = len(runs) - _MOST
+    return f"{told}; the last {_MOST} are drawn." if more > 0 else f"{told}."
