@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from ci_evals.rejudging.bench import Bench
 from ci_evals.rejudging.making import Making
 from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, to_judge
 from ci_evals.runner import Stop
+from ci_evals.scoring import older
 from ci_evals.scoring.agreement import Twice
 from ci_evals.wiring import TELLS_COST, Adapter, models
 
@@ -96,6 +97,7 @@ async def rejudge(
             budget is set and a judge has no price.
     """
     stop = stop or Stop()
+    work = replace(work, judged=older.completed(work.judged))
     cases = tuple(case_of(work, trial) for trial in to_judge(work.judged))
     if not cases:
         raise UsageError(

@@ -3,6 +3,7 @@
 from ci_evals import __version__
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Decision, Results, RunInfo, Tool
+from ci_evals.scoring import older
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.coverage import against
 from ci_evals.scoring.gate import Case, Ending, Policy, decide
@@ -24,7 +25,7 @@ def conclude(
     baseline = None if info.shard else baseline
     head = Side(info, card.score, card.usage, card.latency, card.suites)
     skipped = info.status == "skipped"
-    pairing = Pairing(head, Side.of(baseline)) if baseline and not skipped else None
+    pairing = Pairing(head, Side.of(older.completed(baseline))) if baseline and not skipped else None
     gate = Decision(passed=False, exit_code=Exit.HOLDS)
     if not skipped:
         unpaired = LEFT_TO_MERGE if info.shard else Case.unpaired

@@ -1,7 +1,7 @@
 """Legs of one run become one: its suites whole again, and every number made anew from the trials."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import PurePath
 from typing import TypeVar
@@ -23,6 +23,7 @@ from ci_evals.domain.results import (
 )
 from ci_evals.redaction import MASK
 from ci_evals.scoring import legs as of_one_run
+from ci_evals.scoring import older
 from ci_evals.scoring.coverage import wanted_of
 from ci_evals.scoring.gate import Ending
 from ci_evals.scoring.legs import Leg, told_apart
@@ -77,6 +78,7 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
     Raises:
         UsageError: they do not belong together, or a test is in two of them; with every reason.
     """
+    legs = [replace(leg, results=older.completed(leg.results)) for leg in legs]
     problems = [*of_one_run.problems(legs, expected)]
     suites_of: dict[tuple[str, str], list[_Part]] = {}
     for part in sorted((part for leg in legs for part in _parts(leg)), key=_first_place):

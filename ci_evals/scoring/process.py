@@ -14,7 +14,7 @@ from sys import intern
 from ci_evals.domain.base import MOST
 from ci_evals.domain.json_text import written
 from ci_evals.domain.process import Fired, Process, ProcessSummary, Times
-from ci_evals.domain.results import TrialResult, Usage
+from ci_evals.domain.results import TestResult, TrialResult, Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import all_passed, ended_well
@@ -246,6 +246,12 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
         first_reply_seconds=median(first) if first else None,
         times=_times([trial.times for trial in trials if trial.times]),
     )
+
+
+def of_tests(tests: Sequence[TestResult], counting: Counting) -> ProcessSummary:
+    """What the trials of these tests come to."""
+    trials = [trial for test in tests for trial in test.trials]
+    return summary(trials, len(trials) + sum(test.not_run for test in tests), counting)
 
 
 def of_run(whole: ProcessSummary, score: float | None, usage: Usage, trials: int) -> ProcessSummary:

@@ -109,7 +109,7 @@ def total(
         counts=_counts(tests, counting),
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials),
-        process=process.of_run(_process(tests, counting), points_of_all, usage, played),
+        process=process.of_run(process.of_tests(tests, counting), points_of_all, usage, played),
         coverage=coverage(suites, parts),
         suites=tuple(suites),
     )
@@ -155,11 +155,6 @@ def _test(
 def _held(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple[TrialResult, ...]:
     """The trials held against the optimal workflows of their test, which may have changed meanwhile."""
     return tuple(process.held(trial, optimal) for trial in trials)
-
-
-def _process(tests: Sequence[TestResult], counting: Counting) -> ProcessSummary:
-    trials = [trial for test in tests for trial in test.trials]
-    return process.summary(trials, len(trials) + sum(test.not_run for test in tests), counting)
 
 
 def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Counting) -> dict[str, Any]:
@@ -248,7 +243,7 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], counting: Counting) -> dict
         "difficulties": tuple(
             _group(n, [t for t in tests if t.difficulty == n], counting) for n in difficulties
         ),
-        "process": _process(tests, counting),
+        "process": process.of_tests(tests, counting),
         "tests": tests,
     }
 

@@ -1,0 +1,339 @@
+"""Steps are told from traces: what none tells is null, never nothing."""
+
+import math
+
+import builders as build
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ci_evals.domain.process import Fired, Process, Times
+from ci_evals.domain.results import Tokens, Usage
+from ci_evals.domain.transcript import Exchange, Integration, UserSource
+from ci_evals.scoring import older, process
+from ci_evals.scoring.share import Counting
+
+ONLINE = Counting(offline=False)
+
+
+def said(*replies: dict) -> tuple[Exchange, ...]:
+    """A conversation of replies whose traces are full and empty, but for what is given."""
+    return tuple(build.exchange(number, **fields) for number, fields in enumerate(replies, 1))
+
+
+def ran(*names: str, **params) -> dict:
+    return {"workflows": names, "params": params}
+
+
+def called(*calls: str | tuple[str, int] | Integration, **params) -> dict:
+    made = [
+        call
+        if isinstance(call, Integration)
+        else Integration(code=call, status=200)
+        if isinstance(call, str)
+        else Integration(code=call[0], status=call[1])
+        for call in calls
+    ]
+    return {"integrations": tuple(made), "params": params}
+
+
+def steps(*replies: dict) -> Process:
+    told = process.told(said(*replies)).process
+    assert told
+    return told
+
+
+def test_a_workflow_that_goes_on_is_one_step():
+    """Also through replies that ran none, or told of none."""
+    found = steps(ran("RETURN"), ran("RETURN", order="A1"), ran(), {"workflows": None}, ran("RETURN"))
+    assert (found.steps, found.tools, found.begun) == (1, 1, ("RETURN",))
+    assert (found.repeated, found.backtracks) == (0, 0)
+
+
+def test_a_return_to_a_workflow_is_a_step_back():
+    """It is a repeated one where nothing was learned meanwhile."""
+    same = steps(ran("RETURN", order="A1"), ran("POLICY", order="A1"), ran("RETURN", order="A1"))
+    assert (same.steps, same.tools, same.backtracks, same.repeated) == (3, 2, 1, 1)
+    learned = steps(ran("RETURN", order="A1"), ran("POLICY"), ran("RETURN", order="A2"))
+    assert (learned.backtracks, learned.repeated) == (1, 0)
+
+
+def test_several_workflows_may_go_on_side_by_side():
+    """Only one that had been left is returned to."""
+    found = steps(ran("A", "B"), ran("A", "B"), ran("B"), ran("B", "A"))
+    assert (found.begun, found.backtracks) == (("A", "B", "A"), 1)
+
+
+def test_a_workflow_named_twice_for_one_reply_began_twice():
+    """Which parameters were whose nobody can tell, so that it is no repetition."""
+    found = steps(ran("SEARCH", "SEARCH", city="Rome"), ran("SEARCH", city="Oslo"))
+    assert (found.steps, found.tools, found.repeated, found.backtracks) == (2, 1, 0, 0)
+
+
+def test_calls_with_the_same_parameters_are_repeated():
+    """The last value of each that is not empty counts, whichever reply told it."""
+    found = steps(
+        called("lookup", order="A1"),
+        called("lookup", order="undefined"),
+        called("lookup", order="A1", reason=""),
+        called("lookup", order="A1", reason="size"),
+        called("lookup", "lookup", order="A2"),
+    )
+    assert (found.steps, found.tools, found.calls, found.repeated) == (6, 1, 6, 3)
+
+
+def test_failed_calls():
+    """An HTTP status from 400 on, or an error; no status is none."""
+    found = steps(
+        called(("a", 200), ("a", 302), ("a", 400), ("a", 503)),
+        called(
+            Integration(code="rag"), Integration(code="mcp", error="gone"), Integration(code="x", error="")
+        ),
+    )
+    assert (found.calls, found.failed_calls) == (7, 3)
+
+
+UNTOLD = {"workflows": None, "params": None, "rules": None, "integrations": None}
+
+
+def test_without_a_trace_nothing_is_said():
+    """Neither of no reply at all, nor of parameters and rules alone."""
+    assert process.told(said(UNTOLD, UNTOLD)) == process.Told(None, None)
+    assert process.told(()) == process.Told(None, None)
+    told = process.told(said(UNTOLD | {"rules": ("r",), "params": {"a": 1}}))
+    assert told == process.Told(None, Fired(parameters=("a",), rules=("r",)))
+
+
+def test_each_kind_of_evidence_is_told_by_itself():
+    """Who tells of workflows alone says nothing of calls or repetitions."""
+    workflows = steps(
+        UNTOLD | {"workflows": ("A",)}, UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)}
+    )
+    assert workflows == Process(steps=3, tools=2, begun=("A", "B", "A"), backtracks=1)
+    calls = steps(UNTOLD | {"integrations": (Integration(code="x", status=500),)})
+    assert calls == Process(steps=1, tools=1, calls=1, failed_calls=1)
+
+
+def test_values_that_are_not_told_make_no_repetition():
+    """They may have been other ones."""
+    blind = {"workflows": ("A",), "params": {}, "named_params": ("order",)}
+    other = {"workflows": ("B",), "params": {}, "named_params": ("order",)}
+    assert steps(blind, other, blind).repeated == 0
+    assert steps(ran("A"), UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)}).repeated == 0
+
+
+def test_what_fired_is_named_once_in_order():
+    """A parameter fires with a value, be it one that is not told; an empty one did not."""
+    told = process.told(
+        said(
+            {"workflows": ("B", "A"), "params": {"x": "undefined", "y": 0}, "rules": ("r2", "r1")},
+            {"workflows": ("A",), "params": {"y": 1, "z": [1]}, "named_params": ("secret",)},
+            {"rules": ("r1",), "integrations": (Integration(code="i"), Integration(code="i"))},
+        )
+    )
+    assert told.fired == Fired(
+        workflows=("B", "A"), parameters=("y", "z", "secret"), rules=("r2", "r1"), integrations=("i",)
+    )
+
+
+def test_a_thousand_names_are_kept():
+    """Whatever an agent names; it is counted beyond."""
+    names = tuple(f"W{number}" for number in range(1_500))
+    told = process.told(said(ran(*names)))
+    assert (told.process.steps, len(told.process.begun), len(told.fired.workflows)) == (1_500, 1_000, 1_000)
+
+
+def test_trials_that_went_alike_share_what_is_told():
+    """So that thousands take little memory."""
+    one, other = (process.told(said(ran("A", order=number))) for number in (1, 2))
+    assert one.process is other.process
+    assert one.fired is other.fired
+
+
+OPTIMAL = [
+    (["A", "B"], ["A", "B"], 0, 0.0),
+    (["A", "B"], ["A", "X", "B"], 0, 0.5),
+    (["A", "B"], ["B", "A"], 1, 0.0),
+    (["A", "B"], ["A"], 1, -0.5),
+    (["A", "B"], [], 2, -1.0),
+    (["A", "B", "A"], ["A", "B", "A"], 0, 0.0),
+    (["A"], ["B", "A", "B", "A"], 0, 3.0),
+    (["A", "B", "C"], ["C", "A", "C", "B"], 1, 1 / 3),
+]
+
+
+@pytest.mark.parametrize(("optimal", "workflows", "missed", "overhead"), OPTIMAL)
+def test_overhead_over_the_optimal_workflows(optimal, workflows, missed, overhead):
+    """Of these as many count as ran in their order; calls of integrations are no part of either."""
+    told = process.told(said(*map(ran, workflows), called("x")), optimal).process
+    assert (told.missed, told.overhead) == (missed, overhead)
+    plain = process.told(said(*map(ran, workflows), called("x"))).process
+    assert (plain.missed, plain.overhead) == (None, None)
+    assert process.against(plain, optimal) == told
+    assert process.against(told, None) == plain
+
+
+def test_who_tells_no_workflow_is_held_against_none():
+    """There is no evidence of what was missed."""
+    told = process.told(said(UNTOLD | {"integrations": ()}), ["A"]).process
+    assert (told.missed, told.overhead) == (None, None)
+
+
+def test_a_trial_is_held_against_what_its_test_names_now():
+    """It may have changed since the trial ended; where it has not, the trial is the same object."""
+    trial = build.trial_result(process=process.told(said(ran("A")), ["A"]).process)
+    assert process.held(trial, ["A"]) is trial
+    assert process.held(trial, ["A", "B"]).process.missed == 1
+    assert process.held(trial, None).process.overhead is None
+    assert process.held(build.trial_result(), ["A"]).process is None
+
+
+def trial(*replies: dict, **fields):
+    exchanges = said(*replies)
+    told = process.told(exchanges, fields.pop("optimal", None))
+    return build.trial_result(exchanges=exchanges, process=told.process, fired=told.fired, **fields)
+
+
+def test_a_summary_of_trials():
+    """Rates are of all steps and calls together, means of the trials that tell."""
+    failed = (build.finding("failed"),)
+    trials = [
+        trial(ran("A", a=1), called("x", ("y", 500), a=1), optimal=["A"]),
+        trial(ran("A"), ran("B"), ran("A"), optimal=["A"], findings=failed, times=Times(agent=2, judge=1)),
+        trial(UNTOLD, status="failed", times=Times(agent=1, user=0.5, other=4)),
+    ]
+    found = process.summary(trials, 5, ONLINE)
+    assert found.model_dump(exclude_none=True) == {
+        "completion_rate": 2 / 5,
+        "success_rate": 1 / 5,
+        "traced_trials": 2,
+        "steps_per_trial": 3.0,
+        "redundancy_rate": 1 / 6,
+        "calls": 2,
+        "failure_rate": 1 / 2,
+        "backtracks_per_trial": 0.5,
+        "overhead": 1.0,
+        "missed": 0,
+        "first_reply_seconds": 1.25,
+        "times": {"agent": 3.0, "user": 0.5, "judge": 1.0, "other": 4.0},
+    }
+
+
+def test_a_summary_of_nothing():
+    """What nobody told is null, also where no trial was played."""
+    assert process.summary([], 3, ONLINE).model_dump(exclude_none=True) == {"traced_trials": 0}
+    untold = process.summary([trial(UNTOLD)], 1, ONLINE)
+    assert untold.model_dump(exclude_none=True) == {
+        "completion_rate": 1.0,
+        "success_rate": 1.0,
+        "traced_trials": 0,
+        "first_reply_seconds": 1.25,
+    }
+
+
+def test_an_error_that_a_test_asks_for_completes_it():
+    """Such a conversation came to the end that was wanted."""
+    wanted = (build.finding(strict="escalated_due_to_error"),)
+    ended = [
+        trial(ran("A"), status="agent_error", findings=wanted),
+        trial(ran("A"), status="agent_error"),
+    ]
+    found = process.summary(ended, 2, ONLINE)
+    assert (found.completion_rate, found.success_rate) == (0.5, 0.5)
+
+
+COSTS = [(0.0, 80.0), (0.5, 70.0), (1.0, 60.0), (2.0, 40.0), (9.0, 40.0)]
+
+
+@pytest.mark.parametrize(("each", "adjusted"), COSTS)
+def test_the_cost_adjusted_score(each, adjusted):
+    """Less 20 points for each dollar that a trial costs, at most 40."""
+    usage = Usage(calls=4, tokens=Tokens(), cost_usd=each * 4)
+    found = process.of_run(process.summary([], 0, ONLINE), 80.0, usage, 4)
+    assert (found.cost_usd_per_trial, found.cost_adjusted_score) == (each, adjusted)
+
+
+def test_no_cost_is_adjusted_that_nobody_knows():
+    """Nor a score that there is not; and none falls below 0."""
+    nothing = process.summary([], 0, ONLINE)
+    assert process.of_run(nothing, 80.0, Usage(), 4) == nothing
+    assert process.of_run(nothing, 80.0, Usage(cost_usd=1), 0) == nothing
+    assert process.of_run(nothing, None, Usage(cost_usd=4), 4).cost_adjusted_score is None
+    assert process.of_run(nothing, 10.0, Usage(cost_usd=8), 4).cost_adjusted_score == 0
+
+
+def test_results_of_earlier_versions_are_completed():
+    """With what their conversations tell; those that have it stay as they are."""
+    test = build.test_result(
+        trials=(build.trial_result(exchanges=said(ran("A"), ran("B"))),), optimal_tools=("A",), not_run=1
+    )
+    old = build.results(build.suite_result("Refunds", test))
+    new = older.completed(old)
+    (suite,) = new.suites
+    (done,) = suite.tests
+    assert done.trials[0].process.overhead == 1.0
+    assert done.process.completion_rate == 0.5
+    assert (
+        done.process
+        == suite.process
+        == new.process.model_copy(update={"cost_usd_per_trial": None, "cost_adjusted_score": None})
+    )
+    assert [reach.name for reach in new.coverage.logic] == ["A", "B"]
+    assert older.completed(new) is new
+
+
+names = st.lists(st.sampled_from(["A", "B", "C"]), max_size=4).map(tuple)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+calls = st.builds(
+    Integration,
+    code=st.sampled_from(["x", "y"]),
+    status=st.none() | st.integers(-1, 10**20),
+    error=st.none() | st.text(max_size=2),
+)
+exchanges = st.builds(
+    Exchange,
+    index=st.integers(1, 9),
+    user=st.just("u"),
+    user_source=st.just(UserSource.FIXED),
+    agent=st.just("a"),
+    latency_seconds=st.floats(0, 1e9),
+    workflows=st.none() | names,
+    params=st.none() | st.dictionaries(st.text(max_size=2), values, max_size=3),
+    named_params=names,
+    rules=st.none() | names,
+    integrations=st.none() | st.lists(calls, max_size=3).map(tuple),
+)
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.lists(exchanges, max_size=6), max_size=3), st.none() | names.filter(bool), st.integers(0, 2)
+)
+def test_laws_of_any_conversations(conversations, optimal, missing):
+    """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""
+    trials = []
+    for found in conversations:
+        told = process.told(found, optimal)
+        trials.append(build.trial_result(exchanges=tuple(found), process=told.process, fired=told.fired))
+        if steps := told.process:
+            assert steps.tools <= steps.steps
+            assert (steps.repeated or 0) <= steps.steps
+            assert (steps.failed_calls or 0) <= (steps.calls or 0) <= steps.steps
+            assert (steps.backtracks or 0) <= len(steps.begun or ())
+            assert 0 <= (steps.missed or 0) <= len(optimal or ())
+            assert steps.overhead is None or steps.overhead >= -1
+        if told.process:
+            assert told.fired
+    whole = process.summary(trials, len(trials) + missing, ONLINE)
+    numbers = whole.model_dump(exclude={"times"}, exclude_none=True).values()
+    assert all(math.isfinite(number) for number in numbers)
+    for share in (whole.completion_rate, whole.success_rate, whole.redundancy_rate, whole.failure_rate):
+        assert share is None or 0 <= share <= 1
