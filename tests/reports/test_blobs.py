@@ -36,23 +36,43 @@ def unpacked(results: Results, baseline: Results | None = None) -> dict[str, obj
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
 
-def test_a_test_and_each_of_its_trials_are_elements_of_their_own():
-    """Facts without conversations, and each conversation apart: somebody who opens one unpacks no other."""
+def test_a_test_is_apart_from_its_conversations():
+    """Facts without conversations, and these together: they are much alike, and take a third of the room."""
     talk = build.transcript("user: hi | agent: ok [GREETING]").exchanges
-    test = build.test_result(trials=(build.trial_result(exchanges=talk), build.trial_result(index=2)))
+    test = build.test_result(
+        trials=(build.trial_result(exchanges=talk), build.trial_result(index=2, exchanges=()))
+    )
     found = unpacked(run_of(test))
-    assert list(found) == ["t0", "t0.1", "t0.2"]
+    assert sorted(found) == ["t0", "t0.1"]
     assert found["t0"]["file"] == run_of(test).suites[0].file
-    assert found["t0"]["test"]["name"] == test.name
-    assert [trial["exchanges"] for trial in found["t0"]["test"]["trials"]] == [[], []]
-    assert [exchange["workflows"] for exchange in found["t0.1"]] == [["GREETING"]]
+    assert found["t0"]["head"]["test"]["name"] == test.name
+    assert [trial["exchanges"] for trial in found["t0"]["head"]["test"]["trials"]] == [[], []]
+    assert found["t0"]["head"]["packs"] == [2]
+    assert [[exchange["workflows"] for exchange in trial] for trial in found["t0.1"]] == [[["GREETING"]], []]
+
+
+def test_large_conversations_do_not_wait_for_each_other():
+    """Somebody who opens one of them unpacks few others."""
+    said = ("short", "x" * 300_000, "y" * 300_000, "short")
+    talks = [(build.exchange(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in said]
+    trials = tuple(
+        build.trial_result(index=number, exchanges=talk) for number, talk in enumerate(talks, start=1)
+    )
+    found = unpacked(run_of(build.test_result(trials=trials)))
+    assert found["t0"]["head"]["packs"] == [2, 1, 1]
+    packs = [found[f"t0.{number}"] for number in (1, 2, 3)]
+    assert [trial[0]["agent"] for pack in packs for trial in pack] == list(said)
+    assert packs[2][0][0]["trace"] == {"two\nlines": "  of\n  text"}
 
 
 def test_the_baseline_stands_beside_a_test_of_the_same_name():
     """By suite and name, also where it was defined otherwise; what the baseline alone has is left out."""
     head = run_of(build.test_result(name="a"), build.test_result(name="b"))
     base = run_of(build.test_result(name="b", digest="other"), build.test_result(name="c"))
-    assert [name for name in unpacked(head, base) if "." not in name] == ["t0", "t1", "b1"]
+    found = unpacked(head, base)
+    assert sorted(found) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
+    assert found["t0"]["base"] is None
+    assert found["t1"]["base"]["test"]["digest"] == "other"
     assert [shown.same for shown in blobs.tests_of(head, base)] == [False, False]
 
 
@@ -67,8 +87,8 @@ def test_each_trial_has_an_outcome_by_the_rules_of_the_run():
     offline = found.model_copy(
         update={"run": found.run.model_copy(update={"config": {"provider": "offline"}})}
     )
-    assert unpacked(offline)["t0"]["outcomes"] == ["passed", "failed", "error"]
-    assert unpacked(found)["t0"]["outcomes"] == ["undecided", "failed", "error"]
+    assert unpacked(offline)["t0"]["head"]["outcomes"] == ["passed", "failed", "error"]
+    assert unpacked(found)["t0"]["head"]["outcomes"] == ["undecided", "failed", "error"]
     shown, *_ = blobs.tests_of(found, offline)
     assert shown.base_outcomes == (TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR)
 
@@ -82,9 +102,9 @@ def test_half_of_a_surrogate_pair_fails_no_page():
         trials=(build.trial_result(exchanges=talk, closing_remark=HALF),),
     )
     found = unpacked(run_of(test))
-    assert found["t0"]["test"]["trials"][0]["closingRemark"] == HALF
-    assert found["t0"]["test"]["userInfo"] == {HALF: 10**400}
-    assert found["t0.1"][0]["agent"] == f"half {HALF}"
+    assert found["t0"]["head"]["test"]["trials"][0]["closingRemark"] == HALF
+    assert found["t0"]["head"]["test"]["userInfo"] == {HALF: 10**400}
+    assert found["t0.1"][0][0]["agent"] == f"half {HALF}"
 
 
 def test_no_text_of_theirs_stands_in_the_elements():

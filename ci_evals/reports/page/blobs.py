@@ -5,9 +5,10 @@ Base 64 has no character that ends an element, so that nothing in it can.
 
 import base64
 import json
+import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic_core import PydanticSerializationError
@@ -19,6 +20,13 @@ from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import outcome_of
 
 _NO_EXCHANGES = Exchanges()
+_INDENT = re.compile(rb"\n *")
+_PACK = 256 * 1024
+"""Bytes of JSON from which on a pack takes no further conversation.
+
+Those of one test are much alike, so together they take a third of what they take apart. Nobody waits for as
+much to be unpacked.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,8 +36,8 @@ class Shown:
     number: int
     """Its place on the page, from 0.
 
-    `t7` is the id of its data, `t7.1` that of its first trial's conversation; `b7` and `b7.1` are those of
-    the baseline.
+    `t7` is the id of its data, `t7.1` that of its first pack of conversations, and `b7.1` that of the
+    baseline's first pack.
     """
     suite: str
     """The suite's name, which here no other suite has: links are made of it."""
@@ -74,29 +82,54 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
 
 
 def blobs(tests: Iterable[Shown]) -> Iterator[str]:
-    """The elements that hold the tests' data, a trial at a time.
+    """The elements that hold the tests' data, a test at a time, its conversations in packs.
 
-    Of a test `{"file", "outcomes", "test"}`: its suite's file, what each trial came to, and what the results
-    file has of it but for the exchanges; of a trial the list of its exchanges.
+    Of a test `{"file", "head", "base"}`: its suite's file, and of each side `{"outcomes", "packs", "test"}`:
+    what each trial came to, how many trials are in each pack, and what the results file has of the test but
+    for the exchanges. `base` may be null. A pack is a list of trials, each the list of its exchanges.
     """
     for shown in tests:
-        yield from _of_test(f"t{shown.number}", shown.of.file, shown.test, shown.outcomes)
+        sides = [("head", "t", shown.test, shown.outcomes)]
         if shown.base is not None:
-            yield from _of_test(f"b{shown.number}", None, shown.base, shown.base_outcomes)
+            sides.append(("base", "b", shown.base, shown.base_outcomes))
+        facts = {"file": json.dumps(shown.of.file), "base": "null"}
+        for side, letter, test, outcomes in sides:
+            packs = []
+            for number, pack in enumerate(_packs(test), start=1):
+                packs.append(len(pack))
+                yield _element(f"{letter}{shown.number}.{number}", _listed(pack))
+            facts[side] = _object(
+                {"outcomes": json.dumps(outcomes), "packs": json.dumps(packs), "test": _json_of(test)}
+            )
+        yield _element(f"t{shown.number}", _object(facts).encode())
 
 
 def _outcomes(test: TestResult, counting: Counting) -> tuple[TestOutcome, ...]:
     return tuple(outcome_of((trial,), 1, counting) for trial in test.trials)
 
 
-def _of_test(
-    name: str, file: str | None, test: TestResult, outcomes: tuple[TestOutcome, ...]
-) -> Iterator[str]:
-    around = json.dumps({"file": file, "outcomes": outcomes})
-    facts = f'{around[:-1]}, "test": {_json_of(test)}}}'
-    yield _element(name, zlib.compress(facts.encode(), level=6))
-    for place, trial in enumerate(test.trials, start=1):
-        yield _element(f"{name}.{place}", trial.exchanges.zipped)
+def _packs(test: TestResult) -> Iterator[list[bytes]]:
+    """The conversations as JSON, as many together as fill a pack."""
+    pack: list[bytes] = []
+    size = 0
+    for trial in test.trials:
+        # No string of JSON holds the end of a line.
+        pack.append(_INDENT.sub(b"", trial.exchanges.json))
+        size += len(pack[-1])
+        if size > _PACK:
+            yield pack
+            pack, size = [], 0
+    if pack:
+        yield pack
+
+
+def _listed(items: Iterable[bytes]) -> bytes:
+    return b"[" + b",".join(items) + b"]"
+
+
+def _object(items: Mapping[str, str]) -> str:
+    """The JSON of an object, whose values are JSON already."""
+    return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in items.items()) + "}"
 
 
 def _json_of(test: TestResult) -> str:
@@ -111,7 +144,7 @@ def _json_of(test: TestResult) -> str:
 
 
 def _element(name: str, data: bytes) -> str:
-    text = base64.b64encode(data).decode("ascii")
+    text = base64.b64encode(zlib.compress(data, level=6)).decode("ascii")
     return f'<script type="application/octet-stream" id="{name}">{text}</script>\n'
 
 

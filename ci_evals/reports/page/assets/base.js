@@ -53,16 +53,22 @@ async function unpack(id) {
 }
 
 /**
- * {file, outcomes, test} of a test (`side` is "t", or "b" for the baseline): its suite's file, what each trial
- * came to, and what results files have of it, without conversations.
+ * {file, head, base} of a test: its suite's file, and of each side (`base` may be null) {outcomes, packs, test}: what
+ * each trial came to, how many trials are in each pack, and what results files have of it, without conversations.
  */
-function factsOf(side, number) {
-  return unpack(`${side}${number}`);
+function factsOf(number) {
+  return unpack(`t${number}`);
 }
 
-/** The exchanges of a trial, by its place among the test's trials, counted from 1. */
-function exchangesOf(side, number, trial) {
-  return unpack(`${side}${number}.${trial}`);
+/**
+ * The exchanges of the trial at a place, from 0, among those of a test. `side` is "t", or "b" for the baseline, and
+ * `packs` are that side's.
+ */
+async function exchangesOf(side, number, packs, place) {
+  let pack = 0;
+  let first = 0;
+  while (place >= first + packs[pack]) first += packs[pack++];
+  return (await unpack(`${side}${number}.${pack + 1}`))[place - first];
 }
 
 /**

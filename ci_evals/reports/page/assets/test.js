@@ -15,7 +15,7 @@ async function openTest(place) {
     if (opened?.number !== place.number) {
       opened = null;
       beginTest(root, place.number);
-      const facts = await loaded(place.number);
+      const facts = await factsOf(place.number);
       if (mine !== asked) return;
       opened = { number: place.number, ...facts };
       root.querySelector(".loading").replaceWith(headNode(opened), el("div", { id: "trial" }));
@@ -49,12 +49,6 @@ function beginTest(root, number) {
   );
   scrollTo({ top: 0, behavior: "instant" });
   heading.focus({ preventScroll: true });
-}
-
-async function loaded(number) {
-  if (typeof DecompressionStream === "undefined") throw new TypeError("old browser");
-  const [head, base] = await Promise.all([factsOf("t", number), TESTS[number].base ? factsOf("b", number) : null]);
-  return { head, base };
 }
 
 function unreadable(error) {
@@ -91,8 +85,8 @@ function wayNode(number) {
   );
 }
 
-function headNode({ number, head, base }) {
-  const { test, file } = head;
+function headNode({ number, file, head, base }) {
+  const { test } = head;
   const code = (text) => el("code", { dir: "auto" }, text);
   const facts = [
     outcomeOf(test.outcome),
@@ -125,7 +119,7 @@ function headNode({ number, head, base }) {
 /** The address of what is shown. */
 function here() {
   const { number, trial, at, beside } = opened;
-  return addressOf(number, trial?.index ?? null, at, beside);
+  return addressOf(number, trial?.index ?? null, at ?? null, beside ?? null);
 }
 
 function plannedNode(test) {
@@ -184,8 +178,8 @@ async function showTrial(root, { trial: index, exchange, base: beside }, late) {
   const before = opened.key;
   if (key !== before) {
     const [mine, theirs] = await Promise.all([
-      exchangesOf("t", number, place + 1),
-      other === null ? null : exchangesOf("b", number, other + 1),
+      exchangesOf("t", number, head.packs, place),
+      other === null ? null : exchangesOf("b", number, base.packs, other),
     ]);
     if (late()) return;
     const trial = head.test.trials[place];
