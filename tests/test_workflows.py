@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -178,6 +179,46 @@ def test_the_pair_fits_together():
     assert taken["with"]["name"] == kept["with"]["name"]
     assert "github.event_name == 'pull_request'" in kept["if"]
     assert "github.event_name != 'pull_request'" in baseline["if"]
+
+
+def test_the_badge_is_made_of_what_the_first_example_keeps():
+    """And what makes and pushes it never follows a pull request, whose branch may be called main as well."""
+    first, second = (read(ROOT / f"examples/{name}.yml") for name in ("pull-request", "badge"))
+    assert second["on"]["workflow_run"]["workflows"] == [first["name"]]
+    assert "event != 'pull_request'" in second["jobs"]["draw"]["if"]
+    assert second["jobs"]["push"]["needs"] == "draw"
+    (taken,) = using(second["jobs"]["draw"], "actions/download-artifact")
+    kept = [step["with"]["name"] for step in using(first["jobs"]["evals"], "actions/upload-artifact")]
+    assert taken["with"]["name"] in kept
+    assert not using(second["jobs"]["push"], "actions/checkout")
+
+
+def test_the_badge_replaces_its_branch(tmp_path):
+    """By one commit that holds the two files, however often."""
+    (step,) = [step for step in read(ROOT / "examples/badge.yml")["jobs"]["push"]["steps"] if "run" in step]
+    remote = tmp_path / "owner/repo"
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+    environ |= {"GITHUB_SERVER_URL": f"file://{tmp_path}", "GITHUB_REPOSITORY": "owner/repo"}
+    environ |= {"COMMIT": "c0ffee"}
+
+    def git(*command):
+        done = subprocess.run(
+            ["git", *command], cwd=remote, env=environ, check=True, capture_output=True, text=True
+        )
+        return done.stdout.split()
+
+    remote.mkdir(parents=True)
+    git("init", "--quiet", "--bare")
+    for message in ("passed", "failing"):
+        (tmp_path / "badge").mkdir(exist_ok=True)
+        for name in ("badge.svg", "badge.json"):
+            (tmp_path / "badge" / name).write_text(message)
+        script_of = ["bash", "-e", "-c", step["run"].replace("https://x-access-token:$TOKEN@", "")]
+        subprocess.run(script_of, cwd=tmp_path / "badge", env=environ, check=True)
+        shutil.rmtree(tmp_path / "badge")
+    assert git("ls-tree", "--name-only", "ci-evals-badge") == ["badge.json", "badge.svg"]
+    assert git("show", "ci-evals-badge:badge.svg") == ["failing"]
+    assert git("rev-list", "--count", "ci-evals-badge") == ["1"]
 
 
 def test_no_workflow_with_a_writing_token_checks_out_a_fork():
