@@ -34,6 +34,7 @@ class Overview:
     usage: Table | None
     latency: Table | None
     pace: str | None
+    """Cost and latency on both sides, where the baseline itself is not there to be shown beside."""
     coverage: Coverage | None
 
 
@@ -53,7 +54,7 @@ def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
         process=overview_measures.of_process(results, beside.baseline),
         usage=overview_measures.of_usage(results),
         latency=overview_measures.of_latency(results, beside.baseline),
-        pace=change.pace(found) if found else None,
+        pace=change.pace(found) if found and not beside.baseline else None,
         coverage=overview_measures.of_coverage(results),
     )
 

@@ -1,23 +1,22 @@
 """What broke, where, and since when; what else failed, was fixed, or could not be told."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ci_evals.domain.comparison import Parting, TestChange
 from ci_evals.domain.results import Results
 from ci_evals.reports import change, failures, highlights, mishaps, numbers, parting, sanitize
 from ci_evals.reports.failures import Failure, Said
 from ci_evals.reports.highlights import FailedCriterion
-from ci_evals.reports.page import address, since
+from ci_evals.reports.page import address, overview_measures, since
 from ci_evals.reports.page.beside import Beside, OtherRun
 from ci_evals.reports.page.blobs import Shown
 from ci_evals.reports.page.overview_places import Place, Places
 
-_WHOLE = 6
+_WHOLE = 5
 """Failures that are told whole; the others have a line each."""
-_CRITERIA = 4
+_CRITERIA = 3
 """Failed criteria of a test that are shown; the test's own view has all."""
-_QUOTED = 2
 _SAID = 700
 """Characters of a message that is quoted."""
 _REASON = 600
@@ -34,8 +33,9 @@ class Criterion:
     times: str
     """In how many of its trials; empty where there is one."""
     reason: str
+    where: str = ""
+    """The exchange that shows it: `exchange 4 of trial 1`."""
     href: str | None = None
-    """Of the exchange that shows it."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,8 @@ class Broken:
     troubles: tuple[Trouble, ...]
     calm: str | None
     """What is said where nothing failed."""
+    gone: str | None
+    """What of the agent's logic fired in the baseline, and not now: often the cause of it all."""
 
 
 def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Broken:
@@ -123,7 +125,20 @@ def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Broken:
     failed = (
         newly or troubles or any(test.outcome == "failed" for suite in results.suites for test in suite.tests)
     )
-    return Broken(tuple(parts), troubles, None if failed else _calm(results))
+    return Broken(
+        tuple(parts), troubles, None if failed else _calm(results), _gone(results) if failed else None
+    )
+
+
+def _gone(results: Results) -> str | None:
+    found = overview_measures.gone(results)
+    if not found:
+        return None
+    named = [f"{part.kind.value} {part.name}" for part in found[:_NAMED]]
+    more = [f"{len(found) - _NAMED} more"] if len(found) > _NAMED else []
+    return sanitize.one_line(
+        f"Of the agent's logic, this fired in the baseline and in no trial now: {', '.join(named + more)}."
+    )
 
 
 def _calm(results: Results) -> str | None:
@@ -142,6 +157,7 @@ class _Teller:
         self._results = results
         self._places = places
         self._earlier = earlier
+        self._suspects = change.suspects(results.comparison) if results.comparison else ()
 
     def newly(self, found: Sequence[Failure]) -> Part | None:
         if not found:
@@ -156,17 +172,25 @@ class _Teller:
         )
 
     def others(self, newly: Sequence[Failure]) -> Part | None:
-        found = failures.others(self._results, newly)
+        fell = {(test.suite, test.name): test for test in self._suspects}
+        found = [
+            replace(failure, change=fell.get((shown.of.name, shown.test.name)))
+            for failure in failures.others(self._results, newly)
+            if (shown := self._places.shown(failure.test))
+        ]
         if not found:
             return None
         title = numbers.count(len(found), "more failed test" if newly else "failed test")
         told = failures.on_others(found) if newly else ""
-        whole = 0 if newly else _WHOLE
-        stories, lines = map(self._story, found[:whole]), map(self._line, found[whole:])
-        return Part("_failed", title, told, tuple(stories), tuple(lines))
+        # Behind newly failing tests, those are told whole that fail the gate alone, or fell far.
+        grave = [bool(not newly or one.change or (one.test and one.test.critical)) for one in found]
+        whole = [one for one, holds in zip(found, grave, strict=True) if holds]
+        rest = [one for one, holds in zip(found, grave, strict=True) if not holds]
+        lines = map(self._line, [*whole[_WHOLE:], *rest])
+        return Part("_failed", title, told, tuple(map(self._story, whole[:_WHOLE])), tuple(lines))
 
     def suspects(self) -> Part | None:
-        found = change.suspects(self._results.comparison) if self._results.comparison else ()
+        found = self._suspects
         if not found:
             return None
         newly = self._results.comparison and self._results.comparison.regressed
@@ -232,9 +256,7 @@ class _Teller:
             beside=_beside(parts, shown) if parts else None,
             criteria=tuple(criteria),
             more=len(found[_CRITERIA:]),
-            quotes=tuple(
-                _quote(said, shown) for said in failures.quoted(failure, found[:_CRITERIA])[:_QUOTED]
-            ),
+            quotes=tuple(_quote(said, shown) for said in failures.quoted(failure, found[:1])[:1]),
         )
 
     def _line(self, failure: Failure) -> Line:
@@ -262,9 +284,10 @@ class _Teller:
         if shown and shown.test.outcome == "failed":
             key = (shown.of.name, shown.test.name, shown.test.digest)
             if found := since.of(key, self._earlier):
-                return sanitize.one_line(since.words(found))
+                compared = self._results.comparison
+                return sanitize.one_line(since.words(found, compared.baseline.run_id if compared else None))
         comparison = self._results.comparison
-        if failure.change is None or comparison is None:
+        if comparison is None or failure.change not in comparison.regressed:
             return None
         was = comparison.baseline
         commit = f"commit {was.commit[: change.COMMIT]}, " if was.commit else ""
@@ -282,7 +305,8 @@ def _criterion(found: FailedCriterion, shown: Shown | None) -> Criterion:
         sanitize.one_line(", ".join(kind)),
         f"{found.times} of {numbers.count(found.trials, 'trial')}" if found.trials > 1 else "",
         _reason(finding.reason),
-        address.of(shown, found.trial.index, said.index if said else None) if shown else None,
+        _where(said.index, found.trial.index if found.trials > 1 else None) if said else "",
+        address.of(shown, found.trial.index, said.index) if shown and said else None,
     )
 
 
@@ -295,9 +319,13 @@ def _beside(found: Parting, shown: Shown | None) -> str | None:
 
 def _quote(said: Said, shown: Shown | None) -> Quote:
     trial = said.trial or 1
-    where = f"Exchange {said.exchange}" + (f" of trial {said.trial}" if said.trial else "")
     href = address.of(shown, trial, said.exchange) if shown else None
-    return Quote(where, href, _said(said.user), _said(said.agent))
+    where = _where(said.exchange, said.trial)
+    return Quote(f"{where[0].upper()}{where[1:]}", href, _said(said.user), _said(said.agent))
+
+
+def _where(exchange: int, trial: int | None) -> str:
+    return f"exchange {exchange}" + (f" of trial {trial}" if trial else "")
 
 
 def _said(text: str) -> str:

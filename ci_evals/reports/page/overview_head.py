@@ -35,7 +35,7 @@ class Head:
     words: str
     """The verdict."""
     checks: str
-    """Those that do not hold, in brackets; empty where there is nothing to name."""
+    """Those that do not hold; empty where there is nothing to name."""
     reasons: tuple[str, ...]
     """Why the run cannot be trusted, or was skipped."""
     origin: str | None
@@ -58,7 +58,7 @@ def of(results: Results) -> Head:
         suites=_line(suites),
         tone=standing.value.tone.value,
         words=f"{words[:1].upper()}{words[1:]}",
-        checks=verdict.removeprefix(words).strip(),
+        checks=verdict.removeprefix(words).strip().removeprefix("(").removesuffix(")"),
         reasons=_lines([*results.gate.reasons, *[why for why in (highlights.why_skipped(results),) if why]]),
         origin=highlights.origin(results.run),
         tiles=() if standing is Standing.SKIPPED else _tiles(results),

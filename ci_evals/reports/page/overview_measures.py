@@ -29,7 +29,7 @@ class Coverage:
 
     says: str
     open: tuple[Table, ...]
-    """What a reader should look at: wanted and never fired, no longer fired, newly fired."""
+    """What a reader should look at: no longer fired, wanted and never fired, newly fired."""
     all: tuple[Table, ...]
     """Every part of it, a table for each kind."""
 
@@ -83,13 +83,17 @@ def of_process(results: Results, baseline: Results | None) -> Table | None:
     sides += [("baseline", baseline.process)] if baseline and baseline.process else []
     if len(results.suites) > 1:
         sides += [(suite.name, suite.process) for suite in results.suites if suite.process]
-    rows = [
-        [measure.name, *(_shown(measure, found) for _, found in sides), measure.meaning]
+    shown = [
+        measure
         for measure in MEASURES
         if any(measure.show(found) for _, found in sides) or measure.why_not(results.process)
     ]
-    headers = ["measure", *(name for name, _ in sides), "what it means"]
-    return table("Measures of process", headers, rows, texts=("what it means",))
+    return table(
+        "Measures of process",
+        ["measure", *(name for name, _ in sides)],
+        [[measure.name, *(measure.show(found) or numbers.NONE for _, found in sides)] for measure in shown],
+        notes=[_note(measure, results.process) for measure in shown],
+    )
 
 
 def of_usage(results: Results) -> Table | None:
@@ -145,17 +149,16 @@ def of_coverage(results: Results) -> Coverage | None:
         reached = sum(bool(part.trials) for part in wanted)
         says.append(f"{fired} fired" + (f" ({reached} of {len(wanted)} wanted)" if wanted else ""))
     groups = (
+        ("Fired in the baseline, and not now", gone(results)),
         (
             "Wanted by a criterion, and never fired",
-            [part for part in found.logic if part.wanted and part.trials == 0],
-            "bad",
+            [part for part in found.logic if part.wanted and part.trials == 0 and not _gone(part)],
         ),
-        ("Fired in the baseline, and not now", [part for part in found.logic if _gone(part)], "bad"),
-        ("Fired now, and not in the baseline", [part for part in found.logic if _came(part)], ""),
+        ("Fired now, and not in the baseline", [part for part in found.logic if _came(part)]),
     )
     return Coverage(
         ", ".join(says) + "." if says else "Nothing fired.",
-        tuple(_reached(title, parts, tone) for title, parts, tone in groups if parts),
+        tuple(_reached(title, parts) for title, parts in groups if parts),
         tuple(
             _reached(_KINDS[kind], parts)
             for kind in LogicKind
@@ -164,15 +167,20 @@ def of_coverage(results: Results) -> Coverage | None:
     )
 
 
+def gone(results: Results) -> tuple[Reach, ...]:
+    """What fired in the baseline, and in no trial of the same tests now."""
+    return tuple(part for part in results.coverage.logic if _gone(part)) if results.coverage else ()
+
+
 def _gone(part: Reach) -> bool:
-    return bool(part.base_trials) and part.trials == 0
+    return bool(part.base_trials) and part.compared_trials == 0
 
 
 def _came(part: Reach) -> bool:
-    return part.base_trials == 0 and bool(part.trials)
+    return part.base_trials == 0 and bool(part.compared_trials)
 
 
-def _reached(title: str, parts: Sequence[Reach], tone: str = "") -> Table:
+def _reached(title: str, parts: Sequence[Reach]) -> Table:
     rows = [
         [
             part.name,
@@ -184,19 +192,18 @@ def _reached(title: str, parts: Sequence[Reach], tone: str = "") -> Table:
         ]
         for part in parts
     ]
-    headers = ["name", "kind", "trials", "tests", "baseline's trials", "wanted"]
-    return table(title, headers, rows, texts=("kind", "wanted"), tones=[tone] * len(rows))
+    headers = ["name", "kind", "trials", "tests", "trials of the baseline", "wanted"]
+    return table(title, headers, rows, texts=("kind", "wanted"))
 
 
 def _amount(number: int | None) -> str:
     return numbers.NONE if number is None else f"{number:,}"
 
 
-def _shown(measure: Measure, found: ProcessSummary) -> str:
-    if said := measure.show(found):
-        return said
-    why = measure.why_not(found)
-    return f"{numbers.NONE} ({why})" if why else numbers.NONE
+def _note(measure: Measure, found: ProcessSummary) -> str:
+    """What it means and, where it is not known, why."""
+    why = "" if measure.show(found) else measure.why_not(found)
+    return f"{measure.meaning}; {numbers.NONE}: {why}" if why else measure.meaning
 
 
 def _percent(share: float | None) -> str:
@@ -301,13 +308,13 @@ MEASURES = (
     Measure("Other time", "sessions, earlier attempts, and this tool's own work", _time("other"), _nothing),
     Measure(
         "Cost a trial",
-        "what judge, simulated user and embedding model cost",
+        "what judge, simulated user and embedding model cost, in the mean of the run",
         lambda found: "" if found.cost_usd_per_trial is None else numbers.money(found.cost_usd_per_trial),
         _nothing,
     ),
     Measure(
         "Cost-adjusted score",
-        "the score, less 20 points for each US dollar that a trial costs, at most 40",
+        "the run's score, less 20 points for each US dollar that a trial costs, at most 40",
         lambda found: "" if found.cost_adjusted_score is None else numbers.score(found.cost_adjusted_score),
         _nothing,
     ),

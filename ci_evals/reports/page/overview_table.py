@@ -20,6 +20,8 @@ class Table:
     """The columns, beside the first, that hold words and no numbers."""
     tones: tuple[str, ...]
     """How each row is told: `good`, `bad`, `open`, or nothing."""
+    notes: tuple[str, ...]
+    """Below each row's name, or nothing."""
 
     @property
     def columns(self) -> tuple[bool, ...]:
@@ -34,6 +36,7 @@ def table(
     *,
     texts: Collection[str] = (),
     tones: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Table:
     """A table of these cells, one line each. Columns with nothing in any cell are left out."""
     kept = [place for place in range(len(headers)) if place == 0 or any(row[place] for row in rows)]
@@ -43,4 +46,5 @@ def table(
         tuple(tuple(sanitize.one_line(row[place], _LONGEST) for place in kept) for row in rows),
         frozenset(texts),
         tuple(tones) or ("",) * len(rows),
+        tuple(map(sanitize.one_line, notes)) or ("",) * len(rows),
     )

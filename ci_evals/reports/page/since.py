@@ -47,14 +47,15 @@ def of(test: tuple[str, str, str], runs: Iterable[OtherRun]) -> Since | None:
     return Since(first, None, failed) if known else None
 
 
-def words(found: Since) -> str:
-    """The same in a sentence or two."""
+def words(found: Since, baseline: str | None = None) -> str:
+    """The same in a sentence or two. `baseline` is the id of the run that this one was compared with."""
     if found.passed is None:
         return f"Failed in all {found.runs} runs that are known, the first {_named(found.first)}."
     when = (
         "this run" if found.first is None else f"the run {_named(found.first)} ({found.runs} runs in a row)"
     )
-    return f"Fails since {when}. Passed last in the run {_named(found.passed)}."
+    last = "the baseline, the run" if found.passed.id == baseline else "the run"
+    return f"Fails since {when}. Passed last in {last} {_named(found.passed)}."
 
 
 def _named(run: OtherRun | None) -> str:

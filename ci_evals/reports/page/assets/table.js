@@ -81,6 +81,11 @@
   // The fields are emptied only after the event.
   form.addEventListener("reset", () => setTimeout(filter));
   form.addEventListener("submit", (event) => event.preventDefault());
+  const columns = document.getElementById("columns");
+  const fit = () => table.classList.toggle("brief", !columns.checked);
+  columns.addEventListener("change", fit);
+  form.addEventListener("reset", () => setTimeout(fit));
+  fit();
   form.hidden = false;
   filter();
 })();
