@@ -2,6 +2,8 @@
 
 /** Characters of a message or a trace that are shown at once: a browser lays out no megabyte without a pause. */
 const MOST_SAID = 20_000;
+/** Of a name. */
+const MOST_NAMED = 300;
 
 /** One exchange, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]. */
 function exchangeNode(one, { before, rests, href }) {
@@ -39,7 +41,7 @@ function messageNode(kind, who, how, text) {
     "div",
     { class: `message ${kind}` },
     el("p", { class: "who" }, el("strong", {}, who), " ", el("span", { class: "muted" }, how)),
-    text.trim()
+    clean(text).trim()
       ? el("div", { class: "text", dir: "auto" }, long(text, MOST_SAID))
       : el("div", { class: "text muted" }, "(no text)"),
   );
@@ -59,7 +61,7 @@ function restsNode(rests) {
       {},
       outcomeOf(finding.outcome),
       " ",
-      el("button", { type: "button", class: "link", on: { click: lead } }, el("span", { dir: "auto" }, finding.criterion)),
+      el("button", { type: "button", class: "link", on: { click: lead } }, el("span", { dir: "auto" }, cut(finding.criterion, MOST_NAMED))),
     );
   });
   return el("div", { class: "rests" }, el("p", { class: "label" }, "Verdicts that rest on this exchange"), el("ul", {}, items));
@@ -117,21 +119,20 @@ function verdictNode(finding, href, there, of) {
   const cause = finding.cause ? ` (${CAUSES[finding.cause]})` : "";
   const noun = finding.evidence.length === 1 ? "exchange" : "exchanges";
   const links = finding.evidence.flatMap((index, place) => [place ? ", " : "", href(index) ? el("a", { href: href(index) }, index) : index]);
-  const code = (text) => el("code", { dir: "auto" }, text);
   const facts = [
-    finding.kind === "strict" ? ["strict ", code(finding.strict ?? "")] : "judged",
+    finding.kind === "strict" ? ["strict ", codeNode(finding.strict ?? "")] : "judged",
     `weight ${finding.weight}`,
-    finding.category ? ["category ", code(finding.category)] : null,
-    finding.auiLogic.length ? ["AUI logic ", finding.auiLogic.flatMap((id, place) => [place ? ", " : "", code(id)])] : null,
+    finding.category ? ["category ", codeNode(finding.category)] : null,
+    finding.auiLogic.length ? ["AUI logic ", finding.auiLogic.flatMap((id, place) => [place ? ", " : "", codeNode(id)])] : null,
     finding.evidence.length ? [`rests on ${noun} `, links] : null,
     there?.criterion === finding.criterion ? [`in ${of}: `, outcomeOf(there.outcome)] : null,
   ];
   return el(
     "li",
     { class: `verdict ${finding.outcome}`, tabindex: "-1" },
-    el("p", { class: "asked" }, outcomeOf(finding.outcome, OUTCOMES[finding.outcome] + cause), " ", el("strong", { dir: "auto" }, finding.criterion)),
+    el("p", { class: "asked" }, outcomeOf(finding.outcome, OUTCOMES[finding.outcome] + cause), " ", el("strong", { dir: "auto" }, long(finding.criterion, MOST_NAMED))),
     el("p", { class: "because", dir: "auto" }, long(finding.reason || "no reason was given", MOST_SAID)),
     el("p", { class: "traits" }, dotted(facts.filter(Boolean).map((fact) => el("span", {}, fact)))),
-    finding.votes === null ? null : el("p", { class: "traits" }, "votes ", code(jsonText(finding.votes))),
+    finding.votes === null ? null : el("p", { class: "traits" }, "votes ", codeNode(jsonText(finding.votes))),
   );
 }
