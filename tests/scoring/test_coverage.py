@@ -1,0 +1,158 @@
+"""Which parts of the agent's logic fired: told of each kind by itself, and only where traces tell of it."""
+
+import builders as build
+from hypothesis import given
+from hypothesis import strategies as st
+from plans import planned
+
+from ci_evals.domain.process import Coverage, Fired, LogicKind, Reach
+from ci_evals.domain.results import Group
+from ci_evals.scoring import coverage
+from ci_evals.scoring.pairing import TestPair
+
+NOTHING = Fired(workflows=(), parameters=(), rules=(), integrations=())
+WORKFLOW, PARAMETER, RULE, INTEGRATION = LogicKind
+
+
+def fired(**names: str) -> Fired:
+    """`rules="a b"`: these fired, and of the other kinds none."""
+    return NOTHING.model_copy(update={kind: tuple(text.split()) for kind, text in names.items()})
+
+
+def a_test(*trials: Fired | None, name: str = "t"):
+    return build.test_result(
+        name, trials=tuple(build.trial_result(i, fired=one) for i, one in enumerate(trials, 1))
+    )
+
+
+def pair(head: list[Fired | None], base: list[Fired | None]) -> TestPair:
+    return TestPair("S", a_test(*head), a_test(*base))
+
+
+def told(found: Coverage) -> dict[str, tuple]:
+    return {reach.name: (reach.trials, reach.compared_trials, reach.base_trials) for reach in found.logic}
+
+
+def names(reached) -> list[str]:
+    return [reach.name for reach in reached]
+
+
+def test_what_fired_is_counted_by_trials_and_tests():
+    """Whether somebody asks for it or not, by kind and by name."""
+    suite = build.suite_result(
+        "S",
+        a_test(fired(rules="b a", workflows="W"), fired(rules="b")),
+        a_test(fired(rules="b"), None),
+    )
+    assert coverage.coverage([suite], frozenset({(RULE, "a")})) == Coverage(
+        traced_trials=3,
+        logic=(
+            Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),
+            Reach(kind=RULE, name="a", trials=1, tests=1, wanted=True),
+            Reach(kind=RULE, name="b", trials=3, tests=2, wanted=False),
+        ),
+    )
+
+
+def test_what_criteria_want_to_fire():
+    """Those that want the contrary ask for nothing, and a judge is asked in words."""
+    strict = [
+        {"strict": "tool_used", "toolName": "W"},
+        {"strict": "tool_not_used", "toolName": "no W"},
+        {"strict": "param_equals", "paramName": "p", "paramValue": 1},
+        {"strict": "param_exists", "paramName": "q"},
+        {"strict": "param_not_exists", "paramName": "no q"},
+        {"strict": "rule_triggered", "ruleCode": "r"},
+        {"strict": "rule_not_triggered", "ruleCode": "no r"},
+        {"strict": "integration_called", "integrationCode": "i"},
+        {"strict": "escalated"},
+        {"aui_logic": ["A1"]},
+    ]
+    plan = planned({"name": "t", "evaluations": [{"criterion": "c"} | one for one in strict]})
+    parts = {(WORKFLOW, "W"), (PARAMETER, "p"), (PARAMETER, "q"), (RULE, "r"), (INTEGRATION, "i")}
+    assert coverage.wanted(plan) == parts
+    assert (RULE, "R") in coverage.wanted(plan, str.upper)
+
+
+def test_what_is_wanted_and_never_fired():
+    """As far as a trace tells of its kind: else it may have fired."""
+    suite = build.suite_result("S", a_test(Fired(workflows=("W",), rules=())))
+    wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
+    found = coverage.coverage([suite], wanted)
+    assert told(found) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
+    assert names(coverage.named(found)) == ["W", "r"]
+    assert names(coverage.never(found)) == ["r"]
+    results = build.results(suite, coverage=found)
+    assert coverage.wanted_of([results, build.results()]) == wanted
+
+
+def test_an_aui_logic_id_names_what_has_its_name():
+    """Of whatever kind. Of one that no trace has a name for nothing is said."""
+    groups = tuple(
+        Group(name=name, score=100, tests=1, passed=1, failed=0, undecided=0) for name in ("r", "A1_terms")
+    )
+    suite = build.suite_result("S", a_test(fired(rules="r s")), aui_logic=groups)
+    found = coverage.coverage([suite], frozenset())
+    assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
+
+
+def against(head: list[Fired | None], base: list[Fired | None]) -> Coverage:
+    suite = build.suite_result("S", a_test(*head), a_test(fired(rules="new"), name="another"))
+    return coverage.against(coverage.coverage([suite], frozenset()), [pair(head, base)])
+
+
+def test_what_fires_no_longer_and_what_fires_now():
+    """In the compared tests: what another test fires makes up for nothing."""
+    found = against([fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")])
+    assert told(found) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
+    assert names(coverage.lost(found)) == ["gone", "new"]
+    assert names(coverage.gained(found)) == ["now"]
+
+
+def test_without_a_trace_on_both_sides_nothing_is_lost():
+    """Told of each kind by itself: who stopped to tell of rules may have followed them."""
+    for head, base in [
+        ([None], [fired(rules="a")]),
+        ([fired(rules="a")], [None]),
+        ([Fired(workflows=("W",))], [Fired(rules=("a",))]),
+    ]:
+        found = against(head, base)
+        assert (coverage.lost(found), coverage.gained(found)) == ((), ())
+    found = against([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
+    assert (names(coverage.lost(found)), names(coverage.gained(found))) == (["V"], ["W"])
+    assert told(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
+
+
+sides = st.lists(
+    st.none()
+    | st.builds(
+        Fired,
+        workflows=st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple),
+        rules=st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple),
+    ),
+    max_size=3,
+)
+wishes = st.frozensets(st.tuples(st.sampled_from(LogicKind), st.sampled_from("abcd")))
+
+
+@given(st.lists(st.tuples(sides, sides), max_size=3), wishes)
+def test_laws_of_coverage(sides_of_tests, wished):
+    """A run held against itself loses nothing; against another it loses what the other gains."""
+
+    def held(pairs):
+        suite = build.suite_result("S", *(a_test(*head) for head, _ in pairs) if pairs else ())
+        return coverage.against(coverage.coverage([suite], wished), [pair(*both) for both in pairs])
+
+    same = held([(head, head) for head, _ in sides_of_tests])
+    assert not coverage.lost(same)
+    assert not coverage.gained(same)
+    there, back = held(sides_of_tests), held([(base, head) for head, base in sides_of_tests])
+
+    def parts(reached):
+        return {(reach.kind, reach.name) for reach in reached}
+
+    assert parts(coverage.lost(there)) == parts(coverage.gained(back))
+    assert parts(coverage.never(there)) <= parts(coverage.named(there)) <= wished
+    for reach in there.logic:
+        assert reach.tests is None or reach.tests <= reach.trials <= there.traced_trials
+        assert (reach.compared_trials is None) == (reach.base_trials is None)
