@@ -38,7 +38,7 @@ def figure(results: Results, tests: Sequence[Shown]) -> Figure | None:
     told = results.comparison
     if not told or not told.comparable:
         return None
-    compared = [*(_of_tests(tests) or _of_comparison(told))]
+    compared = tuple(_of_tests(tests)) or tuple(_of_comparison(told))
     changed = sorted((one for one in compared if abs(one.delta) >= _SAME), key=lambda one: one.delta)
     if not changed:
         return None

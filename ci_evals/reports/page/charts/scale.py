@@ -56,6 +56,7 @@ def decades(low: float, high: float, most: int = 7) -> tuple[float, ...]:
     1, 2, 5, 10, …; where that were more than `most` 1, 10, 100, …, or fewer of them.
     """
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    last = max(last, first + 1)
     fine = [float(f"{factor}e{power}") for power in range(first, last + 1) for factor in (1, 2, 5)]
     found = tuple(edge for edge in fine if edge <= 10.0**last)
     while len(found) > 2 and found[1] <= low:

@@ -1,0 +1,321 @@
+"""The charts of the page: what they show, and that no results can break them."""
+
+from datetime import timedelta
+from xml.etree import ElementTree as ET
+
+import builders as build
+import hostile
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.process import ProcessSummary, Times
+from ci_evals.domain.results import GateCheck, Group, Results, RoleUsage, Tokens, Usage
+from ci_evals.reports.page import blobs
+from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.charts import gallery
+from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.usage import latency_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+ACROSS = {"x", "x1", "x2", "cx", "width", "r"}
+DOWN = {"y", "y1", "y2", "cy", "height"}
+DRAWN = {"svg", "title", "desc", "g", "text", "line", "polyline", "polygon", "circle", "rect"}
+
+
+def score_trial(points: float, index: int = 1, *, seconds=(1.0,), **fields):
+    """A trial with this score, whose replies took these seconds."""
+    parts = [("passed", points)] * (points > 0) + [("failed", 100 - points)] * (points < 100)
+    findings = tuple(build.finding(outcome, weight=weight, category="tone") for outcome, weight in parts)
+    said = tuple(build.exchange(n, latency_seconds=each) for n, each in enumerate(seconds, start=1))
+    return build.trial_result(index, **{"findings": findings, "exchanges": said} | fields)
+
+
+def run(tests: dict[str, tuple], run_id: str = "head", suite: str = "S", **fields) -> Results:
+    """Results of one suite, with tests of these trials."""
+    made = [build.test_result(name, trials=trials) for name, trials in tests.items()]
+    trials = [trial for test in made for trial in test.trials]
+    fields = {"run": build.run_info(id=run_id), "latency": latency_of(trials)} | fields
+    tone = (Group(name="tone", score=50, tests=1, passed=1, failed=1, undecided=0),)
+    return build.results(build.suite_result(suite, *made, categories=tone), **fields)
+
+
+def drawn(head: Results, base: Results | None = None, others: tuple[OtherRun, ...] = ()) -> dict[str, Figure]:
+    """All charts of a run by their names, compared with `base` if it is given."""
+    if base:
+        told = Pairing(Side.of(head), Side.of(base)).comparison()
+        head = head.model_copy(update={"comparison": told})
+    made = gallery.figures(head, blobs.tests_of(head, base), Beside(base, others))
+    for figure in made:
+        check(figure)
+    assert len({figure.id for figure in made}) == len(made)
+    return {figure.id.removeprefix("chart-"): figure for figure in made}
+
+
+def check(figure: Figure) -> None:
+    """What holds for every chart: sound markup, without style or link, all within its view."""
+    root = ET.fromstring(figure.svg)
+    width, height = [float(part) for part in root.attrib["viewBox"].split()][2:]
+    assert root.attrib["role"] == "img"
+    assert root.find(f"{SVG}title").text
+    assert figure.says.endswith(".")
+    assert all(len(row) == len(figure.headers) for row in figure.rows)
+    for element in root.iter():
+        assert element.tag.removeprefix(SVG) in DRAWN
+        for name, value in element.attrib.items():
+            assert name in {"class", "id", "viewBox", "role", "points"} | ACROSS | DOWN or name[:5] == "aria-"
+            if name in ACROSS:
+                assert 0 <= float(value) <= width, (element.tag, name, value)
+            if name in DOWN:
+                assert 0 <= float(value) <= height, (element.tag, name, value)
+        if "points" in element.attrib:
+            numbers = list(map(float, element.attrib["points"].split()))
+            assert all(-7 <= number <= width + 7 for number in numbers[::2])
+            assert all(0 <= number <= height for number in numbers[1::2])
+        if element.tag == f"{SVG}rect":
+            right = float(element.attrib["x"]) + float(element.attrib["width"])
+            low = float(element.attrib["y"]) + float(element.attrib["height"])
+            assert right <= width + 0.2
+            assert low <= height + 0.2
+
+
+def texts(figure: Figure) -> list[str]:
+    """Everything that is written in a chart."""
+    return [element.text or "" for element in ET.fromstring(figure.svg).iter(f"{SVG}text")]
+
+
+def marks(figure: Figure, kind: str) -> int:
+    """How many elements have this class, those of the key apart."""
+    found = [kind in element.get("class", "").split() for element in ET.fromstring(figure.svg).iter()]
+    return sum(found)
+
+
+def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **fields) -> OtherRun:
+    """A run of so many days before."""
+    return OtherRun(
+        **{
+            "label": f"run-{number}",
+            "id": f"run-{number}",
+            "at": build.STARTED_AT - timedelta(days=number),
+            "commit": f"{number:x}" * 40,
+            "score": score,
+            "interval": None,
+            "trials": 10,
+            "cost_usd": cost,
+            "holds": True,
+        }
+        | fields
+    )
+
+
+def test_scores_are_shown_with_what_the_gate_asks():
+    """A suite that misses its floor is told in words and by another mark."""
+    floors = build.decision(
+        GateCheck(name="min-score", required=80, seen=60, holds=False),
+        GateCheck(name="category:tone", required=50, seen=60, holds=True),
+    )
+    figures = drawn(run({"a": (score_trial(60),)}, gate=floors))
+    assert "60.0, asked for 80" in texts(figures["scores"])
+    assert figures["scores"].rows == (("S", "60.0", "n/a", "80", ""),)
+    assert marks(figures["scores"], "c-bad") == 2
+    assert figures["groups"].rows[0][:2] == ("tone", "60.0")
+    assert figures["groups"].rows[0][3] == "50"
+    assert marks(figures["groups"], "c-bad") == 0
+
+
+def test_several_suites_stand_below_the_whole_run():
+    """Each with its baseline; the run's first."""
+    suites = [build.suite_result(name, build.test_result(trials=(score_trial(s),))) for name, s in PAIRS]
+    head = build.results(*suites)
+    same = [build.suite_result(name, build.test_result(trials=(score_trial(90),))) for name, _ in PAIRS]
+    figure = drawn(head, build.results(*same, run=build.run_info(id="base")))["scores"]
+    assert [(row[0], row[1], row[4]) for row in figure.rows] == [
+        ("All suites", "60.0", "90.0"),
+        ("one", "40.0", "90.0"),
+        ("two", "80.0", "90.0"),
+    ]
+    assert "Lowest is one with 40.0, highest two with 80.0" in figure.says
+    assert "one, -50.0" in figure.says
+
+
+PAIRS = (("one", 40), ("two", 80))
+
+
+def test_tests_that_changed_stand_the_deepest_fall_first():
+    """Those that did not are counted."""
+    before = {"a": (score_trial(100),), "b": (score_trial(50),), "c": (score_trial(70),), "d": ()}
+    after = {"a": (score_trial(90),), "b": (score_trial(60),), "c": (score_trial(70),), "d": ()}
+    after["e"] = before["e"] = (score_trial(20),)
+    after["a2"], before["a2"] = (score_trial(10),), (score_trial(100),)
+    figure = drawn(run(after), run(before, "base"))["changes"]
+    assert [row[1:] for row in figure.rows] == [
+        ("a2", "100.0", "10.0", "-90.0"),
+        ("a", "100.0", "90.0", "-10.0"),
+        ("b", "50.0", "60.0", "+10.0"),
+    ]
+    assert (
+        figure.says
+        == "Of 5 compared tests 2 fell, the deepest “a2” from 100.0 to 10.0; 1 rose; 2 did not change."
+    )
+
+
+def test_many_changes_are_cut_and_counted():
+    """The table has all."""
+    names = [f"t{number}" for number in range(40)]
+    after = {name: (score_trial(number),) for number, name in enumerate(names)}
+    figure = drawn(run(after), run({name: (score_trial(100),) for name in names}, "base"))["changes"]
+    assert "and 15 more tests" in texts(figure)
+    assert len(figure.rows) == 40
+
+
+def test_without_the_baseline_the_named_changes_are_shown():
+    """As where a page is made of a results file alone."""
+    head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
+    base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
+    told = Pairing(Side.of(head), Side.of(base)).comparison()
+    figures = drawn(head.model_copy(update={"comparison": told}))
+    assert [row[1] for row in figures["changes"].rows] == ["a"]
+    assert figures["changes"].says.endswith("; 1 did not change.")
+    assert "changes" not in drawn(head)
+
+
+def test_trials_are_counted_by_tens_of_points():
+    """Those that passed whole apart from those that nearly did, and from those that broke off."""
+    trials = [score_trial(s, n) for n, s in enumerate((0, 9.9, 10, 95, 100, 100))]
+    lost = build.trial_result(9, status="failed", findings=())
+    figure = drawn(run({"a": (*trials, lost)}))["trials"]
+    counts = {row[0]: row[1:] for row in figure.rows if set(row[1:]) != {"0"}}
+    assert counts == {
+        "0 to below 10": ("0", "2", "0"),
+        "10 to below 20": ("0", "1", "0"),
+        "90 to 100": ("2", "1", "0"),
+        "no score": ("0", "0", "1"),
+    }
+    assert figure.says.startswith(
+        "2 of 7 trials passed every evaluation; 3 of the 6 with a score stayed below 50"
+    )
+
+
+def test_latency_is_counted_and_its_middle_and_end_are_marked():
+    """Of this run and of the baseline; far times want an axis of equal factors."""
+    near = run({"a": (score_trial(100, seconds=(1, 2, 2, 3)),)})
+    figure = drawn(near, run({"a": (score_trial(100, seconds=(4,)),)}, "base"))["latency"]
+    assert sum(int(row[1]) for row in figure.rows) == 4
+    assert "this run: median 2.00 s, 95 % within 3.00 s" in texts(figure)
+    assert "baseline: median 4.00 s, 95 % within 4.00 s" in texts(figure)
+    far = drawn(run({"a": (score_trial(100, seconds=(0, 0.1, 0.2, 300)),)}))["latency"]
+    assert sum(int(row[1]) for row in far.rows) == 4
+    assert far.headers[0] == "seconds"
+
+
+def test_where_time_and_tokens_went():
+    """Each part with its share, each role with its model and cost."""
+    judge = RoleUsage(role="judge", model="m", calls=2, input_tokens=900, output_tokens=100, cost_usd=0.5)
+    spent = run(
+        {"a": (score_trial(100),)},
+        process=ProcessSummary(times=Times(agent=30, user=10, judge=60)),
+        usage=Usage(calls=2, tokens=Tokens(input=900, output=100), cost_usd=0.5, by_role=(judge,)),
+    )
+    figures = drawn(spent)
+    assert figures["time"].rows[2] == ("judge", "1 m 0 s", "60 %")
+    assert figures["time"].says == "Of 1 m 40 s, all trials together, 60 % went to the judge."
+    assert figures["usage"].rows == (("judge", "m", "2", "900", "100", "$0.50"),)
+    assert not {"time", "usage"} & set(drawn(run({"a": (score_trial(100),)})))
+
+
+def test_cost_stands_against_quality():
+    """Where other runs have a known cost; which of them are beaten is told."""
+    spent = Usage(cost_usd=0.4)
+    head = run({"a": (score_trial(85),)}, usage=spent)
+    beside = (other(1, 95, 1.5), other(2, 70, 0.9), other(3, None, 0.9), other(4, 70, None))
+    figure = drawn(head, others=beside)["cost"]
+    assert [row[0] for row in figure.rows] == ["this run", "run-2", "run-1"]
+    assert figure.rows[1][4] == "this run"
+    assert figure.says == (
+        "Of 3 runs 2 are worth their cost: this run and run-1; "
+        "this run costs no more than run-2 and scores no less."
+    )
+    assert "cost" not in drawn(run({"a": (score_trial(85),)}), others=beside)
+
+
+def test_a_trend_wants_three_runs():
+    """In the order of time, whatever order they come in."""
+    head = run({"a": (score_trial(85),)})
+    two = (other(1, 70, holds=False), other(2, 90, interval=Interval(low=80, high=95)))
+    figure = drawn(head, others=two)["trend"]
+    assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
+    assert figure.says == (
+        "3 runs from 2026-11-19 to 2026-11-21 scored 70.0 to 90.0, this one 85.0; "
+        "the gate did not hold in 1 of them."
+    )
+    assert "trend" not in drawn(head, others=two[:1])
+
+
+def test_nothing_is_shown_of_a_run_without_trials():
+    """There is nothing to see in it."""
+    assert drawn(run({"a": ()})) == {}
+
+
+@pytest.mark.parametrize("text", hostile.CORPUS)
+def test_foreign_text_stays_text(text):
+    """In names of suites, tests, groups, models and runs."""
+    name = text or "x"
+    role = RoleUsage(role="judge", model=name, calls=2, input_tokens=900, output_tokens=100)
+    head = run({name: (score_trial(10),)}, suite=name, usage=Usage(cost_usd=1, by_role=(role,)))
+    base = run({name: (score_trial(100),)}, "base", name)
+    others = tuple(other(n, label=name, commit=name, cost=n) for n in range(1, 5))
+    assert {"scores", "changes", "usage", "cost", "trend"} <= set(drawn(head, base, others))
+
+
+seconds = st.sampled_from([0.0, 1e-12, 0.004, 0.5, 1.0, 1.1, 7.0, 3600.0, 1e9])
+scores = st.one_of(st.sampled_from([0.0, 50.0, 99.96, 100.0]), st.floats(0, 100).map(lambda s: round(s, 2)))
+dollars = st.one_of(st.none(), st.sampled_from([0.0, 1e-9, 0.01, 0.3, 1.0, 1e12]))
+intervals = st.one_of(st.none(), st.tuples(scores, scores).map(lambda s: Interval(low=min(s), high=max(s))))
+trials = st.builds(
+    lambda score, state, times: score_trial(score, status=state, seconds=times),
+    scores,
+    st.sampled_from(["completed", "stopped", "failed", "agent_error", "interrupted"]),
+    st.lists(seconds, max_size=3),
+)
+runs = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(trials, max_size=3).map(tuple), max_size=6)
+others = st.lists(
+    st.builds(
+        lambda number, score, cost, interval, holds: other(
+            number, score, cost, interval=interval, holds=holds
+        ),
+        st.integers(0, 400),
+        st.one_of(st.none(), scores),
+        dollars,
+        intervals,
+        st.booleans(),
+    ),
+    max_size=6,
+).map(tuple)
+times = st.builds(Times, agent=seconds, user=seconds, judge=seconds, other=seconds)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(runs, st.none() | runs, others, st.none() | times, dollars, intervals)
+def test_no_results_break_a_chart(head, base, beside, spent, cost, interval):
+    """One test or none, no score, no time, all alike, the longest and the dearest there can be."""
+    here = run(
+        {**head, "z": ()},
+        process=ProcessSummary(times=spent),
+        usage=Usage(cost_usd=cost),
+        interval=interval,
+    )
+    drawn(here, run({**base, "z": ()}, "base") if base is not None else None, beside)
+
+
+def test_charts_of_a_large_run_stay_small():
+    """Two thousand tests in as many suites."""
+    suites = [
+        build.suite_result(f"suite {n}", build.test_result(trials=(score_trial(n // 20),)))
+        for n in range(2000)
+    ]
+    figures = drawn(build.results(*suites))
+    assert len(figures["scores"].rows) == 2001
+    assert sum(len(figure.svg) for figure in figures.values()) < 40_000

@@ -1,0 +1,59 @@
+"""Which runs are worth their cost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.reports.page.charts.pareto import Candidate, dominated, frontier
+
+A, B, C, D, E = (
+    Candidate(name, cost, score)
+    for name, score, cost in (
+        ("A", 95, 1.50),
+        ("B", 90, 0.80),
+        ("C", 85, 0.40),
+        ("D", 80, 0.30),
+        ("E", 70, 0.90),
+    )
+)
+
+
+def names(found) -> str:
+    return "".join(one.name for one in found)
+
+
+def test_five_agents():
+    """The exercise of the lecture on evaluation: E costs more than B, C and D, and is worse than all."""
+    assert names(frontier([A, B, C, D, E])) == "DCBA"
+    assert [(one.name, names(by)) for one, by in dominated([A, B, C, D, E])] == [("E", "DCB")]
+
+
+@pytest.mark.parametrize(
+    ("runs", "best"),
+    [
+        ([], ""),
+        ([("a", 1, 50)], "a"),
+        ([("a", 1, 50), ("b", 1, 50)], "ab"),
+        ([("a", 1, 50), ("b", 1, 60)], "b"),
+        ([("a", 1, 50), ("b", 2, 50)], "a"),
+        ([("a", 0, 0), ("b", 5, 100)], "ab"),
+    ],
+)
+def test_ties(runs, best):
+    """Equal runs are both worth it; of two that are equal in one thing, the better in the other."""
+    assert names(frontier(Candidate(*one) for one in runs)) == best
+
+
+candidates = st.lists(
+    st.builds(Candidate, st.text(max_size=1), st.sampled_from([0.0, 0.1, 0.5, 2.0]), st.integers(0, 4)),
+    max_size=8,
+)
+
+
+@given(candidates)
+def test_the_frontier_is_what_nothing_dominates(found):
+    """As its definition says, pair by pair."""
+    best = frontier(found)
+    for one in found:
+        assert (one in best) is not any(other.dominates(one) for other in found)
+    assert {id(one) for one, _ in dominated(found)} == {id(one) for one in found if one not in best}
