@@ -72,7 +72,7 @@ def check(figure: Figure) -> None:
             if name in DOWN:
                 assert 0 <= float(value) <= height, (element.tag, name, value)
         if "points" in element.attrib:
-            numbers = list(map(float, element.attrib["points"].split()))
+            numbers = list(map(float, element.attrib["points"].replace(",", " ").split()))
             assert all(-7 <= number <= width + 7 for number in numbers[::2])
             assert all(0 <= number <= height for number in numbers[1::2])
         if element.tag == f"{SVG}rect":

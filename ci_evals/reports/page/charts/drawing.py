@@ -55,8 +55,7 @@ def line(x1: float, y1: float, x2: float, y2: float, *classes: str) -> Drawn:
 
 def path(points: Sequence[tuple[float, float]], *classes: str) -> Drawn:
     """A line through points."""
-    flat = [_short(part) for point in points for part in point]
-    return svg.Polyline(points=flat, class_=_classes(("c-path", *classes)))
+    return svg.Polyline(points=_points(points), class_=_classes(("c-path", *classes)))
 
 
 def circle(x: float, y: float, *classes: str, radius: float = 5) -> Drawn:
@@ -66,8 +65,8 @@ def circle(x: float, y: float, *classes: str, radius: float = 5) -> Drawn:
 
 def diamond(x: float, y: float, *classes: str, radius: float = 6.5) -> Drawn:
     """Another mark."""
-    corners = (x, y - radius, x + radius, y, x, y + radius, x - radius, y)
-    return svg.Polygon(points=[_short(part) for part in corners], class_=_classes(classes))
+    corners = ((x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y))
+    return svg.Polygon(points=_points(corners), class_=_classes(classes))
 
 
 def box(x: float, y: float, width: float, height: float, *classes: str) -> Drawn:
@@ -116,6 +115,10 @@ def _short(value: float) -> float:
     """A coordinate: a tenth of a pixel is more than an eye sees. Never a negative zero."""
     rounded = round(float(value), 1) + 0.0
     return int(rounded) if rounded.is_integer() else rounded
+
+
+def _points(points: Iterable[tuple[float, float]]) -> list[svg.Point]:
+    return [svg.Point(_short(x), _short(y)) for x, y in points]
 
 
 def _escaped(text: str) -> str:
