@@ -11,10 +11,10 @@ from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
 from ci_evals.scoring.compare import Pairing, Part
 from ci_evals.scoring.pairing import Side
-from ci_evals.scoring.statistics import mean_interval
 from ci_evals.scoring.selectors import Kind, Selector
 from ci_evals.scoring.share import Counting, mean
 from ci_evals.scoring.soundness import scores_of_tests
+from ci_evals.scoring.statistics import mean_interval
 
 _FEW = 8
 """Tags or difficulties that are shown; where there are more, they are names and no groups."""
