@@ -1,11 +1,16 @@
 """Two real runs of the command: an agent that is well, and the same agent with a broken workflow."""
 
+import asyncio
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import world
 from commands import ci_evals
 
+from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.demo_agent.server import DemoServer
 
 BROKEN = "RETURN_REQUEST"
@@ -43,17 +48,31 @@ def _run(folder: Path, name: str, agent: DemoServer, models: world.Models, *more
 
 
 def _answer(asked: world.Asked) -> str:
-    """A judge that dislikes one thing, and cannot be understood about another; a user of few words."""
+    """A judge that dislikes one thing, and cannot be understood about another."""
     if not asked.wants_json:
-        return "###STOP###" if "anything else" in asked.text else "Yes, please."
+        return _next_message(asked)
     if _UNREADABLE in asked.text:
         return "Hard to say."
+    unliked = _UNLIKED in asked.text
     return json.dumps(
         {
-            "reasoning": "The first reply does."
-            if _UNLIKED not in asked.text
-            else "The reply blames the carrier.",
-            "verdict": "fail" if _UNLIKED in asked.text else "pass",
+            "reasoning": "The first reply blames the carrier." if unliked else "The first reply does.",
+            "verdict": "fail" if unliked else "pass",
             "evidence": [1],
         }
     )
+
+
+def _next_message(asked: world.Asked) -> str:
+    """What the user of a run without a model would say: who knows the data that the agent asks for."""
+    said = [
+        SimpleNamespace(user=one["you"], agent=one["agent"])
+        for one in _within("conversation", asked.text) or []
+    ]
+    test = SimpleNamespace(user_info=_within("user_info", asked.system) or {})
+    return asyncio.run(ScriptedUser().next_message(test, said))
+
+
+def _within(tag: str, prompt: str) -> Any:
+    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
+    return json.loads(found[1]) if found else None

@@ -1,0 +1,103 @@
+"""A run that was compared with a baseline, both of them hostile in every text that anybody could write."""
+
+from collections.abc import Sequence
+
+import hostile
+
+from ci_evals.domain.comparison import Comparison, TestName
+from ci_evals.domain.results import Results
+from ci_evals.domain.transcript import Exchanges
+from ci_evals.reports.page.beside import Beside, OtherRun
+
+_DO = "(window.pwned=1)"
+_FAR = "http://127.0.0.1:9/"
+MARKUP = (
+    f"</script><script>{_DO}</script>",
+    f"<!--<script>{_DO}--><script>{_DO}</script>--!>",
+    f"\"><img src=x onerror={_DO}>' onmouseover='{_DO}' autofocus onfocus={_DO} x='",
+    f"javascript:{_DO}",
+    f"data:text/html,<script>{_DO}</script>",
+    f"</style><style>*{{display:none !important;background:url({_FAR})}}</style>",
+    f"red; background: url({_FAR}) }} body {{ display: none }} @import '{_FAR}'; x {{",
+    f'<base href="{_FAR}"><meta http-equiv="refresh" content="0;url={_FAR}">',
+    f"<link rel=stylesheet href={_FAR}><object data={_FAR}></object><embed src={_FAR}>",
+    '<iframe srcdoc="<script>parent.pwned=1</script>"></iframe>',
+    f"<svg onload={_DO}><style>@import '{_FAR}'</style><a xlink:href='javascript:{_DO}'><text>x</a></svg>",
+    f"<template><script>{_DO}</script></template><noscript><p title='</noscript><img src=x onerror={_DO}>'>",
+    "<form id=index><input name=textContent></form><a id=TESTS name=clean><img name=getElementById>",
+    f"<math><mtext><table><mglyph><style><img src=x onerror={_DO}></style></mglyph></table></mtext></math>",
+    f"</title></head></body></html><body onload={_DO} style='display:none'>",
+    f"{{{{ {_DO} }}}} {{% raw %}} ${{{_DO}}} `${{{_DO}}}` #{{{_DO}}} <%= {_DO} %>",
+    "&lt;b&gt; &amp;amp; &#60;img&#62; &copy; &notanentity; &#0; &#x110000; &quot;",
+    "<!--conversations-->",
+    "*/ // --> ]]> \\u003cscript\\u003e \\x3c \\",
+    "W" * 100_000,
+)
+NAMES = (
+    *("__proto__", "constructor", "toString", "hasOwnProperty", "TESTS", "null", "undefined", "NaN", "true"),
+    *("index", "hidden", "overview", "test", "t0", "t0.1", "b0", "1", "0", "-1", "vs1", ".", "..", "/", "//"),
+    *("#", "%", "%2F", "%zz", "?", "&", "+", "a/b#c?d%25e", "a/1", "a/1/2/vs1", '"', "'", "\n", "\t", "a\nb"),
+    *(
+        "\x00",
+        "\ud83d",
+        "\ude00\ud83d",
+        "\u202e",
+        "\u200b",
+        "e\u0301",
+        "\u00e9",
+        "\U0001f468\u200d\U0001f469",
+    ),
+)
+TEXTS = (*MARKUP, *hostile.CORPUS, *NAMES)
+
+
+def beside(head: Results, base: Results, texts: Sequence[str] = TEXTS) -> tuple[Results, Beside]:
+    """`head` with its worst test once for each text, which is then all its text, and what stands beside it.
+
+    `base` has the same tests. Of each, one trial of two exchanges is there. What is told of the run as a
+    whole has all short texts in one.
+    """
+    assert head.comparison
+    worst = head.comparison.regressed[0]
+    near, far = (_poisoned(_narrowed(results, worst), texts) for results in (head, base))
+    return near, Beside(
+        baseline=far, others=(OtherRun.of(far, " ".join(NAMES)), OtherRun.of(near, MARKUP[0]))
+    )
+
+
+def _narrowed(results: Results, name: TestName) -> Results:
+    """One suite of one test of one trial of two exchanges."""
+    suite = next(suite for suite in results.suites if suite.name == name.suite)
+    test = next(test for test in suite.tests if test.name == name.name)
+    trial = test.trials[0].model_copy(update={"exchanges": Exchanges(test.trials[0].exchanges[:2])})
+    test = test.model_copy(update={"trials": (trial,)})
+    return results.model_copy(update={"suites": (suite.model_copy(update={"tests": (test,)}),)})
+
+
+def _poisoned(results: Results, texts: Sequence[str]) -> Results:
+    whole = hostile.poisoned(results, " ".join(text for text in texts if len(text) < 1_000))
+    suites = tuple(
+        hostile.poisoned(results.suites[0], text).model_copy(update={"folder": f"suite-{number}"})
+        for number, text in enumerate(texts)
+    )
+    return whole.model_copy(
+        update={"suites": suites, "comparison": _compared(whole.comparison, results, texts)}
+    )
+
+
+def _compared(whole: Comparison | None, results: Results, texts: Sequence[str]) -> Comparison | None:
+    if whole is None or results.comparison is None:
+        return None
+    worst, *_ = results.comparison.regressed
+    changes = tuple(hostile.poisoned(worst, text) for text in texts)
+    names = tuple(TestName(suite=text, name=text) for text in texts)
+    return whole.model_copy(
+        update={
+            "regressed": changes,
+            "fixed": changes[:5],
+            "suspects": changes,
+            "new": names[:5],
+            "removed": names,
+            "changed": names[-5:],
+        }
+    )

@@ -1,0 +1,90 @@
+"""Texts that want to be more than text, in a browser: nothing runs, loads, links or looks otherwise."""
+
+import json
+from pathlib import Path
+
+import hostile_run
+import pytest
+
+from ci_evals.domain.results import Results
+from ci_evals.domain.text import visible
+from ci_evals.reports.page import page
+from ci_evals.reports.page.beside import Beside, OtherRun
+
+pytestmark = pytest.mark.browser
+
+LOOK = """() => {
+  window.madeOf = (root) => {
+    const parts = [...root.querySelectorAll("*")];
+    const attributes = parts.flatMap((part) => [...part.attributes]);
+    const names = new Set(attributes.map(({ name }) => name));
+    const leads = /href|src|action|data$|ping|cite|background|poster/;
+    return {
+      pwned: window.pwned !== undefined,
+      parts: [...new Set(parts.map((part) => part.localName)), ...names],
+      styles: names.has("style") + document.querySelectorAll("style").length + document.styleSheets.length,
+      scripts: [...document.scripts].filter((script) => !script.type).length,
+      leads: attributes.filter(({ name, value }) => leads.test(name) && !value.startsWith("#"))
+        .map(({ name, value }) => `${name}=${value}`),
+    };
+  };
+}"""
+"""What something on the page is made of."""
+
+WALK = """async (numbers) => {
+  const test = document.getElementById("test");
+  const drawn = () => test.querySelector(".exchange");
+  const seen = [];
+  for (const number of numbers) {
+    const there = new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    location.hash = addressOf(number);
+    await there;
+    while (!drawn()) await new Promise((done) => setTimeout(done));
+    for (const folded of test.querySelectorAll("details")) folded.open = true;
+    await new Promise((done) => setTimeout(done));
+    const title = test.querySelector("h1").textContent;
+    seen.push({ ...madeOf(test), title, said: test.querySelector(".message.agent .text").textContent });
+  }
+  return JSON.stringify(seen);
+}"""
+"""Opens tests one after another, unfolds all of each, and tells what it is made of and shows."""
+
+
+def write(file: Path, results: Results, beside: Beside) -> Path:
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(page.render(results, beside))
+    return file
+
+
+def test_no_text_is_more_than_text(look, compared, tmp_path):
+    """Overview, each test and its comparison are made of what those of an honest run are made of."""
+    head, base = compared.head, compared.base
+    others = (OtherRun.of(base, "then"), OtherRun.of(head, "now"))
+    shown = look(write(tmp_path / "honest.html", head, Beside(baseline=base, others=others)))
+    shown.evaluate(LOOK)
+    honest = shown.evaluate("madeOf(document)")["parts"]
+    for test in json.loads(shown.evaluate(WALK, list(range(12)))):
+        honest += test["parts"]
+    shown = look(write(tmp_path / "hostile.html", *hostile_run.beside(head, base)))
+    shown.evaluate(LOOK)
+    overview = shown.evaluate("madeOf(document)")
+    tests = json.loads(shown.evaluate(WALK, list(range(len(hostile_run.TEXTS)))))
+    for seen in (overview, *tests):
+        assert not seen["pwned"]
+        assert set(seen["parts"]) <= set(honest)
+        assert seen["styles"] == 2
+        assert seen["scripts"] == 1
+        assert seen["leads"] == []
+    for text, seen in zip(hostile_run.TEXTS, tests, strict=True):
+        start = visible(text)[:100]
+        assert seen["title"].startswith(start)
+        assert seen["said"].startswith(start if start.strip() else "(no text)")
+
+
+def test_the_script_shows_texts_as_the_reports_do(look, compared):
+    """What cannot be shown is taken out alike on both sides."""
+    shown = look(compared.page)
+    texts = [*hostile_run.TEXTS, *(chr(code) for code in range(0x3000)), *"\ufe0f\ufffe\uffff\U000e0100"]
+    told = json.dumps([(text, visible(text)) for text in texts])
+    differ = """(told) => JSON.parse(told).filter(([text, shown]) => clean(text) !== shown)"""
+    assert shown.evaluate(differ, told) == []
