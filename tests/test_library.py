@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import fakes
+import paged
 import pytest
 import world
 from commands import write_suite
@@ -182,7 +183,7 @@ async def test_the_reports_of_a_run(tmp_path):
         ci_evals.create_adapter(provider="offline"), "demo:hr", test="colleague"
     )
     written = ci_evals.write_reports(results, tmp_path)
-    assert {file.name for file in written} >= {"_results.json", "summary.md", "junit.xml"}
+    assert {file.name for file in written} >= {"_results.json", "summary.md", "junit.xml", "report.html"}
     assert all(file.is_file() for file in written)
     assert ci_evals.load_results(tmp_path).run.id == results.run.id
     name = results.suites[0].tests[0].name
@@ -190,6 +191,19 @@ async def test_the_reports_of_a_run(tmp_path):
     assert ci_evals.format_test_result(results, results.suites[0].tests[0]).startswith("#")
     with pytest.raises(UsageError, match="no test of the run is named 'x'"):
         ci_evals.format_test_result(results, "x")
+
+
+async def test_the_page_beside_a_baseline(tmp_path):
+    """Where it is handed over its conversations are there too."""
+    adapter = ci_evals.create_adapter(provider="offline")
+    results = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
+    sizes = [
+        sum(len(text) for text in paged.unpacked(file.read_text()).values())
+        for baseline in (None, results)
+        for file in ci_evals.write_reports(results, tmp_path, baseline=baseline)
+        if file.name == "report.html"
+    ]
+    assert sizes[1] > 1.9 * sizes[0]
 
 
 TYPED = """

@@ -57,9 +57,8 @@ def test_colours_tell_the_cases_apart():
 def test_it_can_be_read(message):
     """White on each ground has a contrast of 4.5 at least; texts take their place whatever the font."""
     picture = drawn(RUNS[message])
-    for ground in picture.iter(f"{SVG}rect"):
-        if fill := ground.get("fill"):
-            assert 1.05 / (luminance(fill) + 0.05) >= 4.5
+    for ground in (*picture.iter(f"{SVG}rect"), *picture.iter(f"{SVG}path")):
+        assert 1.05 / (luminance(ground.get("fill")) + 0.05) >= 4.5
     whole = int(picture.get("width"))
     texts = list(picture.iter(f"{SVG}text"))
     ends = [int(text.get("x")) + int(text.get("textLength")) for text in texts]
