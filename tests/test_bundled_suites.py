@@ -24,6 +24,7 @@ from ci_evals.domain.suite import Suite, Turn
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
+from ci_evals.scoring import process
 
 FOLDER = Path(__file__).parent.parent / "suites"
 NOTES_FOLDER = Path(__file__).parent / "suite_notes"
@@ -243,6 +244,27 @@ def test_conversations_end_in_good_order(suite, test, user):
         assert status is EndState.COMPLETED
     else:
         assert status is EndState.STOPPED
+
+
+OPTIMAL = [pytest.param(*one.values, id=one.id) for one in TESTS if one.values[1].optimal_tools]
+
+
+@pytest.mark.parametrize(("suite", "test"), OPTIMAL)
+def test_the_agent_takes_the_shortest_way(suite, test):
+    """Where a test names its workflows, these are the ones that run, with nothing missed."""
+    for user in ("scripted", "polite"):
+        exchanges = transcripts(user)[suite.name, test.name].exchanges
+        told = process.told(exchanges, test.optimal_tools).process
+        assert (told.begun, told.missed, told.overhead) == (test.optimal_tools, 0, 0.0)
+
+
+def test_several_tests_name_their_shortest_way():
+    """Of every bundled suite that is a demonstration; some of more than one workflow."""
+    named = [one.values for one in OPTIMAL]
+    assert {suite.name for suite, _ in named} == {
+        suite.name for name, suite in SUITES.items() if name.startswith("demo/")
+    }
+    assert sum(len(test.optimal_tools) > 1 for _, test in named) >= 5
 
 
 @every_suite
