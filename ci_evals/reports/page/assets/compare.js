@@ -53,14 +53,14 @@ function userText(exchange, userDiffers) {
 }
 
 const VERBS = { workflow: "ran", parameter: "understood", rule: "applied", integration: "called" };
-const MOST_NAMED = 3;
+const MOST_TOLD = 3;
 
 function listed(deeds) {
   const told = KINDS.map((kind) => [VERBS[kind], deeds.filter((deed) => deed.kind === kind)])
     .filter(([, found]) => found.length)
     .map(([verb, found]) => {
-      const names = found.slice(0, MOST_NAMED).map(shortText);
-      if (found.length > MOST_NAMED) names.push(`${found.length - MOST_NAMED} more`);
+      const names = found.slice(0, MOST_TOLD).map(shortText);
+      if (found.length > MOST_TOLD) names.push(`${found.length - MOST_TOLD} more`);
       return `${verb} ${joined(names)}`;
     });
   return joined(told);
@@ -71,7 +71,7 @@ function joined(parts) {
 }
 
 function shortText({ kind, name, value }) {
-  const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+  const short = (text) => cut(text, 60);
   if (value === null) return short(name);
   const told = short(typeof value === "string" ? value : jsonText(value));
   return kind === "integration" ? `${short(name)} (status ${told})` : `${short(name)} as ${told}`;

@@ -59,7 +59,7 @@ function commandOf(file, name) {
 
 /** A conversation as text that reads well as it is, and as Markdown. */
 function conversationText(title, exchanges, closing) {
-  const quoted = (text) => (text.trim() ? clean(text) : "(no text)").replace(/^/gm, "> ");
+  const quoted = (text) => (clean(text).trim() ? clean(text) : "(no text)").replace(/^/gm, "> ");
   const said = exchanges.flatMap((one) => [
     `**${one.index} · User** (${one.userSource})`,
     quoted(one.user),

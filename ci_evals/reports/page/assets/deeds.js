@@ -101,7 +101,7 @@ function deedNode(deed, before, mark) {
   return el(
     "li",
     { class: mark ? "deed differs" : "deed" },
-    el("code", { dir: "auto" }, long(name, 500)),
+    codeNode(name),
     status ? [" ", el("span", { class: failed ? "bad" : "muted" }, status)] : null,
     deed.call?.error ? [" ", el("span", { class: "bad", dir: "auto" }, "error: ", long(deed.call.error, 500))] : null,
     changeOf(deed, before),
@@ -116,6 +116,17 @@ function changeOf(deed, before) {
   const was = before.params[deed.name];
   if (jsonText(was, true) === jsonText(deed.value, true)) return null;
   return [" ", el("span", { class: "change", dir: "auto" }, "was ", long(jsonText(was), 200))];
+}
+
+/** A name in the agent's or the suite's own writing. */
+function codeNode(text) {
+  return el("code", { dir: "auto" }, long(text, 500));
+}
+
+/** The beginning of `text`, where nothing can be pressed to see all. */
+function cut(text, most) {
+  const all = clean(text);
+  return all.length > most ? `${all.slice(0, most)}…` : all;
 }
 
 /** `text` for an element; of one that is longer than `most` characters the beginning, and a button for the rest. */

@@ -46,7 +46,7 @@ function usageNode(usage) {
       "tr",
       {},
       el("th", { scope: "row" }, ROLES[one.role]),
-      cell(one.model ?? ""),
+      cell(long(one.model ?? "", MOST_NAMED)),
       cell(one.calls.toLocaleString("en-US")),
       cell(one.inputTokens.toLocaleString("en-US")),
       cell(one.outputTokens.toLocaleString("en-US")),

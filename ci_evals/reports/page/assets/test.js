@@ -2,6 +2,8 @@
 
 /** What is shown: {number, head, base, place of the trial, ...}; null while none is. */
 let opened = null;
+/** What had the focus on the overview. */
+let cameFrom = null;
 /** Counts what was asked for, so that what an earlier address asked for and comes late is not shown. */
 let asked = 0;
 
@@ -29,19 +31,22 @@ async function openTest(place) {
   }
 }
 
-/** Leaves the view. */
+/** Leaves the view: the focus goes back to where it came from. */
 function closeTest() {
   asked++;
   opened = null;
   document.getElementById("test").replaceChildren();
+  cameFrom?.focus({ preventScroll: true });
+  cameFrom = null;
 }
 
 function beginTest(root, number) {
   const { suite, test } = TESTS[number];
-  const heading = el("h1", { tabindex: "-1", dir: "auto" }, test);
+  if (!root.contains(document.activeElement)) cameFrom ??= document.activeElement;
+  const heading = el("h1", { tabindex: "-1", dir: "auto" }, long(test, MOST_NAMED));
   root.replaceChildren(
     wayNode(number),
-    el("p", { class: "of-suite", dir: "auto" }, suite, " ›"),
+    el("p", { class: "of-suite", dir: "auto" }, long(suite, MOST_NAMED), " ›"),
     heading,
     el("p", { class: "loading", role: "status" }, "Loading the conversations…"),
     keysNode(),
@@ -73,7 +78,7 @@ function wayNode(number) {
   const failing = (place) => ["failed", "error"].includes(TESTS[place].outcome);
   const before = order.slice(0, Math.max(at, 0)).reverse();
   const after = order.slice(at + 1);
-  const link = (label, to) => (to === undefined ? null : el("a", { href: addressOf(to), title: TESTS[to].test }, label));
+  const link = (label, to) => (to === undefined ? null : el("a", { href: addressOf(to), title: cut(TESTS[to].test, MOST_NAMED) }, label));
   return el(
     "nav",
     { class: "way", "aria-label": "Tests" },
@@ -87,15 +92,14 @@ function wayNode(number) {
 
 function headNode({ number, file, head, base }) {
   const { test } = head;
-  const code = (text) => el("code", { dir: "auto" }, text);
   const facts = [
     outcomeOf(test.outcome),
     `score ${base ? `${scoreText(base.test.score)} (baseline) → ` : ""}${scoreText(test.score)}`,
     test.critical ? "critical" : null,
     test.flaky ? "flaky" : null,
-    test.difficulty ? `difficulty ${test.difficulty}` : null,
-    test.tags.length ? el("span", {}, "tags ", test.tags.flatMap((tag, place) => [place ? ", " : "", code(tag)])) : null,
-    code(`${file}:${test.line}`),
+    test.difficulty ? el("span", {}, "difficulty ", long(test.difficulty, MOST_NAMED)) : null,
+    test.tags.length ? el("span", {}, "tags ", test.tags.flatMap((tag, place) => [place ? ", " : "", codeNode(tag)])) : null,
+    codeNode(`${file}:${test.line}`),
     test.notRun ? `${countText(test.notRun, "trial")} not run` : null,
   ];
   return el(
@@ -137,7 +141,7 @@ function plannedNode(test) {
     el("summary", {}, "The simulated user, and the turns planned"),
     el("p", { class: "text", dir: "auto" }, long(test.guidelines, 5000)),
     el("ol", {}, turns),
-    test.optimalTools ? el("p", {}, "The shortest right conversation runs: ", el("code", {}, test.optimalTools.join(", ") || "nothing")) : null,
+    test.optimalTools ? el("p", {}, "The shortest right conversation runs: ", codeNode(test.optimalTools.join(", ") || "nothing")) : null,
     Object.keys(test.userInfo).length
       ? [el("p", { class: "label" }, "The user's data"), el("pre", { tabindex: "0", role: "region", "aria-label": "The user's data" }, long(JSON.stringify(test.userInfo, null, 2), 5000))]
       : null,

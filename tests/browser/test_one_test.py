@@ -1,0 +1,270 @@
+"""The view of one test: its verdicts and its conversation, and the baseline's beside it."""
+
+import re
+import shlex
+
+import builders as build
+import pytest
+
+from ci_evals.domain.results import Results
+from ci_evals.domain.transcript import Integration
+from ci_evals.reports import highlights, mishaps, numbers
+from ci_evals.reports.page import address, blobs
+from ci_evals.reports.page import page as pages
+from ci_evals.reports.page.beside import ALONE, Beside
+from ci_evals.scoring import parting
+
+pytestmark = pytest.mark.browser
+
+OPENED = "([number, trial]) => opened?.number === number && opened.trial?.index === trial"
+"""Whether a trial of a test is shown."""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a page of these tests, in one suite, and gives its path."""
+
+    def write(*tests, base=None, change=str):
+        file = tmp_path / "report.html"
+        results = build.results(build.suite_result("Refunds", *tests))
+        file.write_text(change("".join(pages.render(results, Beside(base) if base else ALONE))), "utf-8")
+        return file
+
+    return write
+
+
+def at(results: Results, test: str, *place, base: int | None = None) -> str:
+    """The address of a place in the test of this name."""
+    shown = next(shown for shown in blobs.tests_of(results, None) if shown.test.name == test)
+    return address.of(shown, *place, base=base)
+
+
+def test_a_verdict_leads_to_its_exchange_and_back(look, compared):
+    """The exchange is marked, has the focus, and stands in the address; from it one gets to the verdict."""
+    head = compared.head
+    test, finding = next(
+        (test, finding)
+        for suite in head.suites
+        for test in suite.tests
+        for finding in test.trials[0].findings
+        if finding.outcome == "failed" and finding.evidence
+    )
+    page = look(compared.page, at(head, test.name, 1))
+    verdict = page.locator(".verdict.failed", has_text=finding.criterion)
+    verdict.get_by_role("link", name=str(finding.evidence[0]), exact=True).click()
+    page.wait_for_selector(".exchange[aria-current]")
+    assert page.evaluate("document.activeElement === document.querySelector('.exchange[aria-current]')")
+    assert page.evaluate("read(location.hash)") == {
+        "number": page.evaluate("opened.number"),
+        "trial": 1,
+        "exchange": finding.evidence[0],
+        "base": None,
+    }
+    page.locator(".exchange[aria-current]").get_by_role("button", name=finding.criterion).click()
+    assert finding.criterion in page.evaluate("document.activeElement.innerText")
+
+
+def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared):
+    """Of every trial beside every one of the baseline: the exchange, the deeds, and the user's part in it."""
+    page = look(compared.page)
+    head, base = compared.head, compared.base
+    found = 0
+    for shown in blobs.tests_of(head, base):
+        assert shown.base
+        partings = page.evaluate(
+            """async (number) => {
+              const { head, base } = await factsOf(number);
+              const sides = [["t", head], ["b", base]].map(([side, { packs, test }]) =>
+                Promise.all(test.trials.map((_, place) => exchangesOf(side, number, packs, place))));
+              const [here, there] = await Promise.all(sides);
+              const told = (deeds) => (deeds ?? []).map(({ kind, name, value }) => ({ kind, name, value }));
+              return here.map((mine) => there.map((theirs) => {
+                const found = partingOf(mine, theirs);
+                return { exchange: found.exchange, userDiffers: found.userDiffers, only: found.only ?? null,
+                  head: told(found.head), base: told(found.base) };
+              }));
+            }""",
+            shown.number,
+        )
+        for mine, row in zip(shown.test.trials, partings, strict=True):
+            for theirs, told in zip(shown.base.trials, row, strict=True):
+                wanted = parting.between(mine, theirs)
+                assert wanted
+                expected = wanted.model_dump(mode="json", by_alias=True, exclude={"head_trial", "base_trial"})
+                assert told == expected
+                found += told["exchange"] is not None
+    assert found
+
+
+def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
+    """One click on the trial that passed; the exchange where they part is marked, told, and in sight."""
+    head = compared.head
+    change = next(
+        change
+        for change in head.comparison.regressed
+        if change.parting and change.parting.exchange and change.parting.only is None
+    )
+    page = look(compared.page, at(head, change.name))
+    page.get_by_role("navigation", name="Baseline beside").get_by_role("link").nth(
+        change.parting.base_trial
+    ).click()
+    page.wait_for_selector(".both .parts")
+    assert f"in exchange {change.parting.exchange}" in page.locator(".told-parting").inner_text()
+    parts = page.locator(".exchange.parts")
+    assert "They part here" in parts.inner_text()
+    assert f"Exchange {change.parting.exchange}" in parts.inner_text()
+    for deeds, mark in ((change.parting.head, "only here"), (change.parting.base, "only in the baseline")):
+        marked = parts.locator(".differs", has_text=mark).all_inner_texts()
+        assert len(marked) == len(deeds)
+        assert all(deed.name in text for deed, text in zip(deeds, marked, strict=True))
+    assert parts.evaluate("node => node === document.activeElement")
+    assert page.evaluate("read(location.hash).base") == change.parting.base_trial
+    box = parts.bounding_box()
+    assert box
+    assert 0 <= box["y"] < 450
+
+
+def test_keys_alone_lead_through_a_test(look, compared):
+    """Exchanges, trials, the baseline, and back to where the reader came from; unless the keys are off."""
+    head = compared.head
+    test = next(test for suite in head.suites for test in suite.tests if len(test.trials[0].exchanges) > 1)
+    page = look(compared.page)
+    page.locator(f'#tests a[href="{at(head, test.name)}"]').focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#test .exchange")
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    trial = page.evaluate("opened.trial.index")
+    for key, exchange in (("j", 1), ("j", 2), ("k", 1)):
+        page.keyboard.press(key)
+        assert page.evaluate("read(location.hash).exchange") == exchange
+        assert f"Exchange {exchange}" in page.evaluate("document.activeElement.innerText")
+    page.keyboard.press("]" if trial == 1 else "[")
+    other = trial + 1 if trial == 1 else trial - 1
+    page.wait_for_function("(index) => opened.trial.index === index", arg=other)
+    assert page.evaluate("document.activeElement.tagName") == "H2"
+    page.keyboard.press("b")
+    page.wait_for_selector(".both")
+    page.keyboard.press("b")
+    page.wait_for_selector(".exchanges:not(.both)")
+    page.get_by_text("Keys", exact=True).click()
+    page.get_by_label("Letters and brackets work").uncheck()
+    page.evaluate("document.activeElement.blur()")
+    before = page.evaluate("location.hash")
+    page.keyboard.press("j")
+    assert page.evaluate("location.hash") == before
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#overview:not([hidden])")
+    assert page.evaluate("document.activeElement.hash") == at(head, test.name)
+
+
+def test_the_last_address_wins(look, compared):
+    """However fast addresses follow each other, what is shown is what the last one names."""
+    page = look(compared.page)
+    page.evaluate("TESTS.forEach((_, number) => openTest({ number, trial: 2, exchange: 1, base: null }))")
+    page.wait_for_function(OPENED, arg=[len(compared.head.suites[0].tests) - 1, 2])
+    page.wait_for_timeout(50)
+    assert page.locator("#test h1").inner_text() == compared.head.suites[0].tests[-1].name
+
+
+def test_no_trace_is_not_nothing_done(look, written):
+    """What an agent did is told in the words of the other reports."""
+    talk = (
+        build.exchange(1, workflows=None, params=None, rules=None, integrations=None),
+        build.exchange(2, params={"code": "a"}, user_source="auto"),
+        build.exchange(
+            3,
+            workflows=("REFUND",),
+            workflows_derived=True,
+            params={"code": "b", "size": None},
+            named_params=("secret",),
+            integrations=(
+                Integration(code="shop", status=503, error="down"),
+                Integration(code="faq", type="RAG"),
+            ),
+            error_response=True,
+            handed_over=True,
+            output_tokens=1200,
+        ),
+        build.exchange(4, agent=" \u200b"),
+    )
+    page = look(
+        written(build.test_result(trials=(build.trial_result(exchanges=talk),))),
+        "#Refunds/Refund%20for%20a%20cancelled%20order",
+    )
+    page.wait_for_selector("#test .exchange")
+    told = [re.sub(r"\s+", " ", text) for text in page.locator(".did").all_inner_texts()]
+    assert told == [
+        "did no trace came with this reply",
+        'parameters code = "a"',
+        (
+            'workflows (from the trace) REFUND parameters code = "b" was "a" size = null new'
+            " secret (value not told) integrations shop status 503 error: down faq RAG · no HTTP status"
+            " error response no detail escalation handed over to a person"
+            " tokens untold read, 1,200 written"
+        ),
+        "did nothing: no workflow, parameter, rule or integration",
+    ]
+    assert "(no text)" in page.locator(".message.agent").last.inner_text()
+
+
+def test_a_large_trace_waits_until_it_is_wanted(look, written):
+    """It is written out when somebody opens it, its beginning first."""
+    talk = (build.exchange(trace={"lines": ["x" * 100] * 10_000}),)
+    page = look(
+        written(build.test_result(trials=(build.trial_result(exchanges=talk),))),
+        "#Refunds/Refund%20for%20a%20cancelled%20order",
+    )
+    page.wait_for_selector("#test .exchange")
+    assert page.locator(".raw pre").count() == 0
+    page.get_by_text("Trace", exact=True).click()
+    assert len(page.locator(".raw pre").inner_text()) < 25_000
+    page.get_by_role("button", name=re.compile("Show all 1,")).click()
+    assert len(page.locator(".raw pre").inner_text()) > 1_000_000
+
+
+def test_what_is_copied_is_what_was_said(look, written):
+    """As text without what cannot be seen; and a command that a shell reads as it was meant."""
+    name = "Isn't it $(late)\u202e, `really`?"
+    talk = (build.exchange(agent="First line\nsecond \u200bline", workflows=("REFUND",)),)
+    page = look(
+        written(build.test_result(name=name, trials=(build.trial_result(exchanges=talk),))),
+        "#Refunds/" + "Isn't%20it%20%24(late)%E2%80%AE%2C%20%60really%60%3F",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page.wait_for_selector("#test .exchange")
+    page.get_by_role("button", name="Copy the command").click()
+    page.get_by_text("Copied: command to play this test again.").wait_for()
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert shlex.split(command) == ["ci-evals", "run", "evals/refunds.json", "--test=Isn't it $(late)"]
+    page.get_by_role("button", name="Copy the conversation").click()
+    page.get_by_text("Copied: conversation.").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == (
+        "# Refunds › Isn't it $(late), `really`?, trial 1\n\n"
+        "**1 · User** (fixed)\n\n> I want my money back.\n\n"
+        "**1 · Agent** after 1.25 s · workflows: REFUND\n\n> First line\n> second line\n"
+    )
+
+
+def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
+    """The script tells what the Markdown reports tell."""
+    page = look(compared.page)
+    shares = [number / 7 for number in range(0, 700, 13)] + [0, 100, 29.3, 79.96, 1e-9]
+    told = page.evaluate("(all) => all.map(scoreText)", shares)
+    assert told == [numbers.score(number) for number in shares]
+    seconds = [0, 0.0001, 0.0123, 0.1, 1.234, 9.94, 9.96, 59.4, 59.6, 61, 3599, 3601, 86_400]
+    assert page.evaluate("(all) => all.map(durationText)", seconds) == [*map(numbers.duration, seconds)]
+    assert page.evaluate("(all) => all.map(latencyText)", seconds) == [*map(numbers.latency, seconds)]
+    dollars = [0, 0.00001, 0.0312, 0.5, 12.3]
+    assert page.evaluate("(all) => all.map(moneyText)", dollars) == [*map(numbers.money, dollars)]
+    assert page.evaluate("CAUSES") == {cause.value: words for cause, words in mishaps.CAUSES.items()}
+    assert page.evaluate("OUTCOMES") == {name: look.words for name, look in highlights.OUTCOMES.items()}
+
+
+def test_what_cannot_be_read_is_said(look, written, tmp_path):
+    """Damaged data and an old browser are told in words, and the way back is there."""
+    cut = written(build.test_result(), change=lambda text: text.replace(' id="t0">', ' id="t0">AAAA'))
+    page = look(cut, "#Refunds/Refund%20for%20a%20cancelled%20order")
+    page.get_by_text("The data of this test cannot be read").wait_for()
+    assert page.get_by_role("link", name="All tests").is_visible()
+    page.evaluate("delete window.DecompressionStream; openTest({ number: 0, trial: null })")
+    page.get_by_text("This browser cannot unpack the conversations").wait_for()
