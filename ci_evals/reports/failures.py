@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain.comparison import TestChange
 from ci_evals.domain.results import Results, TestOutcome, TestResult
-from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports import change, highlights, numbers, parting, sanitize
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.pieces import Rank, Section, folded, listing, section
 
@@ -16,6 +16,8 @@ _QUOTED = 2
 """Exchanges of a test that are quoted."""
 _FEW = 3
 """Failures that are shown at once."""
+_NAME = 80
+"""Characters of what an agent names."""
 _BRIEF = 160
 """Characters of a reason in the list of those that are not shown whole."""
 _CONFIRMED = "confirmed"
@@ -154,8 +156,15 @@ def _whole(failure: Failure) -> str:
         more=len(found[_CRITERIA:]),
         evidence=failure.change.evidence if failure.change else None,
         quoted=quoted(failure, found[:_CRITERIA]),
+        parts=_parts(failure),
     )
     return f"\n{text}"
+
+
+def _parts(failure: Failure) -> str:
+    """Where its conversation parts from the baseline's, as Markdown; nothing where that is not known."""
+    where = failure.change.parting if failure.change else None
+    return parting.sentence(where, lambda name: sanitize.code(name[:_NAME])) if where else ""
 
 
 def criteria(failure: Failure) -> list[highlights.FailedCriterion]:

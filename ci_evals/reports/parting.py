@@ -27,7 +27,7 @@ def _of_agent(parting: Parting, show: Callable[[str], str]) -> str:
         trial, baseline = f"Trial {parting.head_trial} ", f"trial {parting.base_trial} of the baseline"
     did, had = _deeds(parting.head, show), _deeds(parting.base, show)
     if parting.exchange is None:
-        told = f"did all that {baseline} did: only words differ"
+        told = f"did the same as {baseline}: the difference is in what it said"
     elif parting.only == "base":
         told = f"ends before exchange {parting.exchange} of {baseline}" + (f": there it {had}" if had else "")
     elif parting.only == "head":

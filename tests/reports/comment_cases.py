@@ -7,7 +7,7 @@ import builders as build
 import cases
 
 from ci_evals.domain.results import Attempt, Git, Latency, Results, TestResult, TrialResult
-from ci_evals.domain.transcript import EndState
+from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports.comment import Place
 from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
@@ -31,6 +31,9 @@ class Story:
     criterion: str
     praise: str
     blame: str
+    does: dict[str, tuple]
+    """What the trace of the reply tells where it goes well; where it fails, `instead`."""
+    instead: dict[str, tuple] = field(default_factory=dict)
     evidence: tuple[int, ...] = field(default=(2,))
 
 
@@ -44,6 +47,8 @@ REFUND = Story(
     praise="The second reply names 89.00 EUR and five days.",
     blame="The customer asked twice for their money. The agent named neither the amount nor a date, and sent "
     "them away for two weeks although the refund window was open.",
+    does={"workflows": ("REFUND_REQUEST",)},
+    instead={"workflows": ("ORDER_LOOKUP",)},
 )
 DELIVERY = Story(
     user="The tracking page has said 'in transit' since Monday. Where is order 5120?",
@@ -54,6 +59,7 @@ DELIVERY = Story(
     criterion="The agent gives more than the tracking page does",
     praise="It named the depot and the day of arrival.",
     blame="The agent repeated what the customer had read on the tracking page, and gave no day of arrival.",
+    does={"integrations": (Integration(code="TRACKING", status=200),)},
 )
 HANDOVER = Story(
     user="This is the third time. I want to speak to a person.",
@@ -64,6 +70,7 @@ HANDOVER = Story(
     criterion="The agent hands over when a person is asked for",
     praise="It handed over at once, and said that nothing would have to be told again.",
     blame="The customer asked for a person. The agent asked for the order number a second time instead.",
+    does={"workflows": ("CONVERSATION_FORWARDING",)},
 )
 REFUNDS = (
     "Refund in time",
@@ -117,7 +124,8 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
         evidence=story.evidence,
     )
     hello = build.exchange(1, user="Hello, is anybody there?", agent="Hello! How can I help you?")
-    said = build.exchange(2, user=story.user, agent=story.wrong if rude else story.good)
+    did = story.instead if idle else story.does
+    said = build.exchange(2, user=story.user, agent=story.wrong if rude else story.good, **did)
     return build.trial_result(
         index, exchanges=(hello, said), findings=(strict, judged), duration_seconds=6.4 + 0.7 * index
     )

@@ -54,10 +54,13 @@ def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields)
             said(head=(ASKED,), only="head", trials=(2, 3)),
             "Trial 2 goes on where trial 3 of the baseline ended: in exchange 2 it called faq.",
         ),
-        (said(None), "Did all that the baseline did: only words differ."),
+        (said(None), "Did the same as the baseline: the difference is in what it said."),
         (
             said(None, user_differs=2),
-            "Did all that the baseline did: only words differ. The user said something else in exchange 2.",
+            (
+                "Did the same as the baseline: the difference is in what it said. "
+                "The user said something else in exchange 2."
+            ),
         ),
         (
             said(head=(RAN,), user_differs=2),
