@@ -45,7 +45,7 @@ def brief(results: Results) -> str:
     if comparison is None:
         return f"{score}."
     if comparison.delta is None:
-        return f"{score}; not compared with the baseline: {_joined(comparison.reasons)}."
+        return f"{score}; not compared with the baseline: {why_not(comparison)}."
     interval = f" ({numbers.change_interval(comparison.interval)})" if comparison.interval else ""
     confirmation = results.run.confirmation
     after = f" after {numbers.count(confirmation.trials, 'more trial')} of each test" if confirmation else ""
@@ -55,6 +55,11 @@ def brief(results: Results) -> str:
         f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
         f"{worth_of(results, comparison)}."
     )
+
+
+def why_not(comparison: Comparison) -> str:
+    """Why there is no change to tell of: the first reasons."""
+    return _joined(comparison.reasons)
 
 
 def worth_of(results: Results, comparison: Comparison) -> str:

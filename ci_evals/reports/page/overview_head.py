@@ -96,7 +96,7 @@ def _tiles(results: Results) -> tuple[Tile, ...]:
 
 def _changed(results: Results, found: Comparison) -> Tile:
     if found.delta is None:
-        return Tile("Change since the baseline", "not compared", _lines([change.brief(results)]))
+        return Tile("Change since the baseline", "not compared", _lines([change.why_not(found)]))
     interval = [f"95 % interval {numbers.change_interval(found.interval)}"] if found.interval else []
     chance = [numbers.p_value(found.p)] if change.tells_p(found) else []
     from_to = f"{numbers.score(found.base)} → {numbers.score(found.head)}"

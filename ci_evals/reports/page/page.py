@@ -27,7 +27,7 @@ _SCRIPTS = (
     "test.js",
     "page.js",
 )
-_STYLES = ("page.css", "test.css", "charts.css")
+_STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "print.css")
 
 
 def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
