@@ -14,6 +14,7 @@ import yaml
 from papers import ROOT, blocks
 
 from ci_evals.cli.app import app
+from ci_evals.reports.names import PAGE
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 COMMANDS = typer.main.get_command(app)
@@ -179,6 +180,21 @@ def test_the_pair_fits_together():
     assert taken["with"]["name"] == kept["with"]["name"]
     assert "github.event_name == 'pull_request'" in kept["if"]
     assert "github.event_name != 'pull_request'" in baseline["if"]
+
+
+def test_the_page_is_an_artifact_that_opens():
+    """One file, not zipped; named as GitHub will name it, or a re-run could not replace it."""
+    plain = [
+        step["with"]
+        for file in EXAMPLES
+        for job in read(file)["jobs"].values()
+        for step in using(job, "actions/upload-artifact")
+        if step["with"].get("archive") is False
+    ]
+    assert len(plain) >= 3
+    for given in plain:
+        assert given["path"].rpartition("/")[2] == given["name"] == PAGE
+        assert given["overwrite"] is True
 
 
 def test_the_badge_is_made_of_what_the_first_example_keeps():
