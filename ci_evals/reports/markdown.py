@@ -9,7 +9,18 @@ from pydantic import JsonValue
 from ci_evals.domain.results import Results, RunInfo, SuiteResult, TestResult
 from ci_evals.domain.transcript import Exchange
 from ci_evals.domain.verdict import Finding
-from ci_evals.reports import baseline, chart, failures, fit, highlights, mishaps, numbers, sanitize, tables
+from ci_evals.reports import (
+    baseline,
+    chart,
+    failures,
+    fit,
+    highlights,
+    mishaps,
+    numbers,
+    process,
+    sanitize,
+    tables,
+)
 from ci_evals.reports import summary as run_summary
 from ci_evals.reports.pieces import REASON_BYTES, REASON_LIMIT, Section, section
 
@@ -46,10 +57,12 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         *failures.of_newly(results, newly),
         *baseline.fixed(results.comparison),
         *baseline.suspects(results.comparison),
+        process.lost(results),
         Section("the tests", section("tests", table=tables.of_tests_in_full(suite, stems))),
         *(Section("a group", text) for text in tables.groups(suite)),
         *failures.of_failed(results, newly),
         *run_summary.troubles((suite,)),
+        process.of_suite(suite),
         baseline.differing(results.comparison),
         run_summary.foot(results),
     )
@@ -66,6 +79,7 @@ def comparison(results: Results) -> str:
         *failures.of_newly(results, failures.newly(results)),
         *baseline.fixed(found),
         *baseline.suspects(found),
+        process.lost(results),
         *run_summary.of_gate(results),
         baseline.pace(found),
         chart.of_changes(found),
@@ -96,6 +110,7 @@ def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> Iterator[
             trial=trial,
             several=len(test.trials) > 1,
             mishap=mishaps.mishap(trial),
+            process=process.of_trial(trial),
             verdicts=[(_facts_of(finding), _reason(finding)) for finding in trial.findings],
             conversation=[_said(exchange) for exchange in trial.exchanges.without_traces()],
         )

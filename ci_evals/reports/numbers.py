@@ -4,6 +4,9 @@
 | --- | --- | --- |
 | score | points with one decimal or those of its floor, never rounded up; null is `n/a` | 79.96 → `79.9` |
 | percent | of a share between 0 and 1, whole, never rounded up | 2/3 → `66 %` |
+| fault | of a share that should be small, whole, never rounded down | 0.031 → `4 %` |
+| excess | what is beyond a whole, as a part of it: its sign, whole, rounded | 0.5 → `+50 %` |
+| average | how many of something there are in each: one decimal, rounded; less in words | 2.777 → `2.8` |
 | plain | as written by a person, without a needless fraction | 80.0 → `80` |
 | least | what has an upper limit: one decimal or those of the limit, never rounded down | 5.04 → `5.1` |
 | signed | a change in points: its sign, one decimal, never rounded up | -3.62 → `-3.7` |
@@ -53,6 +56,26 @@ def interval(bounds: Interval | None) -> str:
 def percent(share: float | None) -> str:
     """A share between 0 and 1."""
     return NONE if share is None else _rounded(share, Decimal("0.01"), ROUND_FLOOR, 100) + " %"
+
+
+def fault(share: float | None) -> str:
+    """A share between 0 and 1 of what should not be."""
+    return NONE if share is None else _rounded(_near(share), Decimal("0.01"), ROUND_CEILING, 100) + " %"
+
+
+def excess(part: float | None) -> str:
+    """What is beyond a whole, as a part of it; less than nothing where it falls short."""
+    if part is None:
+        return NONE
+    text = _rounded(_near(part), Decimal("0.01"), ROUND_HALF_EVEN, 100)
+    return f"+{text} %" if int(text) > 0 else f"{text} %"
+
+
+def average(number: float | None) -> str:
+    """How many of something there are in each, on average."""
+    if number is None:
+        return NONE
+    return "below 0.1" if 0 < number < 0.1 else _rounded(number, _TENTH, ROUND_HALF_EVEN)
 
 
 def plain(number: float | None) -> str:

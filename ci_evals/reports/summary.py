@@ -12,6 +12,7 @@ from ci_evals.reports import (
     highlights,
     mishaps,
     numbers,
+    process,
     sanitize,
     tables,
 )
@@ -61,6 +62,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         *failures.of_newly(results, newly),
         *baseline.fixed(found),
         *baseline.suspects(found),
+        process.lost(results),
         *flaky(results.suites),
         *of_gate(results),
         *failures.of_failed(results, newly),
@@ -188,6 +190,7 @@ def _details(results: Results) -> tuple[Section, ...]:
         _counts(results.suites),
         *(_all_tests(suite, many=many) for suite in results.suites),
         *(groups(suite) for suite in results.suites),
+        process.measures(results),
         baseline.differing(results.comparison),
     )
 

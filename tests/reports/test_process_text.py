@@ -1,0 +1,143 @@
+"""What Markdown tells of the process: in short, folded, and open only where logic fires no longer."""
+
+import builders as build
+
+from ci_evals.domain.process import Coverage, LogicKind, Process, ProcessSummary, Reach, Times
+from ci_evals.domain.results import Results
+from ci_evals.reports import markdown, process
+from ci_evals.reports import summary as run_summary
+from ci_evals.reports.pieces import Rank
+from ci_evals.scoring import older
+
+WHOLE = ProcessSummary(
+    completion_rate=0.9,
+    success_rate=0.75,
+    traced_trials=19,
+    steps_per_trial=3.25,
+    redundancy_rate=0.031,
+    calls=40,
+    failure_rate=0.1,
+    backtracks_per_trial=0.05,
+    overhead=0.5,
+    missed=2,
+    first_reply_seconds=1.234,
+    times=Times(agent=50, user=30, judge=15, other=5),
+    cost_usd_per_trial=0.25,
+    cost_adjusted_score=75.0,
+)
+UNTOLD = ProcessSummary(completion_rate=1.0, success_rate=1.0, first_reply_seconds=0.5)
+
+
+def reach(name: str, trials: int | None, wanted: bool = True, **compared: int) -> Reach:
+    return Reach(kind=LogicKind.RULE, name=name, trials=trials, tests=trials, wanted=wanted, **compared)
+
+
+LOGIC = Coverage(
+    traced_trials=19,
+    logic=(
+        reach("fires", 3),
+        reach("never", 0),
+        reach("gone", 0, compared_trials=0, base_trials=4),
+        reach("gone too", 2, wanted=False, compared_trials=0, base_trials=1),
+        reach("untold", None),
+    ),
+)
+
+
+def run(**fields) -> Results:
+    one, other = build.suite_result("One", process=WHOLE), build.suite_result("Two", process=UNTOLD)
+    results = build.results(one, other, **{"process": WHOLE, "coverage": LOGIC} | fields)
+    return results.model_copy(update={"counts": results.counts.model_copy(update={"trials": 20})})
+
+
+def test_the_measures_of_a_run():
+    """A row of all, one of each suite; then traces, workflows that were missed, time, cost, coverage."""
+    section = process.measures(run())
+    assert section.rank is Rank.DETAILS
+    assert section.text == (
+        "<details>\n"
+        "<summary>How the agent went about it: 3.2 steps a trial, 4 % repeated, 10 % of calls failed"
+        "</summary>\n"
+        "\n"
+        "| | completed | passed | steps | repeated | failed calls | steps back | overhead | first reply |\n"
+        "|:---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+        "| all | 90 % | 75 % | 3.2 | 4 % | 10 % | below 0.1 | +50 % | 1.23 s |\n"
+        "| One | 90 % | 75 % | 3.2 | 4 % | 10 % | below 0.1 | +50 % | 1.23 s |\n"
+        "| Two | 100 % | 100 % | n/a | n/a | n/a | n/a | n/a | 0.50 s |\n"
+        "\n"
+        "Steps and logic are told by the traces of 19 of 20 trials.\n"
+        "\n"
+        "Of what tests name as `optimalTools`, 2 workflows did not run, or not in that order.\n"
+        "\n"
+        "Of the time of all trials, 1 m 40 s: agent 50 %, simulated user 30 %, judge 15 %, the rest 5 %.\n"
+        "\n"
+        "Judge and simulated user cost $0.25 a trial, which makes a cost-adjusted score of 75.0.\n"
+        "\n"
+        "1 of 3 named parts of the agent's logic fired; never: rule `never`, rule `gone`.\n"
+        "\n"
+        "</details>\n"
+    )
+
+
+def test_without_a_trace():
+    """What nobody knows has no column."""
+    suite = build.suite_result("One", process=UNTOLD)
+    text = process.measures(build.results(suite, process=UNTOLD, coverage=Coverage())).text
+    assert "<summary>How the agent went about it</summary>" in text
+    assert "| | completed | passed | first reply |" in text
+    assert "No reply carried a trace, so nothing is known of the agent's steps and logic." in text
+
+
+def test_logic_that_fires_no_longer_is_told_openly():
+    """With how often it did, and after all that fails."""
+    section = process.lost(run())
+    assert section.rank > Rank.REST
+    assert section.text == (
+        "**2 parts of the agent's logic fire no longer** in the compared tests: rule `gone` (in 4 trials of "
+        "the baseline), rule `gone too` (in 1 trial of the baseline). 1 of 3 named parts of the agent's "
+        "logic fired; also never: rule `never`.\n"
+    )
+    assert section in run_summary.sections(run())
+
+
+def test_without_a_loss_nothing_is_open():
+    """Nor of results that tell nothing of it, nor of a run that played nothing."""
+    kept = Coverage(traced_trials=1, logic=(reach("a", 3, compared_trials=3, base_trials=3),))
+    assert process.lost(run(coverage=kept)) is None
+    assert process.lost(run(coverage=None)) is None
+    assert process.measures(run(process=None)) is None
+    assert process.measures(run(process=ProcessSummary())) is None
+    assert process.of_suite(build.suite_result("One")) is None
+
+
+def test_a_trial_on_one_line():
+    """What is nothing is not told, but for the steps; names are the agent's, and shown as such."""
+    found = Process(
+        steps=6,
+        tools=4,
+        begun=("A", "B_@here", "A"),
+        repeated=1,
+        calls=3,
+        failed_calls=2,
+        backtracks=1,
+        missed=1,
+        overhead=0.5,
+    )
+    trial = build.trial_result(process=found, times=Times(agent=2, user=61, judge=0.5, other=0.04))
+    assert process.of_trial(trial) == (
+        "6 steps · workflows `A` → B\\_@\u200bhere → `A` · 1 repeated · 2 of 3 calls failed · 1 step back · "
+        "+50 % against `optimalTools`, 1 missed · "
+        "time: agent 2.0 s, simulated user 1 m 1 s, judge 0.5 s, the rest 0.0 s"
+    )
+    assert process.of_trial(build.trial_result(process=Process(steps=0))) == "0 steps"
+    assert process.of_trial(build.trial_result()) is None
+    many = Process(steps=14, begun=tuple("ABCDEFGHIJKLMN"))
+    assert process.of_trial(build.trial_result(process=many)).endswith("→ `L` and 2 more")
+
+
+def test_a_suite_and_a_test_tell_their_own():
+    """Open, in the suite's summary and in the story of the test."""
+    results = older.completed(build.results())
+    (suite,) = results.suites
+    assert "### How the agent went about it" in markdown.suite_summary(results, suite, ["a"])
+    assert "\n0 steps\n" in "".join(markdown.test_report(suite, suite.tests[0], results.run))
