@@ -4,7 +4,7 @@ import os
 import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ci_evals.adapters import files
@@ -18,6 +18,9 @@ from ci_evals.reports import layout, numbers, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
 from ci_evals.reports.page.beside import Beside, OtherRun
 
+_NO_CONVERSATIONS = (
+    f"{PAGE} is without the baseline's conversations: name that run with --baseline=PATH, or --baseline=none"
+)
 _NAMED = 3
 """So many files are told by name, more by their number."""
 
@@ -40,6 +43,8 @@ def report(settings: ReportSettings) -> None:
     written = layout.redraw(results, file, formats, beside)
     files.write_all(file.parent, written)
     show(sanitize.log_line(_told(list(written), runs)))
+    if PAGE in written and results.comparison and not baseline and settings.baseline != "none":
+        error_console(os.environ).say(_NO_CONVERSATIONS)
     if settings.open:
         _open(file.parent / PAGE)
 
@@ -128,7 +133,7 @@ def _baseline(asked: str | None, runs: _Runs) -> Results | None:
 
 
 def _when(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path) -> None:
@@ -147,11 +152,11 @@ def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path
 
 def _told(written: Sequence[str], runs: _Runs) -> str:
     """What was written, in one line."""
-    *most, last = written
-    if len(written) > _NAMED:
-        what = numbers.count(len(written), "report")
-    else:
+    if 0 < len(written) <= _NAMED:
+        *most, last = written
         what = f"{', '.join(most)} and {last}" if most else last
+    else:
+        what = numbers.count(len(written), "report")
     newest = f", the newest of {runs.of_folder} runs" if runs.of_folder > 1 else ""
     other = len(runs.others) if PAGE in written else 0
     beside = f"; {numbers.count(other, 'other run')} beside it" if other else ""

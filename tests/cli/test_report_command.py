@@ -132,6 +132,16 @@ def test_the_baseline_among_the_others_is_found(past):
     assert "This is a." not in page_in(Path("head"))
 
 
+def test_a_baseline_that_is_not_at_hand_is_told(past, capsys):
+    """Once `run` had it on the page; to do without it is an answer too."""
+    save(Path("head"), run_of("head", day=3, before="a"))
+    redraw("head", past / "b")
+    assert "without the baseline's conversations: name that run with --baseline=" in capsys.readouterr().err
+    for options in ({"baseline": "none"}, {"format": "junit"}, {"baseline": "past/a"}):
+        redraw("head", **options)
+        assert capsys.readouterr().err == ""
+
+
 def test_a_baseline_may_be_named(past, capsys):
     """Then no other run is beside it; a run that was compared with none has any at its side."""
     save(Path("head"), run_of("head", day=3, before="a"))
@@ -230,6 +240,15 @@ def test_keys_of_this_environment_are_in_none_of_the_files(past, monkeypatch):
     assert "My key: ***" in page
     texts = [page, *(data.decode() for name, data in files_in(Path("head")).items() if name != RESULTS)]
     assert not [text for text in texts if key in text]
+
+
+def test_a_run_without_suites_has_reports_too(past, capsys):
+    """What nobody wrote so can still be read."""
+    save(Path("empty"), run_of("empty").model_copy(update={"suites": ()}))
+    redraw("empty", format="json")
+    redraw("empty")
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["0 reports written to empty", "summary.md, junit.xml and report.html written to empty"]
 
 
 def test_the_badge_is_a_picture_and_data(past):
