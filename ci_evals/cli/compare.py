@@ -12,7 +12,9 @@ from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console, markdown
+from ci_evals.scoring import older
 from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.coverage import against
 from ci_evals.scoring.gate import Case, Policy, Regression, checks_of, decide_change
 from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.pairing import Side
@@ -27,13 +29,14 @@ def compare(settings: CompareSettings) -> None:
         UsageError: a file is not there or is none of ours, or an option cannot be read.
     """
     drop, drops = read_drops(settings.max_drop)
-    head, base = read_clean(settings.head), read_clean(settings.base)
+    head, base = (older.completed(read_clean(path)) for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
     here = Side.of(head)
     pairing = Pairing(here, Side.of(base))
     decision = decide_change(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
-    told = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision})
+    found = against(head.coverage, pairing.pairs) if head.coverage else None
+    told = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
     show(_told(told, settings.format))
     sys.exit(decision.exit_code)
 

@@ -17,6 +17,7 @@ from ci_evals.domain.text import whole
 from ci_evals.reports import layout, numbers, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
 from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.scoring import older
 
 _NO_CONVERSATIONS = (
     f"{PAGE} is without the baseline's conversations: name that run with --baseline=PATH, or --baseline=none"
@@ -35,7 +36,7 @@ def report(settings: ReportSettings) -> None:
     if settings.open and Format.HTML not in formats:
         raise UsageError(f"--open: {PAGE} is what can be opened; leave --format out, or add html to it")
     runs = _read(settings.results)
-    results, file = runs.shown.results, runs.shown.file.resolve()
+    results, file = older.completed(runs.shown.results), runs.shown.file.resolve()
     baseline = _baseline(settings.baseline, runs)
     if layout.is_of_suite(results, file):
         _check_alone(settings, formats, runs.shown.file)

@@ -9,6 +9,7 @@ from ci_evals.domain.comparison import Change, Comparison, SuiteComparison, Test
 from ci_evals.domain.results import Results, SuiteResult, TestOutcome
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, worth
+from ci_evals.scoring import coverage
 from ci_evals.scoring.compare import SUSPECT
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import unsound
@@ -228,8 +229,13 @@ def of_suites(results: Results) -> tuple[SuiteComparison | None, ...]:
 
 
 def narrowed(results: Results, suite: SuiteResult, found: SuiteComparison | None) -> Results:
-    """The results with this suite alone, its score, and its comparison. Gate and usage stay the run's."""
+    """The results with this suite alone, its score, and its comparison. Gate and usage stay the run's.
+
+    Of several suites it is not told what each wants to fire, nor what of it fired in the baseline: the
+    coverage is then of what fired here alone.
+    """
     comparison = results.comparison
+    alone = len(results.suites) == 1
     return results.model_copy(
         update={
             "suites": (suite,),
@@ -238,6 +244,8 @@ def narrowed(results: Results, suite: SuiteResult, found: SuiteComparison | None
             "pass_at_k": suite.pass_at_k,
             "pass_hat_k": suite.pass_hat_k,
             "counts": suite.counts,
+            "process": results.process if alone else suite.process,
+            "coverage": results.coverage if alone else coverage.of_suite(suite, results.coverage),
             "comparison": _narrowed(comparison, found) if comparison and found else comparison,
         }
     )

@@ -1,7 +1,7 @@
 """Which parts of the agent's logic the tests reached: what fired, what is wanted, what fired before."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ci_evals.domain.evaluation import (
@@ -115,6 +115,18 @@ def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
     )
 
 
+def of_suite(suite: SuiteResult, whole: Coverage | None) -> Coverage | None:
+    """What fired in one suite of a run. What it wants and did not fire the `whole` does not tell apart."""
+    if whole is None:
+        return None
+    wanted_there = {(reach.kind, reach.name) for reach in whole.logic if reach.wanted}
+    found = coverage([suite], frozenset())
+    logic = (
+        reach.model_copy(update={"wanted": (reach.kind, reach.name) in wanted_there}) for reach in found.logic
+    )
+    return found.model_copy(update={"logic": tuple(logic)})
+
+
 _KINDS = tuple(LogicKind)
 
 
@@ -136,24 +148,23 @@ def against(found: Coverage, pairs: Iterable[TestPair]) -> Coverage:
         told |= both
         for sums, count in ((head, here), (base, there)):
             sums.update({part: many for part, many in count.trials.items() if part[0] in both})
-    known = {(reach.kind, reach.name): reach for reach in found.logic}
+    own = {(reach.kind, reach.name): reach for reach in found.logic if reach.wanted or reach.trials}
     return found.model_copy(
         update={
             "logic": tuple(
-                _compared(_reach(part, known), part, head, base) if part[0] in told else _reach(part, known)
-                for part in sorted({*known, *base}, key=_place)
+                # What the baseline alone knows fired in no trial of this run.
+                (
+                    own.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
+                ).model_copy(
+                    update={
+                        "compared_trials": head[part] if part[0] in told else None,
+                        "base_trials": base[part] if part[0] in told else None,
+                    }
+                )
+                for part in sorted({*own, *base}, key=_place)
             )
         }
     )
-
-
-def _compared(reach: Reach, part: Part, head: Counter[Part], base: Counter[Part]) -> Reach:
-    return reach.model_copy(update={"compared_trials": head[part], "base_trials": base[part]})
-
-
-def _reach(part: Part, known: Mapping[Part, Reach]) -> Reach:
-    """What this run says of a part; one that the baseline alone knows fired in none of its trials."""
-    return known.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
 
 
 def named(found: Coverage) -> tuple[Reach, ...]:

@@ -96,6 +96,17 @@ def test_an_aui_logic_id_names_what_has_its_name():
     assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
 
 
+def test_a_suite_of_several_tells_what_fired_there():
+    """Which of them wants what never fired is not told, and not what the baseline's fired."""
+    suites = [build.suite_result(name, a_test(fired(rules=name))) for name in ("S", "T")]
+    whole = coverage.coverage(suites, frozenset({(RULE, "S"), (RULE, "never")}))
+    whole = coverage.against(whole, [pair([fired(rules="S")], [fired(rules="S")])])
+    assert coverage.of_suite(suites[0], whole) == Coverage(
+        traced_trials=1, logic=(Reach(kind=RULE, name="S", trials=1, tests=1, wanted=True),)
+    )
+    assert coverage.of_suite(suites[0], None) is None
+
+
 def against(head: list[Fired | None], base: list[Fired | None]) -> Coverage:
     suite = build.suite_result("S", a_test(*head), a_test(fired(rules="new"), name="another"))
     return coverage.against(coverage.coverage([suite], frozenset()), [pair(head, base)])
@@ -121,6 +132,16 @@ def test_without_a_trace_on_both_sides_nothing_is_lost():
     found = against([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
     assert (names(coverage.lost(found)), names(coverage.gained(found))) == (["V"], ["W"])
     assert told(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
+
+
+def test_another_baseline_leaves_nothing_of_the_one_before():
+    """As where a run that was compared is compared again."""
+    rules = [fired(rules="a")]
+    before = against(rules, [fired(rules="b")])
+    assert told(before) == {"a": (1, 1, 0), "b": (0, 0, 1), "new": (1, 0, 0)}
+    again = coverage.against(before, [pair(rules, rules)])
+    assert told(again) == {"a": (1, 1, 1), "new": (1, 0, 0)}
+    assert told(coverage.against(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
 sides = st.lists(
