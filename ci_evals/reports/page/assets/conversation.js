@@ -53,8 +53,7 @@ function restsNode(rests) {
   const items = rests.map(([finding, verdict]) => {
     const lead = () => {
       verdict.closest("details")?.setAttribute("open", "");
-      verdict.focus({ preventScroll: true });
-      verdict.scrollIntoView({ block: "center", behavior: "instant" });
+      showNode(verdict, "center");
     };
     return el(
       "li",
@@ -83,7 +82,7 @@ function foldedJson(label, value) {
     const text = JSON.stringify(value, null, 2);
     node.append(
       copyButton(`Copy ${label === "Trace" ? "the trace" : "the raw reply"}`, () => text),
-      el("pre", { tabindex: "0", role: "region", "aria-label": label }, long(text, MOST_SAID)),
+      el("pre", { tabindex: "0", role: "group", "aria-label": label }, long(text, MOST_SAID)),
     );
   };
   node.addEventListener("toggle", fill);

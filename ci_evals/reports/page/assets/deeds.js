@@ -135,11 +135,25 @@ function long(text, most) {
   if (all.length <= most) return [all];
   const shown = el("span", {}, `${all.slice(0, most)}…`);
   const show = () => {
-    shown.replaceChildren(all);
+    shown.replaceChildren(...pieces(all));
     shown.tabIndex = -1;
     shown.focus({ preventScroll: true });
     more.remove();
   };
   const more = el("button", { type: "button", class: "more", on: { click: show } }, `Show all ${countText(all.length, "character")}`);
   return [shown, " ", more];
+}
+
+const PIECE = 20_000;
+
+/** `text` in parts that end with a line where they can: those out of sight are not laid out, which would take a minute. */
+function pieces(text) {
+  const found = [];
+  for (let start = 0, end; start < text.length; start = end) {
+    const line = text.lastIndexOf("\n", start + PIECE) + 1;
+    end = line > start ? line : start + PIECE;
+    if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end++;
+    found.push(el("span", { class: "piece" }, text.slice(start, end)));
+  }
+  return found;
 }

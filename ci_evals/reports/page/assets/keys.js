@@ -60,10 +60,10 @@ function stepTrial(by) {
 }
 
 function turnBaseline() {
-  const { number, base, place, trial, beside } = opened;
+  const { number, base, place, trial, at, beside } = opened;
   if (!base?.test.trials.length) return;
   const to = beside === null ? base.test.trials[contrary(opened, place)].index : null;
-  location.hash = addressOf(number, trial.index, null, to);
+  location.hash = addressOf(number, trial.index, at, to);
 }
 
 // Paper shows what can be folded on a screen.

@@ -54,5 +54,5 @@ function usageNode(usage) {
     ),
   );
   const heads = ["who", "model", "calls", "tokens read", "tokens written", "cost"].map((name) => el("th", { scope: "col" }, name));
-  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Tokens" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)));
+  return el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Tokens" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)));
 }

@@ -2,6 +2,8 @@
 
 /** What is shown: {number, head, base, place of the trial, ...}; null while none is. */
 let opened = null;
+/** Exchanges of a conversation that are laid out at once. */
+const MOST_AT_ONCE = 50;
 /** What had the focus on the overview. */
 let cameFrom = null;
 /** Counts what was asked for, so that what an earlier address asked for and comes late is not shown. */
@@ -143,7 +145,7 @@ function plannedNode(test) {
     el("ol", {}, turns),
     test.optimalTools ? el("p", {}, "The shortest right conversation runs: ", codeNode(test.optimalTools.join(", ") || "nothing")) : null,
     Object.keys(test.userInfo).length
-      ? [el("p", { class: "label" }, "The user's data"), el("pre", { tabindex: "0", role: "region", "aria-label": "The user's data" }, long(JSON.stringify(test.userInfo, null, 2), 5000))]
+      ? [el("p", { class: "label" }, "The user's data"), el("pre", { tabindex: "0", role: "group", "aria-label": "The user's data" }, long(JSON.stringify(test.userInfo, null, 2), 5000))]
       : null,
   );
 }
@@ -198,7 +200,7 @@ async function showTrial(root, { trial: index, exchange, base: beside }, late) {
   if (exchange !== null) tell(`There is no exchange ${exchange} in this trial.`);
   const found = root.querySelector(".exchange.parts");
   if (other !== null && found && key !== before) goTo(opened.parting.exchange);
-  else if (before !== undefined && key !== before) root.querySelector("#trial h2").focus();
+  else if (before !== undefined && key !== before) showNode(root.querySelector("#trial h2"));
 }
 
 function drawTrial(root, mine, theirs, other, index) {
@@ -224,6 +226,7 @@ function drawTrial(root, mine, theirs, other, index) {
       )
     : el("ol", { class: "exchanges" }, mine.map((one, place) => exchangeNode(one, { before: mine[place - 1], rests: rests(one.index), href: href(one.index) })));
   opened.nodes = [...said.children];
+  if (longest > MOST_AT_ONCE) said.classList.add("many");
   const wrong = index !== null && index !== trial.index ? el("p", { class: "notice" }, `There is no trial ${index}: this is trial ${trial.index}.`) : null;
   const title = `${TESTS[number].suite} › ${TESTS[number].test}, trial ${trial.index}`;
   root.querySelector("#trial").replaceChildren(
@@ -291,7 +294,12 @@ function goTo(index) {
   for (const one of opened.nodes) one.removeAttribute("aria-current");
   node.setAttribute("aria-current", "true");
   opened.at = index;
-  node.focus({ preventScroll: true });
-  node.scrollIntoView({ block: "start", behavior: "instant" });
+  showNode(node);
   return true;
+}
+
+/** Gives an element the focus and brings it into sight, at once: a page that glides could not be sent elsewhere. */
+function showNode(node, block = "start") {
+  node.focus({ preventScroll: true });
+  node.scrollIntoView({ block, behavior: "instant" });
 }
