@@ -1,8 +1,10 @@
 """How long the agent took to reply."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ci_evals.domain.results import Results
 from ci_evals.reports import numbers
@@ -15,10 +17,14 @@ from ci_evals.reports.page.charts.scale import Scale, above, decades, step, tick
 _NAME, _TITLE = "chart-latency", "Time to reply"
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, WIDTH - 8.0, 24.0, 150.0
 _BINS = 20
+_NAMED = 7
+"""Edges that all have room for their number."""
 _WIDE = 20
 """From here on, as times of the median, the slowest reply wants an axis of equal factors."""
 _LONGEST = 1e6
 """The most by which such an axis spans the times; faster replies are counted with its fastest."""
+_LONG = 100
+"""Seconds: what takes longer is told in minutes and hours."""
 _UNITS = ((1.0, "milliseconds", 1e-3), (600.0, "seconds", 1.0), (36_000.0, "minutes", 60.0))
 
 
@@ -33,6 +39,25 @@ class Pace:
     """`head` or `base`."""
 
 
+@dataclass(frozen=True)
+class Axis:
+    """The bins of the times, in a unit of so many seconds."""
+
+    edges: tuple[float, ...]
+    unit: str
+    size: float
+    log: bool = False
+    """Whether they grow by factors."""
+
+    @property
+    def named(self) -> tuple[float, ...]:
+        """The times that stand at it."""
+        if not self.log:
+            return ticks(self.edges[0], self.edges[-1])
+        tens = tuple(edge for edge in self.edges if math.log10(edge).is_integer())
+        return tens if len(self.edges) > _NAMED else self.edges
+
+
 def figure(results: Results, baseline: Results | None) -> Figure | None:
     """None where no reply came."""
     seconds = sorted(
@@ -45,21 +70,19 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
     if not seconds:
         return None
     paces = tuple(_paces(results, baseline))
-    edges, log = _edges(seconds)
-    counts = _counted(seconds, edges)
+    axis = _axis(seconds, max([seconds[-1], *(pace.p95 for pace in paces)]))
+    counts = _counted([time / axis.size for time in seconds], axis.edges)
     says = _says(len(seconds), seconds[-1], paces)
-    unit, size = _unit(edges[-1])
     height = _BOTTOM + 40 + 38 * len(paces)
-    drawn = _drawn(edges, counts, paces, log=log)
     return Figure(
         id=_NAME,
         title=_TITLE,
         says=says,
-        svg=drawing.picture(_NAME, _TITLE, says, height, drawn),
-        headers=(unit, "replies"),
+        svg=drawing.picture(_NAME, _TITLE, says, height, _drawn(axis, counts, paces)),
+        headers=(axis.unit, "replies"),
         rows=tuple(
-            (f"{_plain(low / size)} to {_plain(high / size)}", str(count))
-            for low, high, count in zip(edges, edges[1:], counts, strict=False)
+            (f"{_plain(low)} to {_plain(high)}", str(count))
+            for (low, high), count in zip(pairwise(axis.edges), counts, strict=True)
         ),
     )
 
@@ -76,21 +99,25 @@ def _paces(results: Results, baseline: Results | None) -> Iterator[Pace]:
         yield Pace("baseline", median, p95, "base")
 
 
-def _edges(seconds: Sequence[float]) -> tuple[tuple[float, ...], bool]:
-    """Of the bins, from the fastest to the slowest reply, and whether they grow by factors."""
-    slowest, middle = seconds[-1], seconds[len(seconds) // 2]
+def _axis(seconds: Sequence[float], slowest: float) -> Axis:
+    """Of the bins, from the fastest reply to what took longest, in whichever run."""
+    middle = seconds[len(seconds) // 2]
+    unit, size = next(((name, size) for limit, name, size in _UNITS if slowest < limit), ("hours", 3600.0))
     if slowest <= 0:
-        return (0.0, 1.0), False
+        return Axis((0.0, 1.0), "seconds", 1.0)
     if slowest <= _WIDE * middle:
-        size = step(slowest, _BINS)
-        most = above(slowest, _BINS)
-        return tuple(round(number * size, 12) for number in range(round(most / size) + 1)), False
-    fastest = next(time for time in seconds if time > 0)
-    return decades(max(fastest, slowest / _LONGEST), slowest, _BINS), True
+        wide = step(slowest / size, _BINS)
+        bins = round(above(slowest / size, _BINS) / wide)
+        return Axis(tuple(round(number * wide, 12) for number in range(bins + 1)), unit, size)
+    if size > 1:
+        unit, size = "seconds", 1.0
+    fastest = next((time for time in seconds if time > 0), slowest)
+    edges = decades(max(fastest, slowest / _LONGEST) / size, slowest / size, _BINS)
+    return Axis(edges, unit, size, log=True)
 
 
 def _counted(seconds: Sequence[float], edges: Sequence[float]) -> list[int]:
-    """Replies by bin, each with its upper end; what is faster than all is in the first."""
+    """Replies by bin, each with its lower end; what is faster than all is in the first."""
     counts = [0] * (len(edges) - 1)
     for time in seconds:
         place = bisect_right(edges, time) - 1
@@ -98,29 +125,26 @@ def _counted(seconds: Sequence[float], edges: Sequence[float]) -> list[int]:
     return counts
 
 
-def _drawn(
-    edges: Sequence[float], counts: Sequence[int], paces: Sequence[Pace], *, log: bool
-) -> Iterator[Drawn]:
-    unit, size = _unit(edges[-1])
+def _drawn(axis: Axis, counts: Sequence[int], paces: Sequence[Pace]) -> Iterator[Drawn]:
+    edges = axis.edges
     high = above(max(counts), 4)
-    plot = Plot(Scale(edges[0], edges[-1], _LEFT, _RIGHT, log=log), Scale(0, high, _BOTTOM, _TOP))
-    marks = edges if log else ticks(edges[0], edges[-1])
+    plot = Plot(Scale(edges[0], edges[-1], _LEFT, _RIGHT, log=axis.log), Scale(0, high, _BOTTOM, _TOP))
     replies = [(value, f"{value:,.0f}") for value in ticks(0, high, 4) if value == int(value)]
-    times = [(value, _plain(value / size)) for value in marks]
-    yield from frame.axes(plot, times, replies, (unit, "replies"))
+    times = [(value, _plain(value)) for value in axis.named]
+    yield from frame.axes(plot, times, replies, (axis.unit, "replies"))
     for place, count in enumerate(counts):
         left, right = plot.x(edges[place]), plot.x(edges[place + 1])
         if count:
             tall = max(1.5, plot.bottom - plot.y(count))
             yield drawing.box(left + 1, plot.bottom - tall, right - left - 2, tall, "c-bar")
     for place, pace in enumerate(paces):
-        yield from _pace(pace, plot, _BOTTOM + 56 + 38 * place)
+        yield from _pace(pace, plot, axis.size, _BOTTOM + 56 + 38 * place)
 
 
-def _pace(pace: Pace, plot: Plot, height: float) -> Iterator[Drawn]:
+def _pace(pace: Pace, plot: Plot, size: float, height: float) -> Iterator[Drawn]:
     """A line of a run's median, a circle, and 95th percentile, a diamond, on the axis above it."""
-    median, p95 = plot.x(pace.median), plot.x(pace.p95)
-    told = f"{pace.whose}: median {numbers.latency(pace.median)}, 95 % within {numbers.latency(pace.p95)}"
+    median, p95 = plot.x(pace.median / size), plot.x(pace.p95 / size)
+    told = f"{pace.whose}: median {_time(pace.median)}, 95 % within {_time(pace.p95)}"
     style = f"c-{pace.kind}"
     yield drawing.words(0, height, told, "c-name")
     yield drawing.line(plot.left, height + 12, plot.right, height + 12, "c-track")
@@ -129,8 +153,8 @@ def _pace(pace: Pace, plot: Plot, height: float) -> Iterator[Drawn]:
     yield drawing.diamond(p95, height + 12, style)
 
 
-def _unit(most: float) -> tuple[str, float]:
-    return next(((name, size) for limit, name, size in _UNITS if most < limit), ("hours", 3600.0))
+def _time(seconds: float) -> str:
+    return numbers.latency(seconds) if seconds < _LONG else numbers.duration(seconds)
 
 
 def _plain(number: float) -> str:
@@ -142,9 +166,9 @@ def _says(replies: int, slowest: float, paces: Sequence[Pace]) -> str:
     here = next((pace for pace in paces if pace.kind == "head"), None)
     base = next((pace for pace in paces if pace.kind == "base"), None)
     if here:
-        told += f": half within {numbers.latency(here.median)}, 95 % within {numbers.latency(here.p95)}"
-    told += f"; the slowest took {numbers.latency(slowest)}"
+        told += f": half within {_time(here.median)}, 95 % within {_time(here.p95)}"
+    told += f"; the slowest took {_time(slowest)}"
     if base:
-        there = f"{numbers.latency(base.median)} and {numbers.latency(base.p95)}"
+        there = f"{_time(base.median)} and {_time(base.p95)}"
         told += f"; in the baseline half and 95 % came within {there}"
     return f"{told}."

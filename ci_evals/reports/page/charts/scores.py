@@ -18,6 +18,8 @@ from ci_evals.scoring.statistics import mean_interval
 
 _FEW = 8
 """Tags or difficulties that are shown; where there are more, they are names and no groups."""
+_LEAST = 0.1
+"""Points that a score must fall by to be told."""
 _TOP = 24
 
 
@@ -180,7 +182,9 @@ def _says(found: Sequence[Scored], noun: str) -> str:
         told += f", highest {best.name} with {numbers.score(high)}"
     falls = [(one.base - one.score, one) for one in found if one.base is not None and one.score is not None]
     deepest, where = max(falls, key=lambda item: item[0], default=(0.0, None))
-    if where is not None and deepest >= 0.1:
+    if len(scored) == 1 and worst.base is not None:
+        told += f", in the baseline {numbers.score(worst.base)}"
+    elif where is not None and deepest >= _LEAST:
         told += f"; deepest fall from the baseline: {where.name}, {numbers.signed(-deepest)}"
     if missed:
         told += f"; {numbers.count(missed, noun)} below what the gate asks for"

@@ -139,10 +139,9 @@ def _rows(spread: Spread, base: Spread | None) -> Iterator[tuple[str, ...]]:
 
 
 def _says(spread: Spread, base: Spread | None) -> str:
-    passed, scored = sum(spread.passed), spread.trials - spread.unscored
-    told = f"{passed:,} of {numbers.count(spread.trials, 'trial')} passed every evaluation"
+    told = f"{sum(spread.passed):,} of {numbers.count(spread.trials, 'trial')} passed every evaluation"
     low = sum(spread.stacks[:5])
-    told += f"; {low:,} of the {scored:,} with a score stayed below 50" if low else ""
+    told += f"; {low:,} scored below 50" if low else ""
     told += f"; {spread.unscored:,} came to no score" if spread.unscored else ""
     if base:
         told += f"; in the baseline {sum(base.passed):,} of {base.trials:,} passed"
