@@ -123,8 +123,9 @@ class TrialResult(Record):
     def kept(self) -> "TrialResult":
         """The same in a small part of the memory: for one that is held while others are played."""
         result = self.model_copy(update={"exchanges": self.exchanges.packed()})
-        for record in (result, *result.attempts, *result.findings, *result.usage):
-            record.slim()
+        for record in (result, *result.attempts, *result.findings, *result.usage, result.times):
+            if record:
+                record.slim()
         return result
 
     def exact_score(self) -> Fraction | None:
