@@ -5,16 +5,22 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain.results import Results
 from ci_evals.reports import change, sanitize
-from ci_evals.reports.page import overview_broken, overview_head, overview_measures, overview_tests
+from ci_evals.reports.page import (
+    overview_broken,
+    overview_head,
+    overview_measures,
+    overview_process,
+    overview_tests,
+)
 from ci_evals.reports.page.beside import Beside
 from ci_evals.reports.page.blobs import Shown
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.overview_broken import Broken
 from ci_evals.reports.page.overview_head import Head
 from ci_evals.reports.page.overview_measures import Coverage
 from ci_evals.reports.page.overview_table import Table
 from ci_evals.reports.page.overview_tests import Tests
+from ci_evals.reports.page.overview_told import Broken
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
         tests=overview_tests.of(results, tests),
         differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
         groups=overview_measures.of_groups(results),
-        process=overview_measures.of_process(results, beside.baseline),
+        process=overview_process.table_of(results, beside.baseline),
         usage=overview_measures.of_usage(results),
         latency=overview_measures.of_latency(results, beside.baseline),
         pace=change.pace(found) if found and not beside.baseline else None,

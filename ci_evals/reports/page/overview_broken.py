@@ -1,17 +1,19 @@
 """What broke, where, and since when; what else failed, was fixed, or could not be told."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ci_evals.domain.comparison import Parting, TestChange
 from ci_evals.domain.results import Results
 from ci_evals.reports import change, failures, highlights, mishaps, numbers, parting, sanitize
 from ci_evals.reports.failures import Failure, Said
-from ci_evals.reports.highlights import FailedCriterion
-from ci_evals.reports.page import address, overview_measures, since
+from ci_evals.reports.highlights import FailedCriterion, Standing
+from ci_evals.reports.page import address, since
 from ci_evals.reports.page.beside import Beside, OtherRun
 from ci_evals.reports.page.blobs import Shown
-from ci_evals.reports.page.overview_places import Place, Places
+from ci_evals.reports.page.overview_places import Places
+from ci_evals.reports.page.overview_told import Broken, Criterion, Line, Part, Quote, Story, Trouble
+from ci_evals.scoring import coverage
 
 _WHOLE = 5
 """Failures that are told whole; the others have a line each."""
@@ -20,103 +22,15 @@ _CRITERIA = 3
 _SAID = 700
 """Characters of a message that is quoted."""
 _REASON = 600
+_NOT_PLAYED = "No trial was played, so nothing can be said of any test."
 _NAMED = 12
 """Tests that one cause names."""
 
 
-@dataclass(frozen=True)
-class Criterion:
-    """A criterion that failed."""
-
-    text: str
-    kind: str
-    times: str
-    """In how many of its trials; empty where there is one."""
-    reason: str
-    where: str = ""
-    """The exchange that shows it: `exchange 4 of trial 1`."""
-    href: str | None = None
-
-
-@dataclass(frozen=True)
-class Quote:
-    """An exchange that shows a failure."""
-
-    where: str
-    href: str | None
-    user: str
-    agent: str
-
-
-@dataclass(frozen=True)
-class Story:
-    """A test that fails, told whole."""
-
-    place: Place
-    outcome: str
-    scores: str
-    """`100.0 → 33.3`; empty where it was not compared."""
-    remarks: tuple[str, ...]
-    since: str | None
-    parting: str | None
-    """Where its conversation parts from the baseline's, in a sentence."""
-    beside: str | None
-    """The address of the exchange in which it parts, with the baseline's beside it."""
-    criteria: tuple[Criterion, ...]
-    more: int
-    """Failed criteria that are not shown."""
-    quotes: tuple[Quote, ...]
-
-
-@dataclass(frozen=True)
-class Line:
-    """A test in a line."""
-
-    place: Place
-    outcome: str
-    said: str
-    """What is to be said of it in short: scores, remarks."""
-    why: str
-    """The criterion that failed and its reason; may be empty."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """Tests, or causes, with a title."""
-
-    id: str
-    title: str
-    told: str
-    stories: tuple[Story, ...] = ()
-    lines: tuple[Line, ...] = ()
-    folded: bool = False
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """One thing that went wrong, however many trials or verdicts it spoilt."""
-
-    outcome: str
-    what: str
-    why: str
-    places: tuple[Place, ...]
-    more: int
-
-
-@dataclass(frozen=True)
-class Broken:
-    """All of it, in the order of reading."""
-
-    parts: tuple[Part, ...]
-    troubles: tuple[Trouble, ...]
-    calm: str | None
-    """What is said where nothing failed."""
-    gone: str | None
-    """What of the agent's logic fired in the baseline, and not now: often the cause of it all."""
-
-
 def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Broken:
     """What went wrong in these results."""
+    if highlights.standing(results) is Standing.SKIPPED:
+        return Broken((), (), _NOT_PLAYED, None)
     teller = _Teller(results, Places(tests), since.earlier(results, beside))
     newly = failures.newly(results)
     parts = [part for part in (teller.newly(newly), teller.others(newly)) if part]
@@ -131,7 +45,7 @@ def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Broken:
 
 
 def _gone(results: Results) -> str | None:
-    found = overview_measures.gone(results)
+    found = coverage.lost(results.coverage) if results.coverage else ()
     if not found:
         return None
     named = [f"{part.kind.value} {part.name}" for part in found[:_NAMED]]
@@ -143,7 +57,7 @@ def _gone(results: Results) -> str | None:
 
 def _calm(results: Results) -> str | None:
     if not results.counts.trials:
-        return "No trial was played, so nothing can be said of any test."
+        return _NOT_PLAYED
     found = results.comparison
     if found and found.delta is not None:
         return "No test failed, and every test that passed in the baseline passes now."

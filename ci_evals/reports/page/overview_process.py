@@ -1,0 +1,159 @@
+"""How the agent went about it: the measures of process as a table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ci_evals.domain.process import ProcessSummary
+from ci_evals.domain.results import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.page.overview_table import Table, table
+
+NO_TRACE = "no reply carried a trace"
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """One measure of process: what it is called, what it means, how it is shown."""
+
+    name: str
+    meaning: str
+    show: Callable[[ProcessSummary], str]
+    """Empty where it is not known."""
+    why_not: Callable[[ProcessSummary], str] = lambda found: "" if found.traced_trials else NO_TRACE
+    """Why it is not known, where that can be told."""
+
+
+def table_of(results: Results, baseline: Results | None) -> Table | None:
+    """The measures of process of the run, of the baseline and of each suite; None where none was made."""
+    if results.process is None:
+        return None
+    sides: list[tuple[str, ProcessSummary]] = [("this run", results.process)]
+    sides += [("baseline", baseline.process)] if baseline and baseline.process else []
+    if len(results.suites) > 1:
+        sides += [(suite.name, suite.process) for suite in results.suites if suite.process]
+    shown = [
+        measure
+        for measure in _MEASURES
+        if any(measure.show(found) for _, found in sides) or measure.why_not(results.process)
+    ]
+    return table(
+        "Measures of process",
+        ["measure", *(name for name, _ in sides)],
+        [[measure.name, *(measure.show(found) or numbers.NONE for _, found in sides)] for measure in shown],
+        notes=[_note(measure, results.process) for measure in shown],
+    )
+
+
+def _note(measure: _Measure, found: ProcessSummary) -> str:
+    """What it means and, where it is not known, why."""
+    why = "" if measure.show(found) else measure.why_not(found)
+    return f"{measure.meaning}; {numbers.NONE}: {why}" if why else measure.meaning
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else numbers.percent(share)
+
+
+def _fault(share: float | None) -> str:
+    return "" if share is None else numbers.fault(share)
+
+
+def _decimal(number: float | None) -> str:
+    return "" if number is None else numbers.average(number)
+
+
+def _overhead(found: ProcessSummary) -> str:
+    return "" if found.overhead is None else numbers.excess(found.overhead)
+
+
+def _time(part: str) -> Callable[[ProcessSummary], str]:
+    def shown(found: ProcessSummary) -> str:
+        if found.times is None:
+            return ""
+        seconds = getattr(found.times, part)
+        whole = sum((found.times.agent, found.times.user, found.times.judge, found.times.other))
+        share = f" ({numbers.percent(seconds / whole)})" if whole else ""
+        return f"{numbers.duration(seconds)}{share}"
+
+    return shown
+
+
+def _no_optimal(found: ProcessSummary) -> str:
+    return "no test names optimalTools" if found.traced_trials else NO_TRACE
+
+
+def _nothing(_: ProcessSummary) -> str:
+    return ""
+
+
+_MEASURES = (
+    _Measure(
+        "Completion rate",
+        "trials whose conversation came to an end of its own",
+        lambda found: _percent(found.completion_rate),
+        _nothing,
+    ),
+    _Measure(
+        "Success rate",
+        "trials that passed every evaluation that was wanted",
+        lambda found: _percent(found.success_rate),
+        _nothing,
+    ),
+    _Measure(
+        "Steps a trial",
+        "workflows begun and integrations called, in the mean",
+        lambda found: _decimal(found.steps_per_trial),
+    ),
+    _Measure(
+        "Repeated steps",
+        "steps taken before with the same parameters, of all steps",
+        lambda found: _fault(found.redundancy_rate),
+    ),
+    _Measure(
+        "Failed calls",
+        "calls of integrations that came to an error, of all calls",
+        lambda found: _fault(found.failure_rate),
+        lambda found: "no integration was called" if found.traced_trials else NO_TRACE,
+    ),
+    _Measure(
+        "Steps back a trial",
+        "returns to a workflow that had been left for another one",
+        lambda found: _decimal(found.backtracks_per_trial),
+    ),
+    _Measure(
+        "Overhead",
+        "workflows begun beyond the shortest right way (optimalTools)",
+        _overhead,
+        _no_optimal,
+    ),
+    _Measure(
+        "Missed steps",
+        "of that way, steps that did not run, or not in that order",
+        lambda found: "" if found.missed is None else f"{found.missed:,}",
+        _no_optimal,
+    ),
+    _Measure(
+        "First reply",
+        "median time to the agent's first reply",
+        lambda found: "" if found.first_reply_seconds is None else numbers.latency(found.first_reply_seconds),
+        _nothing,
+    ),
+    _Measure("Time of the agent", "waiting for its replies, all trials together", _time("agent"), _nothing),
+    _Measure("Time of the simulated user", "waiting for its model", _time("user"), _nothing),
+    _Measure(
+        "Time of the judge", "from the conversation's end to the last verdict", _time("judge"), _nothing
+    ),
+    _Measure("Other time", "sessions, earlier attempts, and this tool's own work", _time("other"), _nothing),
+    _Measure(
+        "Cost a trial",
+        "what judge, simulated user and embedding model cost, in the mean of the run",
+        lambda found: "" if found.cost_usd_per_trial is None else numbers.money(found.cost_usd_per_trial),
+        _nothing,
+    ),
+    _Measure(
+        "Cost-adjusted score",
+        "the run's score, less 20 points for each US dollar that a trial costs, at most 40",
+        lambda found: "" if found.cost_adjusted_score is None else numbers.score(found.cost_adjusted_score),
+        _nothing,
+    ),
+)

@@ -1,0 +1,320 @@
+"""What one sees when the page opens: the verdict, what broke and since when, and the table of tests."""
+
+import json
+from datetime import timedelta
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import builders as build
+import cases
+import comment_cases
+import hostile
+import pytest
+
+from ci_evals.domain.process import Coverage, LogicKind, ProcessSummary, Reach, Times
+from ci_evals.domain.results import Results
+from ci_evals.reports.highlights import Standing
+from ci_evals.reports.page import address, blobs, overview_tests, page
+from ci_evals.reports.page.beside import ALONE, Beside, OtherRun
+
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+RUNS = {**{name: cases.made(name) for name in cases.CASES}, "skipped": comment_cases.skipped()}
+
+
+class Page(HTMLParser):
+    """A page as a reader sees it: its tags, its links, its texts by the tags and ids around them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.rows: list[dict[str, str | None]] = []
+        self._open: list[tuple[str, str | None]] = []
+        self._said: list[tuple[tuple[str | None, ...], str]] = []
+        self.feed(text)
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        if "href" in found:
+            self.links.append(found["href"])
+        if "id" in found:
+            self.ids.append(found["id"])
+        if "data-status" in found:
+            self.rows.append(found)
+        if tag not in VOID:
+            self._open.append((tag, found.get("id")))
+
+    def handle_endtag(self, tag):
+        opened, _ = self._open.pop()
+        assert opened == tag
+
+    def handle_data(self, data):
+        if not any(tag in {"script", "style"} for tag, _ in self._open):
+            self._said.append((tuple(name for opened in self._open for name in opened), data))
+
+    def text(self, name: str | None = None) -> str:
+        """What is said in the elements of this tag or id, or on the whole page."""
+        return " ".join(" ".join(data for names, data in self._said if name is None or name in names).split())
+
+
+def drawn(results: Results, beside: Beside = ALONE) -> Page:
+    return Page("".join(page.render(results, beside)))
+
+
+def stands(standing: Standing) -> Results:
+    """The results of a run that stands so."""
+    exits = {Standing.HOLDS: 0, Standing.BROKEN: 1, Standing.UNTRUSTED: 3, Standing.INTERRUPTED: 130}
+    if standing is Standing.SKIPPED:
+        return comment_cases.skipped()
+    holds = standing is Standing.HOLDS
+    return build.results(
+        gate=build.decision(passed=holds, exit_code=exits[standing], reasons=() if holds else ("So it is.",))
+    )
+
+
+@pytest.mark.parametrize("standing", Standing)
+def test_the_verdict_stands_first_whatever_it_is(standing):
+    """In words, in the heading and in the document's title."""
+    found, words = drawn(stands(standing)), standing.value.words
+    assert found.text("h1").lower() == words
+    assert found.text("title").lower().startswith(words)
+    assert ("So it is." in found.text()) == (
+        standing in {Standing.BROKEN, Standing.UNTRUSTED, Standing.INTERRUPTED}
+    )
+
+
+def test_of_a_skipped_run_the_reason_is_told_and_no_number():
+    found = drawn(comment_cases.skipped())
+    assert "No trial was played, so nothing can be said of any test." in found.text("_broken")
+    assert found.text("h1") == "Not tested"
+    assert "Score" not in found.text("dt")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_number_is_missing_without_a_word(name):
+    """Nothing is said of NaN, None or a placeholder, every element is closed, and no id is there twice."""
+    found = drawn(RUNS[name])
+    words = set(found.text().replace(",", " ").replace(".", " ").split())
+    assert not words & {"NaN", "nan", "None", "True", "False", "inf"}
+    assert len(found.ids) == len(set(found.ids))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_same_results_give_the_same_page(name):
+    baseline = Beside(baseline=RUNS["good"])
+    assert "".join(page.render(RUNS[name], baseline)) == "".join(page.render(RUNS[name], baseline))
+
+
+def test_what_broke_is_told_with_its_reason_the_words_that_show_it_and_since_when():
+    found = drawn(RUNS["proven"])
+    said = found.text("_broken")
+    assert "3 tests that passed in the baseline do not pass now" in said
+    first = said[said.index("Refund in time") :]
+    assert "100.0 → 0.0" in first
+    assert "confirmed (p = 0.004)" in first
+    assert "Passed in the baseline (2026-11-20 07:30 UTC, 1 day before this run)." in first
+    assert "The refund workflow starts" in first
+    assert "REFUND_REQUEST was never executed exchange 1 of trial 1" in first
+    assert "I want my money back for order 1042." in first
+    assert "#Refunds/Refund%20in%20time/1/1" in found.links
+
+
+def test_since_when_is_told_by_the_runs_that_stand_beside():
+    """Those that played another test of this name say nothing of it."""
+    results = RUNS["proven"]
+    failed = build.results(
+        *results.suites,
+        run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2)),
+    )
+    said = drawn(results, Beside(others=(OtherRun.of(failed, "past"),))).text("_broken")
+    assert "Failed in all 2 runs that are known, the first of 2026-11-19 09:30 UTC." in said
+
+
+def test_without_a_baseline_the_failed_tests_are_told_whole():
+    said = drawn(RUNS["bad"]).text("_broken")
+    assert said.startswith("What broke 2 failed tests")
+    assert said.index("Refund after the window") < said.index("Exchange for another size")
+    assert said.count("In its second reply the agent blames the customer.") == 2
+    assert "newly failing" not in said
+
+
+def test_a_critical_test_that_failed_before_is_told_whole_behind_the_newly_failing_ones():
+    """It fails the gate alone."""
+    head = [cases.played("New", "f"), cases.played("Old", "f"), cases.played("Grave", "f", critical=True)]
+    base = [cases.played("New", "p"), cases.played("Old", "f"), cases.played("Grave", "f", critical=True)]
+    run = cases.against(
+        build.results(build.suite_result("Refunds", *head)),
+        build.results(build.suite_result("Refunds", *base)),
+    )
+    stories = drawn(run).text("article")
+    assert "New" in stories
+    assert "Grave" in stories
+    assert "Old" not in stories
+
+
+def test_where_nothing_failed_that_is_said():
+    assert drawn(RUNS["good"]).text("_broken") == "What broke No test failed."
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_link_leads_to_a_place_of_the_page(name):
+    results = RUNS[name]
+    found = drawn(results)
+    tests = {(one.suite, one.test.name): one.test for one in blobs.tests_of(results, None)}
+    for link in found.links:
+        if "/" in link:
+            suite, test, *places = (unquote(part) for part in link[1:].split("/"))
+            trial, exchange, *_ = [*(int(place) for place in places if not place.startswith("vs")), 1, 1]
+            known = tests[suite, test].trials
+            assert not places or exchange <= len(known[trial - 1].exchanges)
+        else:
+            assert link == "#" or link[1:] in found.ids
+
+
+def test_addresses_are_those_of_the_script():
+    """As `encodeURIComponent` writes them; half of a surrogate pair, which it refuses, is replaced."""
+    test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
+    shown = blobs.tests_of(build.results(build.suite_result("A/B", test)), None)[0]
+    name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"
+    assert address.of(shown) == f"#A%2FB/{name}"
+    assert address.of(shown, 2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
+
+
+@pytest.mark.parametrize("text", [text for text in hostile.CORPUS if len(text) > 5])
+def test_no_name_becomes_markup_or_goes_unseen(text):
+    """The page has the tags that it has with tame names, and is UTF-8."""
+    tame, wild = drawn(named("tame")), "".join(page.render(named(text)))
+    wild.encode()
+    assert Page(wild).tags == tame.tags
+    assert "\u202e" not in wild
+    assert "\x1b" not in wild
+
+
+def named(text):
+    """A run in which all that is shown is this text."""
+    finding = build.finding("failed", criterion=text, reason=text, category=text)
+    exchange = build.exchange(user=text, agent=text)
+    trial = build.trial_result(findings=(finding,), exchanges=(exchange,))
+    test = build.test_result(text, trials=(trial,), tags=(text,), difficulty=text)
+    lost = build.trial_result(status="failed", error=text, findings=())
+    other = build.test_result("other", trials=(lost,))
+    return build.results(
+        build.suite_result(text, test, other),
+        run=build.run_info(warnings=(text,), baseline_note=text),
+        gate=build.decision(passed=False, exit_code=3, reasons=(text,)),
+        coverage=Coverage(traced_trials=1, logic=(reach(text, base_trials=2, compared_trials=0, trials=0),)),
+    )
+
+
+def test_a_run_without_suites_or_tests_has_a_page_too():
+    nothing = build.results().model_copy(update={"suites": (), "score": None})
+    assert drawn(nothing).text("h1") == "The gate holds"
+    empty = build.suite_result().model_copy(update={"tests": (), "score": None})
+    assert drawn(build.results(empty, counts=nothing.counts)).rows == []
+
+
+def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
+    said = drawn(RUNS["bad"]).text("_gate")
+    assert "min-score does not hold at least 80 55.5" in said
+    assert said.index("category:tone does not hold") < said.index("max-errors holds at most 0 0")
+    assert "max-drop holds at most 2 n/a not applied: no baseline" in said
+
+
+def test_a_row_tells_what_it_is_filtered_and_sorted_by():
+    results = RUNS["proven"]
+    found = overview_tests.of(results, blobs.tests_of(results, None))
+    rows = {row.test: row for row in found.rows}
+    worse = rows["Refund in time"]
+    assert (worse.outcome, worse.became, worse.base.text, worse.delta.text) == (
+        "failed",
+        "newly failing",
+        "100.0",
+        "-100.0",
+    )
+    assert worse.changed
+    assert worse.worst == "The refund workflow starts"
+    assert worse.order < min(row.order for row in found.rows if not row.became)
+    assert worse.facets["categories"] == "tone"
+    shown = drawn(results).rows
+    assert len(shown) == len(found.rows)
+    assert sum("changed" in (row["data-marks"] or "") for row in shown) == found.changed
+    assert [choice.value for choice in found.statuses] == ["failed", "undecided", "passed"]
+
+
+def test_what_did_not_change_is_not_among_the_changed():
+    """The baseline itself tells what the comparison does not list."""
+    same = [cases.played("Refund in time", "pph"), cases.played("Lost parcel", "ppp")]
+    base = cases.base_run(build.suite_result("Refunds", *same))
+    head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))
+    run = cases.against(head, base)
+    rows = overview_tests.of(run, blobs.tests_of(run, base)).rows
+    assert [(row.base.text, row.delta.text, row.changed) for row in rows] == [
+        ("83.3", "0.0", False),
+        ("100.0", "-16.7", True),
+    ]
+
+
+def test_measures_say_why_they_are_not_known():
+    said = drawn(build.results(process=ProcessSummary(completion_rate=1, success_rate=0.5))).text("_measures")
+    assert "Completion rate trials whose conversation came to an end of its own 100 %" in said
+    assert "of all steps; n/a: no reply carried a trace n/a" in said
+    times = Times(agent=3, user=1, judge=0, other=0)
+    known = ProcessSummary(traced_trials=2, steps_per_trial=2.5, redundancy_rate=0.021, times=times)
+    said = drawn(build.results(process=known)).text("_measures")
+    assert "of all steps 3 %" in said
+    assert "n/a: no integration was called" in said
+    assert "3.0 s (75 %)" in said
+    assert "written by an earlier version" in drawn(build.results()).text("_measures")
+
+
+def reach(name, **fields):
+    return Reach(**({"kind": LogicKind.RULE, "name": name, "trials": 3, "tests": 1, "wanted": True} | fields))
+
+
+def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
+    found = Coverage(
+        traced_trials=3,
+        logic=(
+            reach("gone", trials=0, compared_trials=0, base_trials=2),
+            reach("never", trials=0),
+            reach("new", compared_trials=3, base_trials=0, wanted=False),
+            reach("plain", compared_trials=3, base_trials=3),
+        ),
+    )
+    results = RUNS["bad"].model_copy(update={"coverage": found})
+    seen = drawn(results)
+    said = seen.text("_coverage")
+    assert "2 rules fired (1 of 3 wanted)." in said
+    parts = [
+        said.index(title)
+        for title in (
+            "Fired in the baseline, and not now",
+            "gone rule",
+            "Wanted by a criterion, and never fired",
+            "never rule",
+            "Fired now, and not in the baseline",
+            "new rule",
+            "All that fired",
+        )
+    ]
+    assert parts == sorted(parts)
+    assert "this fired in the baseline and in no trial now: rule gone." in seen.text("_broken")
+    unknown = RUNS["bad"].model_copy(update={"coverage": Coverage()})
+    assert "Not known: no reply carried a trace." in drawn(unknown).text("_coverage")
+
+
+def test_the_script_knows_every_test_by_the_names_of_its_links():
+    results = RUNS["proven"]
+    text = "".join(page.render(results))
+    index = json.loads(text.split('id="index">')[1].split("</script>")[0])
+    assert [(one["suite"], one["test"]) for one in index] == [
+        (shown.suite, shown.test.name) for shown in blobs.tests_of(results, None)
+    ]
+
+
+def test_a_comparison_that_gives_no_number_says_why():
+    said = drawn(RUNS["incomparable"]).text("overview")
+    assert "not compared the models of judge or simulated user changed; the judge's prompt changed" in said
