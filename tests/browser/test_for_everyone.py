@@ -1,0 +1,121 @@
+"""The page for those who see little, use no mouse, hold a phone, want paper, or let no script run."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+pytestmark = pytest.mark.browser
+
+TEST = "#Retail%20assistant/Gives%20Gold%20members%20their%20sixty%20days"
+VIEWS = ("", TEST, f"{TEST}/1/vs1")
+"""The overview, a test, and a test beside the baseline."""
+
+ALL = {"rules": {"target-size": {"enabled": True}}}
+"""Every rule of axe, and one of WCAG 2.2 AA that it leaves out unless asked."""
+COLOURS = {"runOnly": ["color-contrast"]}
+SHAPES = {"rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}}
+
+FOCUS = """() => {
+  const style = getComputedStyle(document.activeElement);
+  const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  const box = document.activeElement.getBoundingClientRect();
+  const inSight = box.bottom > 0 && box.top < innerHeight && box.width > 0;
+  return [document.activeElement.outerHTML.slice(0, 100), outlined, inSight];
+}"""
+
+
+def ready(page, view: str):
+    page.wait_for_selector("#test .exchange" if view else "#overview:not([hidden]) #filters:not([hidden])")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    return page
+
+
+def violations(page, options: dict) -> list[str]:
+    found = Axe().run(page, options={"resultTypes": ["violations"], **options})
+    assert found.response["passes"]
+    return [
+        f"{rule['id']}: {node['target']}: {node['failureSummary']}"
+        for rule in found.response["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nobody_is_left_out(look, compared, view):
+    """No violation of WCAG 2.2 AA or good practice, with all unfolded: wide and narrow, light and dark.
+
+    Colours do not depend on the width, nor shapes on the scheme.
+    """
+    page = ready(look(compared.page, view), view)
+    assert violations(page, ALL) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page, COLOURS) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert violations(page, SHAPES) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_what_leaves_people_out_is_seen(look, tmp_path):
+    """The eyes themselves: a picture without words, and grey on grey."""
+    file = tmp_path / "page.html"
+    wrong = '<h1 style="color: #777; background: #888">Words</h1><img src="data:,">'
+    file.write_text(f'<!doctype html><html lang="en"><title>Page</title><main>{wrong}</main></html>')
+    page = look(file)
+    assert {one.split(":")[0] for one in violations(page, ALL)} == {"image-alt", "color-contrast"}
+
+
+def test_a_keyboard_is_enough(look, compared):
+    """Tab goes through all that can be used, and one sees where one is; a link to skip the head is first."""
+    page = look(compared.page, reduced_motion="reduce")
+    for view, steps in (("", 40), (TEST, 25)):
+        page.evaluate("(view) => { location.hash = view; }", view)
+        if view:
+            ready(page, view)
+        page.evaluate("document.activeElement.blur()")
+        for step in range(steps):
+            page.keyboard.press("Tab")
+            element, outlined, in_sight = page.evaluate(FOCUS)
+            assert outlined, element
+            assert in_sight, element
+            assert step or "skip" in element or view
+
+
+def test_dark_and_light_are_the_readers_choice(look, compared):
+    """As the system has it, until the reader chooses; the choice lasts."""
+    page = look(compared.page, color_scheme="dark")
+    dark = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every((part) => part < 60)"
+    assert page.evaluate(dark)
+    page.get_by_role("button", name="Theme: auto").click()
+    assert not page.evaluate(dark)
+    page.reload()
+    assert not page.evaluate(dark)
+    page.get_by_role("button", name="Theme: light").click()
+    page.get_by_role("button", name="Theme: dark").click()
+    assert page.evaluate(dark)
+    page.emulate_media(color_scheme="light")
+    assert not page.evaluate(dark)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_it_can_be_printed(look, compared, view):
+    """On paper nothing is cut at the edge, and what can only be pressed is gone."""
+    page = look(compared.page, view, width=720)
+    page.wait_for_selector("#test .exchange" if view else "#filters:not([hidden])")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    wide = """() => [...document.querySelectorAll("main *")].filter((one) =>
+      one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1)
+      .map((one) => one.outerHTML.slice(0, 200))"""
+    assert page.evaluate(wide) == []
+    assert page.locator(".tools, .copy, #filters").filter(visible=True).count() == 0
+    assert len(page.pdf()) > 10_000
+
+
+def test_without_its_script_it_says_what_came_out(look, compared):
+    """Verdict, gate, charts and the table of tests; and why no test opens."""
+    page = look(compared.page, java_script_enabled=False)
+    assert page.get_by_role("heading", name="The gate does not hold").is_visible()
+    assert page.locator("#_gate tbody tr").count() == len(compared.head.gate.checks)
+    assert page.locator("#tests tbody tr").filter(visible=True).count() == 12
+    assert page.locator("figure svg").first.is_visible()
+    assert "open only where its script may run" in page.locator("noscript").text_content()
+    assert page.locator("#filters").is_hidden()
