@@ -1,5 +1,6 @@
 """The view of one test: its verdicts and its conversation, and the baseline's beside it."""
 
+import json
 import re
 import shlex
 
@@ -11,7 +12,6 @@ from ci_evals.domain.transcript import Integration
 from ci_evals.reports import highlights, mishaps, numbers
 from ci_evals.reports.page import address, blobs
 from ci_evals.reports.page import page as pages
-from ci_evals.reports.page.beside import ALONE, Beside
 from ci_evals.scoring import parting
 
 pytestmark = pytest.mark.browser
@@ -24,13 +24,26 @@ OPENED = "([number, trial]) => opened?.number === number && opened.trial?.index 
 def written(tmp_path):
     """Writes a page of these tests, in one suite, and gives its path."""
 
-    def write(*tests, base=None, change=str):
+    def write(*tests, change=str):
         file = tmp_path / "report.html"
         results = build.results(build.suite_result("Refunds", *tests))
-        file.write_text(change("".join(pages.render(results, Beside(base) if base else ALONE))), "utf-8")
+        file.write_text(change("".join(pages.render(results))), "utf-8")
         return file
 
     return write
+
+
+@pytest.fixture
+def show(look, written):
+    """Opens a page of one test, at this test."""
+
+    def show(test, **options):
+        results = build.results(build.suite_result("Refunds", test))
+        page = look(written(test), at(results, test.name), **options)
+        page.wait_for_selector("#test .exchange")
+        return page
+
+    return show
 
 
 def at(results: Results, test: str, *place, base: int | None = None) -> str:
@@ -166,7 +179,7 @@ def test_the_last_address_wins(look, compared):
     assert page.locator("#test h1").inner_text() == compared.head.suites[0].tests[-1].name
 
 
-def test_no_trace_is_not_nothing_done(look, written):
+def test_no_trace_is_not_nothing_done(show):
     """What an agent did is told in the words of the other reports."""
     talk = (
         build.exchange(1, workflows=None, params=None, rules=None, integrations=None),
@@ -187,11 +200,7 @@ def test_no_trace_is_not_nothing_done(look, written):
         ),
         build.exchange(4, agent=" \u200b"),
     )
-    page = look(
-        written(build.test_result(trials=(build.trial_result(exchanges=talk),))),
-        "#Refunds/Refund%20for%20a%20cancelled%20order",
-    )
-    page.wait_for_selector("#test .exchange")
+    page = show(build.test_result(trials=(build.trial_result(exchanges=talk),)))
     told = [re.sub(r"\s+", " ", text) for text in page.locator(".did").all_inner_texts()]
     assert told == [
         "did no trace came with this reply",
@@ -207,14 +216,10 @@ def test_no_trace_is_not_nothing_done(look, written):
     assert "(no text)" in page.locator(".message.agent").last.inner_text()
 
 
-def test_a_large_trace_waits_until_it_is_wanted(look, written):
+def test_a_large_trace_waits_until_it_is_wanted(show):
     """It is written out when somebody opens it, its beginning first."""
     talk = (build.exchange(trace={"lines": ["x" * 100] * 10_000}),)
-    page = look(
-        written(build.test_result(trials=(build.trial_result(exchanges=talk),))),
-        "#Refunds/Refund%20for%20a%20cancelled%20order",
-    )
-    page.wait_for_selector("#test .exchange")
+    page = show(build.test_result(trials=(build.trial_result(exchanges=talk),)))
     assert page.locator(".raw pre").count() == 0
     page.get_by_text("Trace", exact=True).click()
     assert len(page.locator(".raw pre").inner_text()) < 25_000
@@ -222,16 +227,40 @@ def test_a_large_trace_waits_until_it_is_wanted(look, written):
     assert len(page.locator(".raw pre").text_content() or "") > 1_000_000
 
 
-def test_what_is_copied_is_what_was_said(look, written):
+def test_large_numbers_are_told_as_they_are(show):
+    """An id of many digits in a parameter or a trace is not rounded to what the script counts with."""
+    number = 12345678901234567891
+    talk = (
+        build.exchange(
+            params={"order": number, "part": 0.1234567890123456789}, trace=[number, {"x": 10**400}]
+        ),
+    )
+    page = show(build.test_result(trials=(build.trial_result(exchanges=talk),)))
+    assert page.locator(".deed code").all_inner_texts() == [f"order = {number}", "part = 0.12345678901234568"]
+    page.get_by_text("Trace", exact=True).click()
+    assert json.loads(page.locator(".raw pre").inner_text()) == [number, {"x": 10**400}]
+
+
+def test_a_link_leads_to_where_the_reader_has_been(look, compared):
+    """Also a second time, when the address has that place already."""
+    page = look(compared.page)
+    page.evaluate("location.hash = addressOf(0, 1, 1)")
+    page.wait_for_selector(".exchange[aria-current]")
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' }); document.activeElement.blur()")
+    page.locator(".exchange h4 a").first.click()
+    assert page.evaluate("document.activeElement === document.querySelector('.exchange')")
+    page.go_back()
+    page.wait_for_selector("#overview:not([hidden])")
+
+
+def test_what_is_copied_is_what_was_said(show):
     """As text without what cannot be seen; and a command that a shell reads as it was meant."""
     name = "Isn't it $(late)\u202e, `really`?"
     talk = (build.exchange(agent="First line\nsecond \u200bline", workflows=("REFUND",)),)
-    page = look(
-        written(build.test_result(name=name, trials=(build.trial_result(exchanges=talk),))),
-        "#Refunds/" + "Isn't%20it%20%24(late)%E2%80%AE%2C%20%60really%60%3F",
+    page = show(
+        build.test_result(name=name, trials=(build.trial_result(exchanges=talk),)),
         permissions=["clipboard-read", "clipboard-write"],
     )
-    page.wait_for_selector("#test .exchange")
     page.get_by_role("button", name="Copy the command").click()
     page.get_by_text("Copied: command to play this test again.").wait_for()
     command = page.evaluate("navigator.clipboard.readText()")
@@ -260,7 +289,7 @@ def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
     assert page.evaluate("OUTCOMES") == {name: look.words for name, look in highlights.OUTCOMES.items()}
 
 
-def test_what_cannot_be_read_is_said(look, written, tmp_path):
+def test_what_cannot_be_read_is_said(look, written):
     """Damaged data and an old browser are told in words, and the way back is there."""
     cut = written(build.test_result(), change=lambda text: text.replace(' id="t0">', ' id="t0">AAAA'))
     page = look(cut, "#Refunds/Refund%20for%20a%20cancelled%20order")

@@ -24,6 +24,8 @@ _SCRIPTS = (
     "measures.js",
     "keys.js",
     "table.js",
+    "test-head.js",
+    "test-trial.js",
     "test.js",
     "page.js",
 )

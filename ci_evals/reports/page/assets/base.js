@@ -49,7 +49,15 @@ function el(tag, props = {}, ...children) {
 async function unpack(id) {
   const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (char) => char.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
+  return parsed(await new Response(stream).text());
+}
+
+/** The value of JSON, in which whole numbers too large for the script's own stay what they are, where it can. */
+function parsed(text) {
+  if (!/[[:,] ?-?\d{16,} ?[,\]}]/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value, place) =>
+    typeof value === "number" && /^-?\d{16,}$/.test(place?.source ?? "") ? BigInt(place.source) : value,
+  );
 }
 
 /**

@@ -30,26 +30,32 @@ function lacking(mine, theirs) {
 /** The same in words. `baseline` names its trial. */
 function partingText(parting, baseline) {
   const { exchange, head, base, only, userDiffers } = parting;
-  if (parting.untold) return `A side carries no trace, so it cannot be told where this conversation parts from ${baseline}.`;
+  if (parting.untold) {
+    return `A side carries no trace, so it cannot be told where this conversation parts from ${baseline}.`;
+  }
   if (parting.alike) return `This conversation and ${baseline} are the same, word for word.`;
   const did = listed(head);
   const had = listed(base);
   let told;
-  if (exchange === null) told = `The agent did all that it did in ${baseline}: only words differ.`;
-  else if (only === "base") told = `This conversation ends before exchange ${exchange} of ${baseline}${had ? `: there the agent ${had}` : ""}.`;
-  else if (only === "head") told = `This conversation goes on where ${baseline} ended: in exchange ${exchange} the agent ${did || "only spoke"}.`;
-  else told = `This conversation parts from ${baseline} in exchange ${exchange}. There the agent ${had || "did not"}; now it ${did || "did not"}.`;
-  if (!had && did && only === null && exchange !== null) {
-    told = `This conversation parts from ${baseline} in exchange ${exchange}. Now the agent ${did}; there it did not.`;
+  if (exchange === null) {
+    told = `The agent did all that it did in ${baseline}: only words differ.`;
+  } else if (only === "base") {
+    const lost = had ? `: there the agent ${had}` : "";
+    told = `This conversation ends before exchange ${exchange} of ${baseline}${lost}.`;
+  } else if (only === "head") {
+    const more = did || "only spoke";
+    told = `This conversation goes on where ${baseline} ended: in exchange ${exchange} the agent ${more}.`;
+  } else {
+    const how = had ? `There the agent ${had}; now it ${did || "did not"}` : `Now the agent ${did}; there it did not`;
+    told = `This conversation parts from ${baseline} in exchange ${exchange}. ${how}.`;
   }
   return told + userText(exchange, userDiffers);
 }
 
 function userText(exchange, userDiffers) {
   if (userDiffers === null) return "";
-  const when = exchange === null ? "said" : "had said";
-  const where = userDiffers === exchange ? " The user said something else there" : ` The user ${when} something else from exchange ${userDiffers} on`;
-  return `${where}, so the simulated user may be the cause.`;
+  const where = userDiffers === exchange ? "there" : `from exchange ${userDiffers} on`;
+  return ` The user said something else ${where}, so the simulated user may be the cause.`;
 }
 
 const VERBS = { workflow: "ran", parameter: "understood", rule: "applied", integration: "called" };

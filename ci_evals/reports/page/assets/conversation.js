@@ -60,10 +60,19 @@ function restsNode(rests) {
       {},
       outcomeOf(finding.outcome),
       " ",
-      el("button", { type: "button", class: "link", on: { click: lead } }, el("span", { dir: "auto" }, cut(finding.criterion, MOST_NAMED))),
+      el(
+        "button",
+        { type: "button", class: "link", on: { click: lead } },
+        el("span", { dir: "auto" }, cut(finding.criterion, MOST_NAMED)),
+      ),
     );
   });
-  return el("div", { class: "rests" }, el("p", { class: "label" }, "Verdicts that rest on this exchange"), el("ul", {}, items));
+  return el(
+    "div",
+    { class: "rests" },
+    el("p", { class: "label" }, "Verdicts that rest on this exchange"),
+    el("ul", {}, items),
+  );
 }
 
 /** Trace and raw reply, folded. */
@@ -79,7 +88,7 @@ function foldedJson(label, value) {
   const node = el("details", { class: "raw" }, el("summary", {}, label));
   const fill = () => {
     if (!node.open || node.children.length > 1) return;
-    const text = JSON.stringify(value, null, 2);
+    const text = jsonLines(value);
     node.append(
       copyButton(`Copy ${label === "Trace" ? "the trace" : "the raw reply"}`, () => text),
       el("pre", { tabindex: "0", role: "group", "aria-label": label }, long(text, MOST_SAID)),
@@ -93,7 +102,12 @@ function foldedJson(label, value) {
 function verdictsNode(findings, { href, there, of }) {
   const nodes = new Map(findings.map((finding, place) => [finding, verdictNode(finding, href, there?.[place], of)]));
   const group = (outcome) => findings.filter((finding) => finding.outcome === outcome);
-  const list = (found) => el("ul", { class: "verdicts" }, found.map((finding) => nodes.get(finding)));
+  const list = (found) =>
+    el(
+      "ul",
+      { class: "verdicts" },
+      found.map((finding) => nodes.get(finding)),
+    );
   const first = [...group("failed"), ...group("undecided")];
   const passed = group("passed");
   const node = el(
@@ -117,19 +131,30 @@ function verdictsNode(findings, { href, there, of }) {
 function verdictNode(finding, href, there, of) {
   const cause = finding.cause ? ` (${CAUSES[finding.cause]})` : "";
   const noun = finding.evidence.length === 1 ? "exchange" : "exchanges";
-  const links = finding.evidence.flatMap((index, place) => [place ? ", " : "", href(index) ? el("a", { href: href(index) }, index) : index]);
+  const links = finding.evidence.flatMap((index, place) => [
+    place ? ", " : "",
+    href(index) ? el("a", { href: href(index) }, index) : index,
+  ]);
   const facts = [
     finding.kind === "strict" ? ["strict ", codeNode(finding.strict ?? "")] : "judged",
     `weight ${finding.weight}`,
     finding.category ? ["category ", codeNode(finding.category)] : null,
-    finding.auiLogic.length ? ["AUI logic ", finding.auiLogic.flatMap((id, place) => [place ? ", " : "", codeNode(id)])] : null,
+    finding.auiLogic.length
+      ? ["AUI logic ", finding.auiLogic.flatMap((id, place) => [place ? ", " : "", codeNode(id)])]
+      : null,
     finding.evidence.length ? [`rests on ${noun} `, links] : null,
     there?.criterion === finding.criterion ? [`in ${of}: `, outcomeOf(there.outcome)] : null,
   ];
   return el(
     "li",
     { class: `verdict ${finding.outcome}`, tabindex: "-1" },
-    el("p", { class: "asked" }, outcomeOf(finding.outcome, OUTCOMES[finding.outcome] + cause), " ", el("strong", { dir: "auto" }, long(finding.criterion, MOST_NAMED))),
+    el(
+      "p",
+      { class: "asked" },
+      outcomeOf(finding.outcome, OUTCOMES[finding.outcome] + cause),
+      " ",
+      el("strong", { dir: "auto" }, long(finding.criterion, MOST_NAMED)),
+    ),
     el("p", { class: "because", dir: "auto" }, long(finding.reason || "no reason was given", MOST_SAID)),
     el("p", { class: "traits" }, dotted(facts.filter(Boolean).map((fact) => el("span", {}, fact)))),
     finding.votes === null ? null : el("p", { class: "traits" }, "votes ", codeNode(jsonText(finding.votes))),

@@ -10,7 +10,11 @@ function tell(text) {
 function copyButton(label, text) {
   const press = async () => {
     const done = await copied(clean(await text()));
-    tell(done ? `Copied: ${label.replace(/^Copy (the )?/, "")}.` : "The browser did not let the page copy. Mark the text and copy it yourself.");
+    tell(
+      done
+        ? `Copied: ${label.replace(/^Copy (the )?/, "")}.`
+        : "The browser did not let the page copy. Mark the text and copy it yourself.",
+    );
   };
   return el("button", { type: "button", class: "copy", on: { click: press } }, label);
 }

@@ -6,7 +6,9 @@ const KINDS = ["workflow", "parameter", "rule", "integration"];
 
 /** Whether a reply tells what was done for it. */
 function traced(one) {
-  return [one.workflows, one.params, one.rules, one.integrations].some((part) => part !== null) || one.namedParams.length > 0;
+  return (
+    [one.workflows, one.params, one.rules, one.integrations].some((part) => part !== null) || one.namedParams.length > 0
+  );
 }
 
 /**
@@ -38,7 +40,11 @@ function comparable(one, other) {
     integration: !other || other.integrations !== null,
   };
   const counts = (deed) => told[deed.kind] && !(deed.kind === "parameter" && !deed.untold && isEmpty(deed.value));
-  return new Map(deedsOf(one).filter(counts).map((deed) => [deed.key, deed]));
+  return new Map(
+    deedsOf(one)
+      .filter(counts)
+      .map((deed) => [deed.key, deed]),
+  );
 }
 
 /** Whether a parameter's value counts as nothing. */
@@ -80,9 +86,18 @@ function deedsNode(one, before, marks = () => null) {
   const deeds = deedsOf(one);
   for (const kind of KINDS) {
     const found = deeds.filter((deed) => deed.kind === kind);
-    if (found.length) row(labelOf(kind, one), el("ul", { class: "deeds" }, found.map((deed) => deedNode(deed, before, marks(deed)))));
+    if (found.length)
+      row(
+        labelOf(kind, one),
+        el(
+          "ul",
+          { class: "deeds" },
+          found.map((deed) => deedNode(deed, before, marks(deed))),
+        ),
+      );
   }
-  if (one.errorResponse) row("error response", el("span", { class: "bad", dir: "auto" }, long(one.errorDetail ?? "no detail", 2000)));
+  if (one.errorResponse)
+    row("error response", el("span", { class: "bad", dir: "auto" }, long(one.errorDetail ?? "no detail", 2000)));
   if (!rows.length) row("did", el("span", { class: "muted" }, traced(one) ? NOTHING : NO_TRACE));
   if (one.handedOver || one.workflows?.some((name) => name.startsWith("CONVERSATION_FORWARDING"))) {
     row("escalation", "handed over to a person");
@@ -140,13 +155,17 @@ function long(text, most) {
     shown.focus({ preventScroll: true });
     more.remove();
   };
-  const more = el("button", { type: "button", class: "more", on: { click: show } }, `Show all ${countText(all.length, "character")}`);
+  const more = el(
+    "button",
+    { type: "button", class: "more", on: { click: show } },
+    `Show all ${countText(all.length, "character")}`,
+  );
   return [shown, " ", more];
 }
 
 const PIECE = 20_000;
 
-/** `text` in parts that end with a line where they can: those out of sight are not laid out, which would take a minute. */
+/** `text` in parts, which end with a line where they can: parts out of sight are not laid out, which takes long. */
 function pieces(text) {
   const found = [];
   for (let start = 0, end; start < text.length; start = end) {

@@ -8,7 +8,18 @@ const KEYS = [
 ];
 
 function keysNode() {
-  const rows = KEYS.map(([keys, does]) => el("div", { class: "row" }, el("dt", {}, keys.split(", ").map((key, place) => [place ? ", " : "", el("kbd", {}, key)])), el("dd", {}, does)));
+  const rows = KEYS.map(([keys, does]) =>
+    el(
+      "div",
+      { class: "row" },
+      el(
+        "dt",
+        {},
+        keys.split(", ").map((key, place) => [place ? ", " : "", el("kbd", {}, key)]),
+      ),
+      el("dd", {}, does),
+    ),
+  );
   return el(
     "details",
     { class: "keys" },
@@ -20,7 +31,14 @@ function keysNode() {
 
 addEventListener("keydown", (event) => {
   const typing = event.target instanceof Element && event.target.closest("input, select, textarea, [contenteditable]");
-  if (document.getElementById("test").hidden || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (
+    document.getElementById("test").hidden ||
+    event.defaultPrevented ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey
+  )
+    return;
   if (event.key === "Escape") {
     location.hash = OVERVIEW;
   } else if (opened?.nodes && !typing && document.getElementById("keys-on").checked) {

@@ -4,12 +4,22 @@
 function measuresNode(trial) {
   const lists = [timesOf(trial), stepsOf(trial)].filter(Boolean);
   if (!lists.length && !trial.usage.length) return null;
-  return el("details", { class: "measures" }, el("summary", {}, "Time, steps and tokens of this trial"), lists, usageNode(trial.usage));
+  return el(
+    "details",
+    { class: "measures" },
+    el("summary", {}, "Time, steps and tokens of this trial"),
+    lists,
+    usageNode(trial.usage),
+  );
 }
 
 function listNode(rows) {
   const shown = rows.filter(([, value]) => value !== null && value !== undefined);
-  return el("dl", {}, shown.map(([label, value]) => el("div", { class: "row" }, el("dt", {}, label), el("dd", {}, value))));
+  return el(
+    "dl",
+    {},
+    shown.map(([label, value]) => el("div", { class: "row" }, el("dt", {}, label), el("dd", {}, value))),
+  );
 }
 
 function timesOf({ times, durationSeconds }) {
@@ -34,7 +44,10 @@ function stepsOf({ process }) {
     ["failed calls", process.failedCalls],
     ["returns to a workflow that had been left", process.backtracks],
     ["missed of the optimal sequence", process.missed],
-    ["workflows beyond the optimal sequence", overhead === null ? null : `${overhead > 0 ? "+" : ""}${Math.round(100 * overhead)} %`],
+    [
+      "workflows beyond the optimal sequence",
+      overhead === null ? null : `${overhead > 0 ? "+" : ""}${Math.round(100 * overhead)} %`,
+    ],
   ]);
 }
 
@@ -53,6 +66,12 @@ function usageNode(usage) {
       cell(one.costUsd === null ? "" : moneyText(one.costUsd)),
     ),
   );
-  const heads = ["who", "model", "calls", "tokens read", "tokens written", "cost"].map((name) => el("th", { scope: "col" }, name));
-  return el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Tokens" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)));
+  const heads = ["who", "model", "calls", "tokens read", "tokens written", "cost"].map((name) =>
+    el("th", { scope: "col" }, name),
+  );
+  return el(
+    "div",
+    { class: "table", tabindex: "0", role: "group", "aria-label": "Tokens" },
+    el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)),
+  );
 }

@@ -63,9 +63,15 @@ function countText(number, noun, plural = `${noun}s`) {
   return `${number.toLocaleString("en-US")} ${number === 1 ? noun : plural}`;
 }
 
+/** JSON on many lines. */
+function jsonLines(value) {
+  return JSON.stringify(value, (_, one) => (typeof one === "bigint" ? JSON.rawJSON(String(one)) : one), 2);
+}
+
 /** JSON on one line, with blanks as the other reports have it; its keys sorted where `sorted`. */
 function jsonText(value, sorted = false) {
   if (Array.isArray(value)) return `[${value.map((item) => jsonText(item, sorted)).join(", ")}]`;
+  if (typeof value === "bigint") return String(value);
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const keys = sorted ? Object.keys(value).sort() : Object.keys(value);
   return `{${keys.map((key) => `${JSON.stringify(key)}: ${jsonText(value[key], sorted)}`).join(", ")}}`;

@@ -1,0 +1,130 @@
+// One trial of a test: how it ended, its verdicts, and its conversation.
+
+/** Exchanges of a conversation that are laid out at once. */
+const MOST_AT_ONCE = 50;
+
+function drawTrial(root, mine, theirs, other, index) {
+  const { number, head, base, trial, beside } = opened;
+  const outcome = head.outcomes[opened.place];
+  const baseTrial = other === null ? null : base.test.trials[other];
+  const name = `trial ${beside} of the baseline`;
+  const href = (exchange) => addressOf(number, trial.index, exchange, beside);
+  const longest = Math.max(mine.length, theirs?.length ?? 0);
+  const verdicts = verdictsNode(trial.findings, {
+    href: (exchange) => (exchange >= 1 && exchange <= mine.length ? href(exchange) : null),
+    there: baseTrial?.findings,
+    of: name,
+  });
+  const rests = (exchange) => [...verdicts.nodes].filter(([finding]) => finding.evidence.includes(exchange));
+  opened.parting = theirs ? partingOf(mine, theirs) : null;
+  const said = theirs
+    ? bothNode(
+        { exchanges: mine, label: `This run, trial ${trial.index}`, rests },
+        { exchanges: theirs, label: `Baseline, trial ${beside}`, rests: () => [] },
+        opened.parting,
+        href,
+      )
+    : el(
+        "ol",
+        { class: "exchanges" },
+        mine.map((one, place) =>
+          exchangeNode(one, { before: mine[place - 1], rests: rests(one.index), href: href(one.index) }),
+        ),
+      );
+  opened.nodes = [...said.children];
+  if (longest > MOST_AT_ONCE) said.classList.add("many");
+  const wrong =
+    index !== null && index !== trial.index
+      ? el("p", { class: "notice" }, `There is no trial ${index}: this is trial ${trial.index}.`)
+      : null;
+  const title = `${TESTS[number].suite} › ${TESTS[number].test}, trial ${trial.index}`;
+  root.querySelector("#trial").replaceChildren(
+    ...[
+      el("h2", { tabindex: "-1" }, `Trial ${trial.index}: `, outcomeOf(outcome), `, score ${scoreText(trial.score)}`),
+      wrong,
+      endedNode(trial, mine),
+      verdicts.node,
+      el("h3", {}, "Conversation"),
+      el(
+        "p",
+        { class: "buttons" },
+        copyButton("Copy the conversation", () => conversationText(title, mine, trial.closingRemark)),
+      ),
+      base?.test.trials.length ? besideNode() : null,
+      opened.parting ? partingNode(opened.parting, name, href) : null,
+      longest ? said : el("p", {}, "Nothing was said."),
+      trial.closingRemark
+        ? closingNode(trial.closingRemark, theirs ? "User, on leaving, in this run" : "User, on leaving")
+        : null,
+      baseTrial?.closingRemark ? closingNode(baseTrial.closingRemark, "User, on leaving, in the baseline") : null,
+      measuresNode(trial),
+    ].filter(Boolean),
+  );
+}
+
+/** The switch between this run alone and each trial of the baseline beside it. */
+function besideNode() {
+  const { number, base, trial, beside } = opened;
+  const link = (label, to) =>
+    el(
+      "li",
+      {},
+      el("a", { href: addressOf(number, trial.index, null, to), "aria-current": beside === to ? "true" : null }, label),
+    );
+  const items = base.test.trials.map((one, place) =>
+    link(
+      [
+        outcomeOf(base.outcomes[place], `Trial ${one.index}`),
+        el("span", { class: "unseen" }, ` of the baseline, ${OUTCOMES[base.outcomes[place]]}`),
+      ],
+      one.index,
+    ),
+  );
+  return el(
+    "nav",
+    { class: "trials beside-nav", "aria-label": "Baseline beside" },
+    el("span", { class: "label" }, "Baseline beside:"),
+    el("ul", {}, link("None", null), items),
+  );
+}
+
+function partingNode(parting, name, href) {
+  return el(
+    "p",
+    { class: "notice told-parting", dir: "auto" },
+    partingText(parting, name),
+    parting.exchange === null
+      ? null
+      : [" ", el("a", { href: href(parting.exchange) }, `Go to exchange ${parting.exchange}`)],
+  );
+}
+
+function closingNode(remark, who) {
+  return el(
+    "div",
+    { class: "message user closing" },
+    el("p", { class: "who" }, el("strong", {}, who), " ", el("span", { class: "muted" }, "not sent")),
+    el("div", { class: "text", dir: "auto" }, long(remark, MOST_SAID)),
+  );
+}
+
+function endedNode(trial, exchanges) {
+  const details = exchanges.map((one) => one.errorDetail).filter(Boolean);
+  const spoilt = ["agent_error", "failed", "interrupted"].includes(trial.status);
+  const error = trial.error ?? (spoilt ? details.at(-1) : null);
+  const tried = trial.attempts.map((one) => one.status.replace("_", " ") + (one.error ? ` (${one.error})` : ""));
+  return el(
+    "div",
+    { class: "ended" },
+    el(
+      "p",
+      {},
+      ENDINGS[trial.status],
+      ` ${countText(exchanges.length, "exchange")}, ${durationText(trial.durationSeconds)}.`,
+    ),
+    error ? el("p", { class: "notice", dir: "auto" }, el("strong", {}, "Error: "), long(error, 2000)) : null,
+    tried.length > 1
+      ? el("p", { dir: "auto" }, `${tried.length} attempts: `, long(tried.join(", then "), 2000), ".")
+      : null,
+  );
+}
