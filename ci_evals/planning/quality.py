@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.evaluation import AnswerMatches, Contains, Criterion, Judged, NotContains, NotRegex
+from ci_evals.domain.evaluation import (
+    AnswerMatches,
+    Contains,
+    Criterion,
+    Judged,
+    NotContains,
+    NotRegex,
+    ToolNotUsed,
+)
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.places import Path, short
@@ -93,6 +101,7 @@ def _of_suite(suite: Suite) -> Iterator[Weakness]:
 
 def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
     yield from _given_away(test)
+    yield from _held_both_ways(test)
     seen: dict[tuple[Any, ...], int] = {}
     for j, evaluation in enumerate(test.evaluations):
         place = ("evaluations", j)
@@ -110,6 +119,21 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
                 f"{evaluation.strict} looks at the last reply alone, and passes whatever was said before"
             )
             yield place, f'{message}; write "turn": "any"'
+
+
+def _held_both_ways(test: Test) -> Iterator[Weakness]:
+    """The shortest right conversation cannot run a workflow that a criterion forbids from the start."""
+    forbidden = {
+        evaluation.tool_name: j
+        for j, evaluation in enumerate(test.evaluations)
+        if isinstance(evaluation, ToolNotUsed) and evaluation.before_turn is None
+    }
+    for place, name in enumerate(test.optimal_tools or ()):
+        if name in forbidden:
+            yield (
+                ("optimalTools", place),
+                f"names {name}, which evaluations[{forbidden[name]}] forbids",
+            )
 
 
 def _strict(test: Test) -> bool:

@@ -51,6 +51,7 @@ SUITE = {
             "difficulty": "easy",
             "critical": True,
             "loops": 2,
+            "optimalTools": ["REFUND", "HANDOVER"],
         },
         {"name": "B", "guidelines": "g", "turns": [{"user": "auto"}],
          "evaluations": [{"criterion": "c", "strict": "not_escalated"}], "tags": ["t"]},

@@ -151,6 +151,9 @@ def test_a_faulty_evaluation(evaluation, said):
         ({"loops": 0}, ["tests[0].loops: 0 is not greater than or equal to 1"]),
         ({"loops": 10**9}, ["tests[0].loops: 1000000000 is not less than or equal to 1000"]),
         ({"maxTurns": 10**9}, ["tests[0].maxTurns: 1000000000 is not less than or equal to 1000"]),
+        ({"optimalTools": []}, ["tests[0].optimalTools: wants at least one item"]),
+        ({"optimalTools": [" "]}, ["tests[0].optimalTools[0]: must not be empty"]),
+        ({"optimalTools": "PAY"}, ['tests[0].optimalTools: wants a list, found "PAY"']),
         ({"critical": "yes"}, ['tests[0].critical: wants true or false, found "yes"']),
         (
             {"evaluations": [{"criterion": "c", "weight": 0}]},

@@ -150,6 +150,15 @@ def test_a_user_who_gives_the_answer_away(fields, told):
     assert found.startswith(told)
 
 
+def test_a_workflow_that_is_optimal_and_forbidden():
+    """Not where it is forbidden up to a turn alone."""
+    late = REFUSED | {"toolName": "REFUND_REQUEST", "beforeTurn": 2}
+    good = a_test(optimalTools=["REFUND_REQUEST"], evaluations=[STRICT, late, REFUSED, TONE])
+    assert warnings(good, a_test("two", optimalTools=["REFUND_REQUEST", "DISCOUNT_OFFER"])) == [
+        "tests[1].optimalTools[1]: names DISCOUNT_OFFER, which evaluations[1] forbids"
+    ]
+
+
 def test_questions_with_their_answers():
     """They have no happy path, and may name their choices; guidelines must not give the answer away."""
     quiz = {

@@ -101,6 +101,7 @@ def test_digests_follow_the_meaning():
     """What changes a result changes the digest; names of reports, keys and secrets do not."""
     same = digest({})
     assert digest({"tags": ["x"], "critical": True, "minScore": 5}) == same
+    assert digest({"optimalTools": ["REFUND_REQUEST"]}) == same
     assert digest({}, apiKey="another-key", name="Other") == same
     assert digest({"turns": [{"user": "hi"}] + [{"user": "auto"}] * 6}) == same
     assert digest({}, model="another-model", agentId="another", adapter="python:a:b") == same

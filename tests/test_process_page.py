@@ -1,0 +1,61 @@
+"""docs/process.md says what is so: its example is counted, its names are those of the results."""
+
+import json
+import re
+
+import builders as build
+import pytest
+import yaml
+from papers import ROOT, blocks, code, table
+from plans import planned
+
+from ci_evals.domain.process import ProcessSummary, Times
+from ci_evals.domain.results import Tokens, Usage
+from ci_evals.domain.transcript import Integration
+from ci_evals.scoring import process
+from ci_evals.scoring.share import Counting
+
+PAGE = (ROOT / "docs/process.md").read_text()
+
+
+def test_the_example_is_counted_as_it_says():
+    """Every number of its table, and no other of a trial."""
+    (example,) = blocks("json", PAGE)
+    exchanges = [
+        build.exchange(
+            number,
+            workflows=tuple(said["workflows"]),
+            params=said["params"],
+            integrations=tuple(map(Integration.model_validate, said["integrations"])),
+        )
+        for number, said in enumerate(json.loads(example), start=1)
+    ]
+    optimal = json.loads(re.search(r'"optimalTools": (\[.*?\])', PAGE)[1])
+    told = process.told(exchanges, optimal).process.model_dump(by_alias=True, exclude={"begun"})
+    assert told == {code(name): float(value) for name, value, _ in table("measure", PAGE)}
+
+
+def test_every_measure_is_described():
+    """Of the summary, and of the parts of the time."""
+    named = [code(cell).split("`, `") for cell, _ in table("field", PAGE)]
+    assert {name for names in named for name in names} == {
+        field.alias for field in ProcessSummary.model_fields.values()
+    }
+    assert [code(name) for name, _ in table("part", PAGE)] == list(Times.model_fields)
+
+
+def test_its_shortest_way_is_read():
+    """As a key of a test."""
+    (example,) = blocks("yaml", PAGE)
+    test = planned({"name": "t"} | yaml.safe_load(example)).suites[0].tests[0]
+    assert test.optimal_tools == ("POLICY_QUESTION", "CANCEL_BOOKING")
+
+
+def test_its_cost_adjusted_score():
+    """As it reckons it."""
+    score, each, adjusted = map(
+        float, re.search(r"(\d+) points at \$([\d.]+) a trial are (\d+)", PAGE).groups()
+    )
+    nothing = process.summary([], 0, Counting(offline=False))
+    found = process.of_run(nothing, score, Usage(tokens=Tokens(), cost_usd=each * 3), 3)
+    assert found.cost_adjusted_score == pytest.approx(adjusted)
