@@ -239,6 +239,14 @@ def test_cost_stands_against_quality():
     assert "cost" not in drawn(run({"a": (score_trial(85),)}), others=beside)
 
 
+def test_runs_are_named_by_the_end_of_their_path():
+    """By the whole where that would tell two alike."""
+    head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
+    paths = ("past/large", "past/small/", "a/x", "b/x")
+    figure = drawn(head, others=tuple(other(n, label=path) for n, path in enumerate(paths, start=1)))["cost"]
+    assert {row[0] for row in figure.rows} == {"this run", "large", "small", "a/x", "b/x"}
+
+
 def test_a_trend_wants_three_runs():
     """In the order of time, whatever order they come in."""
     head = run({"a": (score_trial(85),)})

@@ -108,7 +108,7 @@ def _em(sign: str) -> float:
         return 1.05
     if sign in "ijl.,:;'|! ":
         return 0.31
-    return 0.78 if sign.isupper() or sign in "mw@%—…→" else 0.58
+    return 0.78 if sign.isupper() or sign in "mw@%+—…→" else 0.64
 
 
 def _short(value: float) -> float:

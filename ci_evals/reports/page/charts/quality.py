@@ -29,14 +29,16 @@ THIS = "this run"
 @dataclass(frozen=True)
 class _Run(Candidate):
     interval: Interval | None = None
+    this: bool = False
 
 
 def figure(results: Results, beside: Beside) -> Figure | None:
     """None where fewer than two runs have both cost and score, or nothing cost anything."""
     mine = OtherRun.of(results, THIS)
+    names = _names([one.label for one in beside.others])
     runs = [
-        _Run(one.label, one.cost_usd, one.score, one.interval)
-        for one in (mine, *beside.others)
+        _Run(name, one.cost_usd, one.score, one.interval, one is mine)
+        for name, one in zip([THIS, *names], [mine, *beside.others], strict=True)
         if one.cost_usd is not None and one.score is not None
     ]
     if mine.cost_usd is None or mine.score is None or len(runs) < 2 or not any(one.cost for one in runs):
@@ -60,6 +62,12 @@ def figure(results: Results, beside: Beside) -> Figure | None:
             for one in sorted(runs, key=lambda one: (one.cost, -one.score))
         ),
     )
+
+
+def _names(labels: Sequence[str]) -> list[str]:
+    """The last part of each path; the whole where others end alike."""
+    ends = [label.rstrip("/").rsplit("/", 1)[-1] for label in labels]
+    return [label if ends.count(end) > 1 else end or label for label, end in zip(labels, ends, strict=True)]
 
 
 def score_scale(values: Iterable[float], bottom: float, top: float) -> Scale:
@@ -112,7 +120,7 @@ def _run(plot: Plot, one: _Run, *, on_it: bool) -> Iterator[Drawn]:
     if one.interval:
         low, high = plot.y(one.interval.low), plot.y(one.interval.high)
         marks.append(drawing.line(x, low, x, high, "c-reach"))
-    if one.name == THIS:
+    if one.this:
         marks.append(drawing.circle(x, y, "c-head"))
     else:
         marks.append(drawing.circle(x, y, "c-best" if on_it else "c-beaten", radius=4.5))
@@ -123,19 +131,21 @@ def _labels(plot: Plot, runs: Sequence[_Run], best: Sequence[Candidate]) -> Iter
     """Names beside the marks, where they cover no other name and no mark."""
     marks = [(plot.x(one.cost), plot.y(one.score)) for one in runs]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
-    named = [one for one in runs if one.name == THIS]
-    named += [one for one in runs if one in best and one.name != THIS][:_LABELLED]
+    named = [one for one in runs if one.this]
+    named += [one for one in runs if one in best and not one.this][:_LABELLED]
     for one in named:
         text = drawing.fitted(one.name, 120, _SIZE)
         wide = drawing.width_of(text, _SIZE)
         x, y = plot.x(one.cost), plot.y(one.score)
-        places = ((x + 9, y - 7), (x - 9 - wide, y - 7), (x + 9, y + 15), (x - 9 - wide, y + 15))
-        for left, base in places:
-            area = (left, base - 10, left + wide, base + 3)
-            inside = left >= _LEFT and left + wide <= WIDTH and area[1] >= _TOP - 8 and area[3] <= _BOTTOM
+        right, left, middle = x + 9, x - 9 - wide, x - wide / 2
+        places = [(at, y + by) for by in (-7, 15) for at in (right, left)]
+        places += [(middle, y - 11), (middle, y + 19), (right, y + 4), (left, y + 4)]
+        for at, base in places:
+            area = (at, base - 10, at + wide, base + 3)
+            inside = at >= _LEFT and at + wide <= WIDTH and area[1] >= _TOP - 8 and area[3] <= _BOTTOM
             if inside and not any(_meet(area, other) for other in taken):
                 taken.append(area)
-                yield drawing.words(left, base, text, "c-label")
+                yield drawing.words(at, base, text, "c-label")
                 break
 
 

@@ -53,7 +53,7 @@ def _drawn(runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[Drawn]:
         return
     ends = [end for run in runs if run.interval for end in (run.interval.low, run.interval.high)]
     y = score_scale([*(score for _, _, score in scored), *ends], _BOTTOM, _TOP)
-    plot = Plot(Scale(0, len(runs) - 1, _LEFT + 10, _RIGHT - 4), y)
+    plot = Plot(Scale(-0.3, len(runs) - 0.7, _LEFT, _RIGHT), y)
     yield from frame.key(
         (Entry("gate holds", "c-best"), Entry("does not hold", "bad"), Entry(THIS, "ring")), 13
     )
