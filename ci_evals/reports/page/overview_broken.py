@@ -21,6 +21,8 @@ _CRITERIA = 3
 """Failed criteria of a test that are shown; the test's own view has all."""
 _SAID = 700
 """Characters of a message that is quoted."""
+_CRITERION = 200
+_KIND = 120
 _REASON = 600
 _NOT_PLAYED = "No trial was played, so nothing can be said of any test."
 _NAMED = 12
@@ -158,7 +160,7 @@ class _Teller:
         criteria = [_criterion(one, shown) for one in found[:_CRITERIA]]
         if not found and evidence:
             criteria = [
-                Criterion(sanitize.one_line(evidence.criterion, _REASON), "", "", _reason(evidence.reason))
+                Criterion(sanitize.one_line(evidence.criterion, _CRITERION), "", "", _reason(evidence.reason))
             ]
         return Story(
             place=self._places.of(failure.test, failure.change),
@@ -215,8 +217,8 @@ def _criterion(found: FailedCriterion, shown: Shown | None) -> Criterion:
     kind += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
     kind += [finding.category] if finding.category else []
     return Criterion(
-        sanitize.one_line(finding.criterion, _REASON),
-        sanitize.one_line(", ".join(kind)),
+        sanitize.one_line(finding.criterion, _CRITERION),
+        sanitize.one_line(", ".join(kind), _KIND),
         f"{found.times} of {numbers.count(found.trials, 'trial')}" if found.trials > 1 else "",
         _reason(finding.reason),
         _where(said.index, found.trial.index if found.trials > 1 else None) if said else "",

@@ -10,7 +10,9 @@ from ci_evals.scoring.statistics import ALPHA
 
 _NOTE = 600
 """Characters of a note."""
+_NAME = 60
 _FEW = 5
+"""Suites that the head names."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def of(results: Results) -> Head:
     """The head of these results' page."""
     found, standing = results.comparison, highlights.standing(results)
     words, verdict = standing.value.words, _line(highlights.verdict(results))
-    names = [suite.name for suite in results.suites]
+    names = [sanitize.one_line(suite.name, _NAME) for suite in results.suites]
     suites = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
     return Head(
         title=_line(f"{words[:1].upper()}{words[1:]}: {suites}" if suites else f"ci-evals: {words}"),

@@ -10,7 +10,7 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.page import address
 from ci_evals.reports.page.blobs import Shown
 
-_NAME = 300
+_NAME = 160
 """Characters of a name."""
 
 

@@ -37,7 +37,7 @@ function openOverview(address, moved) {
   const named = address.startsWith("#_") ? document.getElementById(address.slice(1)) : null;
   lost.textContent = named || address.length < 2 ? "" : "This run has no test of the name in the address.";
   if (named) {
-    named.scrollIntoView();
+    named.scrollIntoView({ behavior: back ? "instant" : "auto" });
     if (moved) named.focus({ preventScroll: true });
   } else if (lost.textContent) {
     scrollTo({ top: 0, behavior: "instant" });
