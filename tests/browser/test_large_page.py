@@ -1,0 +1,80 @@
+"""A page of 2,000 trials: there at once, and its conversations unpacked only for whoever opens them."""
+
+from random import Random
+from statistics import median
+
+import pytest
+
+from ci_evals.domain.results import Results, TestResult
+from ci_evals.reports.page import page as pages
+
+pytestmark = pytest.mark.browser
+
+TRIALS = 2_000
+MOST_SECONDS = 2
+COUNT = """
+  addEventListener("DOMContentLoaded", () => requestAnimationFrame(() =>
+    setTimeout(() => { window.usable = performance.now() / 1000; })));
+  window.unpacked = 0;
+  const Real = window.DecompressionStream;
+  window.DecompressionStream = class extends Real {
+    constructor(format) {
+      super(format);
+      window.unpacked += 1;
+    }
+  };
+"""
+"""Tells when the table was drawn and could be used, in seconds from the navigation, and how often was unpacked."""
+
+
+@pytest.fixture
+def large(compared, tmp_path):
+    """The page of a run like a real one, but with many times its suites and trials."""
+    file = tmp_path / "report.html"
+    file.write_text("".join(pages.render(many(compared.head))), "utf-8")
+    return file
+
+
+def many(results: Results) -> Results:
+    """The suite of `results` again and again, with ten trials of each test.
+
+    Each has a remark that nothing is like: packed, a trial then takes as much room as one of a real run does.
+    """
+    (suite,) = results.suites
+    luck = Random(1)
+
+    def again(test: TestResult) -> TestResult:
+        trials = tuple(
+            test.trials[place % len(test.trials)].model_copy(
+                update={"index": place + 1, "closing_remark": luck.randbytes(1_500).hex()}
+            )
+            for place in range(10)
+        )
+        return test.model_copy(update={"trials": trials})
+
+    suites = tuple(
+        suite.model_copy(update={"name": f"{suite.name} {number}", "tests": tuple(map(again, suite.tests))})
+        for number in range(1, TRIALS // (10 * len(suite.tests)) + 2)
+    )
+    return results.model_copy(update={"suites": suites})
+
+
+def test_it_opens_in_less_than_two_seconds(browser, large):
+    """From the address to a table that answers: the middle one of three times."""
+    seconds = []
+    for _ in range(3):
+        page = browser.new_page()
+        page.add_init_script(COUNT)
+        page.goto(large.as_uri())
+        page.wait_for_function("window.usable")
+        seconds.append(page.evaluate("usable"))
+        page.locator("#filters").get_by_label("Result").select_option("failed")
+        assert page.evaluate("TESTS.reduce((sum, one) => sum + one.trials, 0)") >= TRIALS
+        shown = page.locator("#tests tbody tr").filter(visible=True).count()
+        assert 0 < shown < page.evaluate("TESTS.length")
+        assert page.evaluate("unpacked") == 0
+        page.evaluate("location.hash = addressOf(100, 7)")
+        page.wait_for_selector("#test .exchange")
+        assert page.evaluate("unpacked") == 2
+        page.context.close()
+    assert median(seconds) < MOST_SECONDS
