@@ -21,6 +21,9 @@ SIZE = 13
 _LONGEST = 1_000
 """Characters of any text: what is cut has its whole in the table beside the chart."""
 
+_EMS = (("ijl.,:;'|! ", 0.32), ("tfr()/-", 0.42), ("sckvxyz", 0.56), ("mw@%+—…→", 0.95))
+"""How wide letters of a wide font are, in its size; see `_em` for all others."""
+
 Drawn = svg.Element
 
 
@@ -106,9 +109,7 @@ def _ems(text: str) -> float:
 def _em(sign: str) -> float:
     if unicodedata.east_asian_width(sign) in {"W", "F"}:
         return 1.05
-    if sign in "ijl.,:;'|! ":
-        return 0.31
-    return 0.78 if sign.isupper() or sign in "mw@%+—…→" else 0.64
+    return next((em for signs, em in _EMS if sign in signs), 0.78 if sign.isupper() else 0.64)
 
 
 def _short(value: float) -> float:

@@ -158,7 +158,8 @@ def _says(
     best: Sequence[Candidate],
     beaten: Sequence[tuple[Candidate, tuple[Candidate, ...]]],
 ) -> str:
-    told = f"Of {len(runs):,} runs {len(best):,} are worth their cost"
+    worth = "is worth its cost" if len(best) == 1 else "are worth their cost"
+    told = f"Of {len(runs):,} runs {len(best):,} {worth}"
     told += f": {_listed([one.name for one in best])}"
     for better in sorted(best, key=lambda one: one.name != THIS):
         if worse := [one.name for one, by in beaten if better in by]:
