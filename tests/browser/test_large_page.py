@@ -24,7 +24,7 @@ COUNT = """
     }
   };
 """
-"""Tells when the table was drawn and could be used, in seconds from the navigation, and how often was unpacked."""
+"""Tells when the table had been drawn, in seconds from the navigation, and how often the page unpacked."""
 
 
 @pytest.fixture

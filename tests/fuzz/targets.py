@@ -6,8 +6,11 @@ What was read is then used as the program would, and what is promised of it is a
 import asyncio
 import atexit
 import json
+import re
 import shutil
 import tempfile
+import zlib
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -56,6 +59,8 @@ from ci_evals.redaction import Redactor
 from ci_evals.reports import comment, console, layout, markdown, sanitize
 from ci_evals.reports.annotations import annotations
 from ci_evals.reports.names import JUNIT, RESULTS
+from ci_evals.reports.page import page as pages
+from ci_evals.reports.page.beside import Beside, OtherRun
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Case, Policy, Regression, checks_of, decide_change
@@ -495,6 +500,29 @@ def results(data: bytes) -> None:
         console.comparison(told, color=False)
     with suppress(UsageError):
         merging.merge([merging.Leg("a", clean), merging.Leg("b", _OTHER)])
+
+
+@_target(samples.RESULTS)
+def page(data: bytes) -> None:
+    """The page of a results file, beside another and compared with it: whole, and its data read again."""
+    try:
+        found = layout.load(data, "r.json")
+    except UsageError:
+        return
+    for head, base in ((found, _OTHER), (_OTHER, found)):
+        compared = Pairing(Side.of(head), Side.of(base)).comparison()
+        beside = Beside(baseline=base, others=(OtherRun.of(base, "then"), OtherRun.of(head, "now")))
+        text = "".join(pages.render(head.model_copy(update={"comparison": compared}), beside))
+        text.encode()
+        packed = re.findall(
+            r'<script type="application/octet-stream" id="[tb]\d+(?:\.\d+)?">(.*)</script>', text
+        )
+        assert all(json.loads(zlib.decompress(b64decode(one, validate=True))) for one in packed)
+        index = re.findall(r'<script type="application/json" id="index">(.*)</script>', text)
+        told = json.loads(*index)
+        tests = sum(len(suite.tests) for suite in head.suites)
+        assert len(told) == tests <= len(packed)
+        assert all(one.isascii() for one in (*packed, *index))
 
 
 @_target(samples.JOURNAL)
