@@ -10,10 +10,11 @@ from pathlib import Path
 from ci_evals.adapters import files
 from ci_evals.cli.console import error_console, show
 from ci_evals.cli.other_settings import ReportSettings
-from ci_evals.cli.saved import Saved, read_clean, read_each
+from ci_evals.cli.saved import Saved, of_environment, read_clean, read_each
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.domain.text import whole
+from ci_evals.library import load_results
 from ci_evals.reports import layout, numbers, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
 from ci_evals.reports.page.beside import Beside, OtherRun
@@ -79,11 +80,11 @@ def _read(paths: Sequence[Path]) -> _Runs:
     Raises:
         UsageError: a path stands for none, or a file cannot be read; with all of them.
     """
-    redactor = error_console(os.environ).redactor
+    redactor = of_environment()
     shown: Saved | None = None
     of_folder = 0
     others: dict[str, tuple[Path, OtherRun]] = {}
-    for saved in read_each(paths):
+    for saved in read_each(paths, load_results):
         aside: Saved | None = saved
         if saved.named == paths[0]:
             of_folder += 1
@@ -91,12 +92,24 @@ def _read(paths: Sequence[Path]) -> _Runs:
                 shown, aside = saved, shown
         if aside:
             label = whole(redactor.text(_place(aside.file)))
-            others.setdefault(aside.results.run.id, (aside.file, OtherRun.of(aside.results, label)))
+            other = OtherRun.of(redactor.model(_without_trials(aside.results)), label)
+            others.setdefault(other.id, (aside.file, other))
         del saved, aside  # the next is as large
     if shown is None:  # `read_each` has told why
         raise UsageError("there are no results to report")
     others.pop(shown.results.run.id, None)
-    return _Runs(shown, others, of_folder)
+    return _Runs(shown._replace(results=redactor.model(shown.results)), others, of_folder)
+
+
+def _without_trials(results: Results) -> Results:
+    """The results without conversations: to look for keys in these takes as long as to read them."""
+    suites = tuple(
+        suite.model_copy(
+            update={"tests": tuple(test.model_copy(update={"trials": ()}) for test in suite.tests)}
+        )
+        for suite in results.suites
+    )
+    return results.model_copy(update={"suites": suites})
 
 
 def _place(file: Path) -> str:

@@ -1,7 +1,7 @@
 """Saved results, found and read for a command."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,12 +28,19 @@ def read_clean(path: Path) -> Results:
     Raises:
         UsageError: there are none, or they cannot be read.
     """
+    return of_environment().model(load_results(path))
+
+
+def of_environment() -> Redactor:
+    """What takes the keys out that this environment holds."""
     redactor = Redactor(environment_keys(os.environ))
     remember(redactor)
-    return redactor.model(load_results(path))
+    return redactor
 
 
-def read_each(paths: Sequence[Path], *, if_missing: str = "") -> Iterator[Saved]:
+def read_each(
+    paths: Sequence[Path], read: Callable[[Path], Results] = read_clean, *, if_missing: str = ""
+) -> Iterator[Saved]:
     """The results that the paths stand for, each file once, read when it is its turn.
 
     A path stands for itself, for the file in it, or for those in the folders in it. `if_missing` is what else
@@ -55,7 +62,7 @@ def read_each(paths: Sequence[Path], *, if_missing: str = "") -> Iterator[Saved]
                 continue
             seen.add(file.resolve())
             try:
-                yield Saved(path, file, read_clean(file))
+                yield Saved(path, file, read(file))
             except UsageError as error:
                 problems.append(str(error))
     if problems:
