@@ -14,6 +14,7 @@ import pytest
 import whole_text
 from hypothesis import given, settings
 
+from ci_evals.domain.transcript import Integration
 from ci_evals.redaction import Redactor
 from ci_evals.reports import comment, console, markdown, sanitize
 from ci_evals.reports.names import JUNIT
@@ -44,7 +45,21 @@ OURS = {
 RAW = build.exchange(
     raw={"a": "x", "b": ["x", 1]}, named_params=("x",), error_detail="x", error_response=True
 )
+DID = build.exchange(
+    workflows=("x",), params={"x": "x"}, rules=("x",), integrations=(Integration(code="x", status=200),)
+)
+
+
+def parted():
+    """A test whose conversation parts from the baseline's in all that an agent can do."""
+    here = build.test_result(trials=(build.trial_result(findings=(build.finding("failed"),)),))
+    there = build.test_result(trials=(build.trial_result(exchanges=(DID,)),))
+    runs = (build.results(build.suite_result("x", test)) for test in (here, there))
+    return cases.against(*runs)
+
+
 CASES = {
+    "parted": parted(),
     **{name: cases.made(name) for name in cases.CASES if name != "unproven"},  # no text that `proven` lacks
     "skipped": comment_cases.skipped(),
     "raw": build.results(
