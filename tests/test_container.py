@@ -90,6 +90,7 @@ def test_as_an_action_it_takes_the_inputs(image, step):
     assert set(step.outputs) == set(ACTION["outputs"])
     assert (step.workspace / step.outputs["results-path"]).is_file()
     assert (step.workspace / step.outputs["junit-path"]).is_file()
+    assert (step.workspace / step.outputs["report-path"]).read_text().endswith("</html>\n")
     assert step.summary
 
 
