@@ -18,6 +18,7 @@ from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.overview_head import Head
 from ci_evals.reports.page.overview_measures import Coverage
+from ci_evals.reports.page.overview_places import Places
 from ci_evals.reports.page.overview_table import Table
 from ci_evals.reports.page.overview_tests import Tests
 from ci_evals.reports.page.overview_told import Broken
@@ -46,11 +47,11 @@ class Overview:
 
 def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
     """The overview of these results."""
-    found = results.comparison
+    found, places = results.comparison, Places(tests)
     differences = change.differences(found) if found else ()
     return Overview(
-        head=overview_head.of(results),
-        broken=overview_broken.of(results, tests, beside),
+        head=overview_head.of(results, places),
+        broken=overview_broken.of(results, places, beside),
         suites=overview_measures.of_suites(results),
         gate=overview_measures.of_gate(results),
         figures=tuple(map(_clean, gallery.figures(results, tests, beside))),

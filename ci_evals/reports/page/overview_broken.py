@@ -29,11 +29,11 @@ _NAMED = 12
 """Tests that one cause names."""
 
 
-def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Broken:
+def of(results: Results, places: Places, beside: Beside) -> Broken:
     """What went wrong in these results."""
     if highlights.standing(results) is Standing.SKIPPED:
         return Broken((), (), _NOT_PLAYED, None)
-    teller = _Teller(results, Places(tests), since.earlier(results, beside))
+    teller = _Teller(results, places, since.earlier(results, beside))
     newly = failures.newly(results)
     parts = [part for part in (teller.newly(newly), teller.others(newly)) if part]
     parts += [part for part in (teller.suspects(), teller.fixed(), teller.flaky()) if part]

@@ -4,13 +4,17 @@ from dataclasses import dataclass
 
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.results import Results
-from ci_evals.reports import change, highlights, numbers, sanitize
+from ci_evals.reports import change, failures, highlights, numbers, sanitize
 from ci_evals.reports.highlights import Standing
+from ci_evals.reports.page.overview_places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
 
 _NOTE = 600
 """Characters of a note."""
+_FIRST = 3
+"""Newly failing tests that the head names."""
 _NAME = 60
+"""Characters of a suite's name."""
 _FEW = 5
 """Suites that the head names."""
 
@@ -24,6 +28,8 @@ class Tile:
     details: tuple[str, ...] = ()
     tone: str = ""
     large: bool = False
+    places: tuple[Place, ...] = ()
+    """The first of the tests that it counts."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Head:
     facts: tuple[tuple[str, str], ...]
 
 
-def of(results: Results) -> Head:
+def of(results: Results, places: Places) -> Head:
     """The head of these results' page."""
     found, standing = results.comparison, highlights.standing(results)
     words, verdict = standing.value.words, _line(highlights.verdict(results))
@@ -63,7 +69,7 @@ def of(results: Results) -> Head:
         checks=verdict.removeprefix(words).strip().removeprefix("(").removesuffix(")"),
         reasons=_lines([*results.gate.reasons, *[why for why in (highlights.why_skipped(results),) if why]]),
         origin=highlights.origin(results.run),
-        tiles=() if standing is Standing.SKIPPED else _tiles(results),
+        tiles=() if standing is Standing.SKIPPED else _tiles(results, places),
         baseline=_baseline(results),
         not_compared=_lines(change.shown_reasons(found)) if found else (),
         small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
@@ -72,7 +78,7 @@ def of(results: Results) -> Head:
     )
 
 
-def _tiles(results: Results) -> tuple[Tile, ...]:
+def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
     found, counts = results.comparison, results.counts
     interval = [f"95 % interval {numbers.interval(results.interval)}"] if results.interval else []
     nothing = ["nothing was scored"] if results.score is None else []
@@ -86,7 +92,7 @@ def _tiles(results: Results) -> tuple[Tile, ...]:
     return (
         Tile("Score", numbers.score(results.score), ("of 100", *interval, *nothing), large=True),
         *((_changed(results, found),) if found else ()),
-        *((_newly(found),) if found and found.delta is not None else ()),
+        *((_newly(results, found, places),) if found and found.delta is not None else ()),
         Tile(
             "Tests passed",
             f"{counts.passed:,} of {counts.tests:,}",
@@ -122,7 +128,7 @@ def _worth(found: Comparison) -> str:
     return "good" if found.interval and found.interval.low > 0 else ""
 
 
-def _newly(found: Comparison) -> Tile:
+def _newly(results: Results, found: Comparison, places: Places) -> Tile:
     many, fixed = len(found.regressed), len(found.fixed)
     details = ["passed in the baseline, not now"] if many else ["all that passed in the baseline still pass"]
     return Tile(
@@ -130,6 +136,7 @@ def _newly(found: Comparison) -> Tile:
         f"{many:,}",
         tuple(details + ([f"{numbers.count(fixed, 'test')} fixed"] if fixed else [])),
         tone="bad" if many else "good",
+        places=tuple(places.of(one.test, one.change) for one in failures.newly(results)[:_FIRST]),
     )
 
 
