@@ -37,6 +37,8 @@ class Overview:
     differences: tuple[tuple[str, tuple[str, ...]], ...]
     """Tests that were not compared: why, and their names."""
     groups: tuple[Table, ...]
+    played: bool
+    """Whether there was a trial."""
     process: Table | None
     usage: Table | None
     latency: Table | None
@@ -58,6 +60,7 @@ def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
         tests=overview_tests.of(results, tests),
         differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
         groups=overview_measures.of_groups(results),
+        played=results.counts.trials > 0,
         process=overview_process.table_of(results, beside.baseline),
         usage=overview_measures.of_usage(results),
         latency=overview_measures.of_latency(results, beside.baseline),
