@@ -72,7 +72,7 @@ def folder(tmp_path):
 
 def timeless(results):
     """Results without how long playing took."""
-    return [result and result.model_copy(update={"duration_seconds": 0}) for result in results]
+    return [result and result.model_copy(update={"duration_seconds": 0, "times": None}) for result in results]
 
 
 def everybody(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)):
