@@ -283,6 +283,8 @@ def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
     seconds = [0, 0.0001, 0.0123, 0.1, 1.234, 9.94, 9.96, 59.4, 59.6, 61, 3599, 3601, 86_400]
     assert page.evaluate("(all) => all.map(durationText)", seconds) == [*map(numbers.duration, seconds)]
     assert page.evaluate("(all) => all.map(latencyText)", seconds) == [*map(numbers.latency, seconds)]
+    parts = [-1, -0.126, 0, 0.004, 0.5, 2]
+    assert page.evaluate("(all) => all.map(excessText)", parts) == [*map(numbers.excess, parts)]
     dollars = [0, 0.00001, 0.0312, 0.5, 12.3]
     assert page.evaluate("(all) => all.map(moneyText)", dollars) == [*map(numbers.money, dollars)]
     assert page.evaluate("CAUSES") == {cause.value: words for cause, words in mishaps.CAUSES.items()}

@@ -1,9 +1,16 @@
 // Buttons that copy, and the one line in which the page tells what it did.
 
+/** Milliseconds for which it stands. */
+const TOLD_FOR = 8000;
+
 /** Says `text` to everybody, also to those who listen. */
 function tell(text) {
   const line = document.getElementById("told");
-  if (line) line.textContent = text;
+  if (!line) return;
+  line.textContent = text;
+  setTimeout(() => {
+    if (line.textContent === text) line.textContent = "";
+  }, TOLD_FOR);
 }
 
 /** A button that copies what `text` gives when it is pressed, without what no place can show. */

@@ -35,19 +35,17 @@ function timesOf({ times, durationSeconds }) {
 
 function stepsOf({ process }) {
   if (!process) return null;
-  const { overhead } = process;
+  const { begun, overhead } = process;
   return listNode([
     ["steps", process.steps],
+    ["workflows begun", begun?.length ? codeNode(begun.join(" → ")) : null],
     ["different tools", process.tools],
     ["repeated steps", process.repeated],
     ["calls of integrations", process.calls],
     ["failed calls", process.failedCalls],
-    ["returns to a workflow that had been left", process.backtracks],
-    ["missed of the optimal sequence", process.missed],
-    [
-      "workflows beyond the optimal sequence",
-      overhead === null ? null : `${overhead > 0 ? "+" : ""}${Math.round(100 * overhead)} %`,
-    ],
+    ["steps back", process.backtracks],
+    ["overhead against optimalTools", overhead === null ? null : excessText(overhead)],
+    ["missed of optimalTools", process.missed],
   ]);
 }
 

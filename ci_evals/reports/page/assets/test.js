@@ -75,11 +75,16 @@ function chosen({ test, outcomes }, index) {
   return asked >= 0 ? asked : Math.max(outcomes.indexOf("failed"), 0);
 }
 
-/** The baseline's trial to hold one against: the one asked for, else one that came out the contrary, else the first. */
+/**
+ * The baseline's trial to hold one against: the one asked for, else one that came out the contrary, else the first.
+ * One that broke off is no contrary.
+ */
 function contrary({ head, base }, place, index = null) {
   const passed = head.outcomes[place] === "passed";
-  const asked = base.test.trials.findIndex((trial) => trial.index === index);
-  const other = base.outcomes.findIndex((outcome) => (outcome === "passed") !== passed);
+  const whole = (trial) => !["failed", "interrupted"].includes(trial.status);
+  const { trials } = base.test;
+  const asked = trials.findIndex((trial) => trial.index === index);
+  const other = trials.findIndex((trial, at) => whole(trial) && (base.outcomes[at] === "passed") !== passed);
   return asked >= 0 ? asked : Math.max(other, 0);
 }
 

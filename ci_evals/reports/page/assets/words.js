@@ -52,6 +52,12 @@ function durationText(seconds) {
   return minutes < 60 ? `${minutes} m ${rounded % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
 }
 
+/** What is beyond a whole, as a part of it. */
+function excessText(part) {
+  const percent = Math.round(100 * part);
+  return `${percent > 0 ? "+" : ""}${percent} %`;
+}
+
 /** US dollars. */
 function moneyText(dollars) {
   if (dollars > 0 && dollars < 0.0001) return "below $0.0001";
