@@ -12,6 +12,7 @@ from ci_evals.domain.transcript import Integration
 from ci_evals.reports import highlights, mishaps, numbers
 from ci_evals.reports.page import address, blobs
 from ci_evals.reports.page import page as pages
+from ci_evals.reports.page.beside import Beside
 from ci_evals.scoring import parting
 
 pytestmark = pytest.mark.browser
@@ -77,36 +78,62 @@ def test_a_verdict_leads_to_its_exchange_and_back(look, compared):
     assert finding.criterion in page.evaluate("document.activeElement.innerText")
 
 
-def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared):
+PARTINGS = """async (number) => {
+  const { head, base } = await factsOf(number);
+  const sides = [["t", head], ["b", base]].map(([side, { packs, test }]) =>
+    Promise.all(test.trials.map((_, place) => exchangesOf(side, number, packs, place))));
+  const [here, there] = await Promise.all(sides);
+  const told = (deeds) => (deeds ?? []).map(({ kind, name, value }) => ({ kind, name, value }));
+  return here.map((mine) => there.map((theirs) => {
+    const found = partingOf(mine, theirs);
+    return found.untold ? null : { exchange: found.exchange, userDiffers: found.userDiffers,
+      only: found.only ?? null, head: told(found.head), base: told(found.base) };
+  }));
+}"""
+"""Where each trial of a test parts from each of the baseline, as the script finds it."""
+
+
+def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared, tmp_path):
     """Of every trial beside every one of the baseline: the exchange, the deeds, and the user's part in it."""
-    page = look(compared.page)
-    head, base = compared.head, compared.base
-    found = 0
-    for shown in blobs.tests_of(head, base):
-        assert shown.base
-        partings = page.evaluate(
-            """async (number) => {
-              const { head, base } = await factsOf(number);
-              const sides = [["t", head], ["b", base]].map(([side, { packs, test }]) =>
-                Promise.all(test.trials.map((_, place) => exchangesOf(side, number, packs, place))));
-              const [here, there] = await Promise.all(sides);
-              const told = (deeds) => (deeds ?? []).map(({ kind, name, value }) => ({ kind, name, value }));
-              return here.map((mine) => there.map((theirs) => {
-                const found = partingOf(mine, theirs);
-                return { exchange: found.exchange, userDiffers: found.userDiffers, only: found.only ?? null,
-                  head: told(found.head), base: told(found.base) };
-              }));
-            }""",
-            shown.number,
+    call = Integration(code="shop", status=200)
+    talks = (
+        (build.exchange(1),),
+        (build.exchange(1), build.exchange(2)),
+        (build.exchange(1, user="Hello?"), build.exchange(2, workflows=("B", "A", "A"))),
+        (build.exchange(1, workflows=None, params=None, rules=None, integrations=None),),
+        (build.exchange(1, params={"a": {"x": 1, "y": [None, "é"]}, "b": " Undefined "}, rules=None),),
+        (build.exchange(1, params={"b": None, "a": {"y": [None, "é"], "x": 1}}, rules=("r",)),),
+        (build.exchange(1, params={"a": 1.5, "n": 12345678901234567891}, named_params=("n",)),),
+        (build.exchange(1, params=None, named_params=("n", "m"), integrations=(call, call)),),
+        (build.exchange(1, integrations=(call.model_copy(update={"status": None}),)),),
+        (),
+    )
+    made = build.results(
+        build.suite_result(
+            "S",
+            build.test_result(
+                trials=tuple(
+                    build.trial_result(index=number, exchanges=talk) for number, talk in enumerate(talks, 1)
+                )
+            ),
         )
-        for mine, row in zip(shown.test.trials, partings, strict=True):
-            for theirs, told in zip(shown.base.trials, row, strict=True):
-                wanted = parting.between(mine, theirs)
-                assert wanted
-                expected = wanted.model_dump(mode="json", by_alias=True, exclude={"head_trial", "base_trial"})
-                assert told == expected
-                found += told["exchange"] is not None
-    assert found
+    )
+    file = tmp_path / "report.html"
+    file.write_text("".join(pages.render(made, Beside(baseline=made))), "utf-8")
+    ends = set()
+    for page, head, base in (
+        (look(file), made, made),
+        (look(compared.page), compared.head, compared.base),
+    ):
+        for shown in blobs.tests_of(head, base):
+            assert shown.base
+            for mine, row in zip(shown.test.trials, page.evaluate(PARTINGS, shown.number), strict=True):
+                for theirs, told in zip(shown.base.trials, row, strict=True):
+                    wanted = parting.between(mine, theirs)
+                    without = {"head_trial", "base_trial"}
+                    assert told == (wanted and wanted.model_dump(mode="json", by_alias=True, exclude=without))
+                    ends.add(wanted and (wanted.only, wanted.exchange, wanted.user_differs))
+    assert len(ends) > 5
 
 
 def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
