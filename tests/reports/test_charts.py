@@ -276,9 +276,26 @@ def test_foreign_text_stays_text(text):
     assert {"scores", "changes", "usage", "cost", "trend"} <= set(drawn(head, base, others))
 
 
-seconds = st.sampled_from([0.0, 1e-12, 0.004, 0.5, 1.0, 1.1, 7.0, 3600.0, 1e9])
+def test_the_smallest_numbers_are_as_good_as_none():
+    """Times and costs that are above zero, and no more than that."""
+    least = 5e-324
+    head = run({"a": (score_trial(60, seconds=(least, least)),)}, usage=Usage(cost_usd=least))
+    assert drawn(head, others=(other(1, cost=least),))["latency"].rows == (("0 to 1", "2"),)
+    assert {"cost", "latency"} <= set(drawn(head, others=(other(1, cost=1.0), other(2, cost=least))))
+
+
+def test_numbers_of_foreign_files_need_not_agree():
+    """A run with a score none of whose suites has one; a floor beyond all scores."""
+    lost = build.suite_result("S", build.test_result(trials=(build.trial_result(status="failed"),)))
+    floor = GateCheck(name="min-score", required=1e300, seen=None, holds=False)
+    figures = drawn(build.results(lost, lost, score=50, gate=build.decision(floor)))
+    assert "scores" not in figures
+    assert drawn(run({"a": (score_trial(60),)}, gate=build.decision(floor)))["scores"].rows[0][1] == "60.0"
+
+
+seconds = st.sampled_from([0.0, 5e-324, 1e-12, 0.004, 0.5, 1.0, 1.1, 7.0, 3600.0, 1e9])
 scores = st.one_of(st.sampled_from([0.0, 50.0, 99.96, 100.0]), st.floats(0, 100).map(lambda s: round(s, 2)))
-dollars = st.one_of(st.none(), st.sampled_from([0.0, 1e-9, 0.01, 0.3, 1.0, 1e12]))
+dollars = st.one_of(st.none(), st.sampled_from([0.0, 5e-324, 1e-9, 0.01, 0.3, 1.0, 1e12]))
 intervals = st.one_of(st.none(), st.tuples(scores, scores).map(lambda s: Interval(low=min(s), high=max(s))))
 trials = st.builds(
     lambda score, state, times: score_trial(score, status=state, seconds=times),

@@ -11,6 +11,8 @@ ROW = 44
 """Height of a row: a name with a number, and the track below it."""
 MOST_ROWS = 25
 """Of a chart; the table beside it has all."""
+_VALUE = 200
+"""The most that a number may take of a row's width; a file of somebody else's may hold a long one."""
 _SIDE = 7
 """Room for half a mark at both ends of a track."""
 _TRACK = 28
@@ -44,13 +46,13 @@ def rows(found: Sequence[Row], top: float, scale: Scale | None = SCORES) -> Iter
         yield from _numbers(scale, top + len(found) * ROW + 12)
     for place, row in enumerate(found):
         base = top + place * ROW
-        value = drawing.width_of(row.value)
-        name = drawing.fitted(row.name, WIDTH - value - 10)
+        value = drawing.fitted(row.value, _VALUE)
+        name = drawing.fitted(row.name, WIDTH - drawing.width_of(value) - 10)
         yield drawing.titled(
             f"{row.name}: {row.about or row.value}",
             drawing.box(0, base + 2, WIDTH, ROW - 4, "c-hit"),
             drawing.words(0, base + 14, name, "c-name"),
-            drawing.words(WIDTH, base + 14, row.value, "c-end", "c-value", *row.classes),
+            drawing.words(WIDTH, base + 14, value, "c-end", "c-value", *row.classes),
             *(_track(scale, track_of(place, top)) if scale else ()),
             *row.marks,
         )

@@ -25,6 +25,8 @@ _LONGEST = 1e6
 """The most by which such an axis spans the times; faster replies are counted with its fastest."""
 _LONG = 100
 """Seconds: what takes longer is told in minutes and hours."""
+_AT_ONCE = 1e-6
+"""Seconds: no agent is so fast, and no axis so short."""
 _UNITS = ((1.0, "milliseconds", 1e-3), (600.0, "seconds", 1.0), (36_000.0, "minutes", 60.0))
 
 
@@ -103,8 +105,8 @@ def _axis(seconds: Sequence[float], slowest: float) -> Axis:
     """Of the bins, from the fastest reply to what took longest, in whichever run."""
     middle = seconds[len(seconds) // 2]
     unit, size = next(((name, size) for limit, name, size in _UNITS if slowest < limit), ("hours", 3600.0))
-    if slowest <= 0:
-        return Axis((0.0, 1.0), "seconds", 1.0)
+    if slowest <= _AT_ONCE:
+        return Axis((0.0, 1.0), unit, size)
     if slowest <= _WIDE * middle:
         wide = step(slowest / size, _BINS)
         bins = round(above(slowest / size, _BINS) / wide)

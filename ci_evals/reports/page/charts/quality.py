@@ -37,7 +37,7 @@ def figure(results: Results, beside: Beside) -> Figure | None:
     mine = OtherRun.of(results, THIS)
     names = _names([one.label for one in beside.others])
     runs = [
-        _Run(name, one.cost_usd, one.score, one.interval, one is mine)
+        _Run(name, round(one.cost_usd, 9), one.score, one.interval, one is mine)
         for name, one in zip([THIS, *names], [mine, *beside.others], strict=True)
         if one.cost_usd is not None and one.score is not None
     ]

@@ -33,6 +33,8 @@ class Scored:
     base: float | None = None
     """The baseline's score over the tests that both runs share."""
     floor: GateCheck | None = None
+    whole: bool = False
+    """Whether it is the run, which holds all others."""
 
 
 def by_suite(results: Results) -> Figure | None:
@@ -54,7 +56,7 @@ def by_suite(results: Results) -> Figure | None:
         found = [Scored(one.name, one.score, one.interval, one.base, floor) for one in found]
     elif found:
         base = told.base if told else None
-        found.insert(0, Scored("All suites", results.score, results.interval, base, floor))
+        found.insert(0, Scored("All suites", results.score, results.interval, base, floor, whole=True))
     return _figure("chart-scores", "Scores by suite", "suite", found)
 
 
@@ -99,7 +101,7 @@ def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) 
 
 
 def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure | None:
-    if not any(one.score is not None for one in found):
+    if not any(one.score is not None for one in found if not one.whole):
         return None
     shown = found[:MOST_ROWS]
     says = _says(found, noun)
@@ -170,7 +172,7 @@ def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
 
 
 def _says(found: Sequence[Scored], noun: str) -> str:
-    scored = [(one.score, one) for one in found if one.score is not None and one.name != "All suites"]
+    scored = [(one.score, one) for one in found if one.score is not None and not one.whole]
     low, worst = min(scored, key=lambda item: item[0])
     high, best = max(scored, key=lambda item: item[0])
     missed = sum(bool(one.floor and not one.floor.holds) for one in found)
