@@ -12,8 +12,10 @@ from ci_evals import __version__
 from ci_evals.adapters.recording import tape
 from ci_evals.domain import journal
 from ci_evals.domain.base import Record
+from ci_evals.domain.process import Coverage, LogicKind, Reach, Times
 from ci_evals.domain.results import Git, RoleUsage, Tool, Usage
-from ci_evals.domain.transcript import Reply
+from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.scoring import older
 
 _ROOT = Path(__file__).parents[2]
 
@@ -245,9 +247,18 @@ def _results() -> list[bytes]:
         difficulty="hard",
         critical=True,
         trials=(
-            build.trial_result(1),
+            build.trial_result(1, times=Times(agent=1.5, user=1, judge=0.5, other=0.25)),
             build.trial_result(
-                2, findings=(build.finding("failed", kind="judged", evidence=(1,), category="tone"),)
+                2,
+                exchanges=(
+                    build.exchange(
+                        workflows=("PAY", "PAY"),
+                        params={"p": {"a": [1]}},
+                        rules=("r",),
+                        integrations=(Integration(code="i", status=500, error="e"),),
+                    ),
+                ),
+                findings=(build.finding("failed", kind="judged", evidence=(1,), category="tone"),),
             ),
             build.trial_result(3, status="failed", error="no answer", exchanges=(), findings=()),
         ),
@@ -266,6 +277,9 @@ def _results() -> list[bytes]:
         usage=Usage(calls=3, roles=(RoleUsage(role="judge", model="m", calls=3, cost_usd=0.5),)),
     )
     plain = build.results(run=build.run_info(id="run-2"))
+    reach = Reach(kind=LogicKind.RULE, name="gone", trials=0, tests=0, wanted=True)
+    gone = reach.model_copy(update={"compared_trials": 0, "base_trials": 2})
+    head = older.completed(head).model_copy(update={"coverage": Coverage(traced_trials=3, logic=(gone,))})
     return [whole_text.dump(results).encode() for results in (head, plain)]
 
 

@@ -61,6 +61,7 @@ from ci_evals.reports.annotations import annotations
 from ci_evals.reports.names import JUNIT, RESULTS
 from ci_evals.reports.page import page as pages
 from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.scoring import coverage, older
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Case, Policy, Regression, checks_of, decide_change
@@ -495,8 +496,14 @@ def results(data: bytes) -> None:
         pairing = Pairing(Side.of(head), Side.of(base))
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
         gate = decide_change(Case(Scorecard.of(head), policy, offline=False, pairing=pairing))
-        told = head.model_copy(update={"comparison": pairing.comparison(), "gate": gate})
+        # As if an earlier version had written it, so that its conversations are looked through.
+        whole = older.completed(head.model_copy(update={"process": None}))
+        reached = coverage.against(whole.coverage, pairing.pairs)
+        told = whole.model_copy(
+            update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached}
+        )
         markdown.comparison(told)
+        markdown.summary(told)
         console.comparison(told, color=False)
     with suppress(UsageError):
         merging.merge([merging.Leg("a", clean), merging.Leg("b", _OTHER)])
