@@ -33,11 +33,10 @@ def measures(results: Results) -> Section | None:
     whole = results.process
     if whole is None or whole.completion_rate is None:
         return None
-    several = len(results.suites) > 1
-    rows = [_row("all" if several else results.suites[0].name, whole)]
-    rows += [
-        _row(suite.name, suite.process) for suite in results.suites[:_SUITES] if several and suite.process
-    ]
+    alone = len(results.suites) == 1
+    rows = [_row(results.suites[0].name if alone else "all", whole)]
+    shown = () if alone else results.suites[:_SUITES]
+    rows += [_row(suite.name, suite.process) for suite in shown if suite.process]
     lines = "\n\n".join(_lines(results, whole))
     inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), _table(rows))
     return folded(sanitize.html_in_markdown(f"How the agent went about it{_in_short(whole)}"), inner)

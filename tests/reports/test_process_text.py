@@ -79,6 +79,13 @@ def test_the_measures_of_a_run():
     )
 
 
+def test_a_run_of_one_suite_and_one_of_none():
+    """Has one row; a file that somebody else wrote may hold no suite."""
+    one = build.results(build.suite_result("One", process=UNTOLD), process=WHOLE)
+    assert "| One | 90 % |" in process.measures(one).text
+    assert "| all | 90 % |" in process.measures(one.model_copy(update={"suites": ()})).text
+
+
 def test_without_a_trace():
     """What nobody knows has no column."""
     suite = build.suite_result("One", process=UNTOLD)
