@@ -210,7 +210,7 @@ def test_no_trace_is_not_nothing_done(show):
     """What an agent did is told in the words of the other reports."""
     talk = (
         build.exchange(1, workflows=None, params=None, rules=None, integrations=None),
-        build.exchange(2, params={"code": "a"}, user_source="auto"),
+        build.exchange(2, params={"code": "a", "size": "undefined"}, user_source="auto"),
         build.exchange(
             3,
             workflows=("REFUND",),
@@ -225,22 +225,24 @@ def test_no_trace_is_not_nothing_done(show):
             handed_over=True,
             output_tokens=1200,
         ),
-        build.exchange(4, agent=" \u200b"),
+        build.exchange(4, agent=" \u200b", params={"size": 3}),
+        build.exchange(5),
     )
     page = show(build.test_result(trials=(build.trial_result(exchanges=talk),)))
     told = [re.sub(r"\s+", " ", text) for text in page.locator(".did").all_inner_texts()]
     assert told == [
         "did no trace came with this reply",
-        'parameters code = "a"',
+        'parameters code = "a" size = "undefined"',
         (
-            'workflows (from the trace) REFUND parameters code = "b" was "a" size = null new'
+            'workflows (from the trace) REFUND parameters code = "b" was "a" size = null'
             " secret (value not told) integrations shop status 503 error: down faq RAG · no HTTP status"
             " error response no detail escalation handed over to a person"
             " tokens untold read, 1,200 written"
         ),
+        "parameters size = 3 new",
         "did nothing: no workflow, parameter, rule or integration",
     ]
-    assert "(no text)" in page.locator(".message.agent").last.inner_text()
+    assert "(no text)" in page.locator(".message.agent").nth(3).inner_text()
 
 
 def test_a_large_trace_waits_until_it_is_wanted(show):

@@ -84,10 +84,10 @@ function shortText({ kind, name, value }) {
 }
 
 /**
- * Both conversations, exchange by exchange. `head` and `base` are {exchanges, label, rests}, `rests` a function from
- * an exchange's number to the verdicts on it.
+ * Both conversations, exchange by exchange. `head` and `base` are {exchanges, label, rests}, `rests` a function from an
+ * exchange's number to the verdicts on it; `told` is the parting in words.
  */
-function bothNode(head, base, parting, href) {
+function bothNode(head, base, parting, told, href) {
   const count = Math.max(head.exchanges.length, base.exchanges.length);
   const items = Array.from({ length: count }, (_, place) => {
     const [mine, theirs] = [head.exchanges[place], base.exchanges[place]];
@@ -97,6 +97,7 @@ function bothNode(head, base, parting, href) {
       "li",
       { class: here ? "exchange parts" : "exchange", tabindex: "-1" },
       headingOf(place + 1, href(place + 1), here ? [" ", el("strong", { class: "only" }, "They part here")] : null),
+      here ? el("p", { class: "told-here", dir: "auto" }, told) : null,
       el(
         "div",
         { class: "sides" },

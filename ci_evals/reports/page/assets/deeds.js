@@ -124,12 +124,12 @@ function deedNode(deed, before, mark) {
   );
 }
 
-/** That a parameter is new since the exchange before, or what it was then. */
+/** That a parameter has its first value since the exchange before, or what it was then. */
 function changeOf(deed, before) {
   if (deed.kind !== "parameter" || deed.untold || !before?.params) return null;
-  if (!Object.hasOwn(before.params, deed.name)) return [" ", el("span", { class: "change" }, "new")];
-  const was = before.params[deed.name];
-  if (jsonText(was, true) === jsonText(deed.value, true)) return null;
+  const was = Object.hasOwn(before.params, deed.name) ? before.params[deed.name] : null;
+  if (jsonText(was, true) === jsonText(deed.value, true) || (isEmpty(was) && isEmpty(deed.value))) return null;
+  if (isEmpty(was)) return [" ", el("span", { class: "change" }, "new")];
   return [" ", el("span", { class: "change", dir: "auto" }, "was ", long(jsonText(was), 200))];
 }
 

@@ -22,6 +22,7 @@ function drawTrial(root, mine, theirs, other, index) {
         { exchanges: mine, label: `This run, trial ${trial.index}`, rests },
         { exchanges: theirs, label: `Baseline, trial ${beside}`, rests: () => [] },
         opened.parting,
+        partingText(opened.parting, name),
         href,
       )
     : el(
