@@ -70,7 +70,10 @@
       if (a === null || b === null) return (a === null) - (b === null) || one.place - other.place;
       return (falls ? compare(b, a) : compare(a, b)) || one.place - other.place;
     });
+    // Rows that are moved while nobody sees them cost a tenth.
+    body.remove();
     body.append(...rows.map((one) => one.row));
+    table.append(body);
   }
 
   table.tHead.addEventListener("click", (event) => {
