@@ -259,7 +259,7 @@ def test_what_did_not_change_is_not_among_the_changed():
 
 def test_measures_say_why_they_are_not_known():
     said = drawn(build.results(process=ProcessSummary(completion_rate=1, success_rate=0.5))).text("_measures")
-    assert "Completion rate trials whose conversation came to an end of its own 100 %" in said
+    assert "or to the error that its test asks for 100 %" in said
     assert "of all steps; n/a: no reply carried a trace n/a" in said
     times = Times(agent=3, user=1, judge=0, other=0)
     known = ProcessSummary(traced_trials=2, steps_per_trial=2.5, redundancy_rate=0.021, times=times)

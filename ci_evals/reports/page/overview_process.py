@@ -89,7 +89,7 @@ def _nothing(_: ProcessSummary) -> str:
 _MEASURES = (
     _Measure(
         "Completion rate",
-        "trials whose conversation came to an end of its own",
+        "trials whose conversation came to an end of its own, or to the error that its test asks for",
         lambda found: _percent(found.completion_rate),
         _nothing,
     ),
@@ -140,10 +140,13 @@ _MEASURES = (
     ),
     _Measure("Time of the agent", "waiting for its replies, all trials together", _time("agent"), _nothing),
     _Measure("Time of the simulated user", "waiting for its model", _time("user"), _nothing),
+    _Measure("Time of the judge", "reaching the verdicts", _time("judge"), _nothing),
     _Measure(
-        "Time of the judge", "from the conversation's end to the last verdict", _time("judge"), _nothing
+        "Other time",
+        "sessions, earlier attempts, waiting for a place, and this tool's own work",
+        _time("other"),
+        _nothing,
     ),
-    _Measure("Other time", "sessions, earlier attempts, and this tool's own work", _time("other"), _nothing),
     _Measure(
         "Cost a trial",
         "what judge, simulated user and embedding model cost, in the mean of the run",
