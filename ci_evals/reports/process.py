@@ -15,9 +15,14 @@ _MOST_BEGUN = 12
 
 
 def lost(results: Results) -> Section | None:
-    """What fired in the baseline and in the same tests fires no longer; None where there is no such thing."""
+    """What fired in the baseline and in the same tests fires no longer; None where there is no such thing.
+
+    What nobody asks for and fired once may be missing by chance, or for the better: that is told with the
+    measures alone.
+    """
     found = results.coverage
-    gone = coverage.lost(found) if found else ()
+    fired = coverage.lost(found) if found else ()
+    gone = [reach for reach in fired if reach.wanted or (reach.base_trials or 0) > 1]
     if not found or not gone:
         return None
     many = numbers.count(len(gone), "part")
@@ -107,8 +112,17 @@ def _lines(results: Results, whole: ProcessSummary) -> Iterator[str]:
             f"Judge and simulated user cost {numbers.money(whole.cost_usd_per_trial)} a trial"
             f"{adjusted if whole.cost_adjusted_score is not None else ''}."
         )
-    if results.coverage and (told := _reached(results.coverage)):
+    if results.coverage:
+        yield from _logic(results.coverage)
+
+
+def _logic(found: Coverage) -> Iterator[str]:
+    if told := _reached(found):
         yield told
+    if gone := coverage.lost(found):
+        yield f"Fired in the baseline and in the same tests no longer: {_named(gone, _with_base_trials)}."
+    if new := coverage.gained(found):
+        yield f"Fires now, and in the same tests of the baseline did not: {_named(new, _with_trials)}."
 
 
 def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
@@ -134,7 +148,9 @@ def _steps(found: Process) -> Iterator[str]:
     if found.begun:
         more = len(found.begun) - _MOST_BEGUN
         names = " → ".join(map(sanitize.code, found.begun[:_MOST_BEGUN]))
-        yield f"workflows {names}" + (f" and {more:,} more" if more > 0 else "")
+        yield f"workflow{'s' if len(found.begun) > 1 else ''} {names}" + (
+            f" and {more:,} more" if more > 0 else ""
+        )
     if found.repeated:
         yield f"{found.repeated:,} repeated"
     if found.failed_calls:
@@ -164,6 +180,10 @@ def _named(reached: Sequence[Reach], shown: Callable[[Reach], str]) -> str:
 
 def _alone(reach: Reach) -> str:
     return f"{reach.kind.value} {sanitize.code(reach.name)}"
+
+
+def _with_trials(reach: Reach) -> str:
+    return f"{_alone(reach)} (in {numbers.count(reach.compared_trials or 0, 'trial')})"
 
 
 def _with_base_trials(reach: Reach) -> str:

@@ -23,6 +23,7 @@ from ci_evals.domain.results import (
 )
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.scoring import coverage, older
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
 from ci_evals.scoring.odds import applied, odds_of
@@ -134,7 +135,7 @@ def bad() -> Results:
             ),
         ),
     )
-    return build.results(
+    run = build.results(
         build.suite_result("Refunds", GOOD_TEST, flaky, **GROUPS),
         build.suite_result("Exchanges", wrong, file="evals/exchanges.yaml"),
         gate=build.decision(
@@ -146,6 +147,7 @@ def bad() -> Results:
         ),
         usage=USAGE,
     )
+    return older.completed(run)
 
 
 def undecided() -> Results:
@@ -290,11 +292,15 @@ def against(head: Results, base: Results, **told) -> Results:
 
 
 def decided(head: Results, base: Results, policy: Policy) -> Results:
-    """The run with its comparison, gate and odds as they are computed."""
+    """The run with its comparison, gate, odds and process as they are computed."""
+    head = older.completed(head)
+    base = older.completed(base)
     pairing = Pairing(Side.of(head), Side.of(base))
     gate = decide(Case(Scorecard.of(head), policy, pairing=pairing), Ending())
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
-    return head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "odds": noise})
+    reached = coverage.against(head.coverage, pairing.pairs)
+    told = {"comparison": pairing.comparison(), "gate": gate, "odds": noise, "coverage": reached}
+    return head.model_copy(update=told)
 
 
 def interval_of(*tests: TestResult) -> Interval | None:

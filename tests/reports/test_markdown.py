@@ -119,6 +119,7 @@ def test_every_section_of_the_summary_has_a_name():
         "all tests of Refunds",
         "all tests of Exchanges",
         "the groups of Refunds",
+        "the process",
         "the run's facts",
     ]
 
@@ -180,6 +181,7 @@ def test_the_summary_is_in_the_order_of_reading():
         "more on the suites",
         "all tests of Refunds",
         "all tests of Exchanges",
+        "the process",
         "the tests not compared",
         "the run's facts",
     ]

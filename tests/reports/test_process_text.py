@@ -38,7 +38,9 @@ LOGIC = Coverage(
         reach("fires", 3),
         reach("never", 0),
         reach("gone", 0, compared_trials=0, base_trials=4),
-        reach("gone too", 2, wanted=False, compared_trials=0, base_trials=1),
+        reach("gone too", 2, wanted=False, compared_trials=0, base_trials=2),
+        reach("gone once", 0, wanted=False, compared_trials=0, base_trials=1),
+        reach("new", 7, wanted=False, compared_trials=7, base_trials=0),
         reach("untold", None),
     ),
 )
@@ -75,6 +77,11 @@ def test_the_measures_of_a_run():
         "\n"
         "1 of 3 named parts of the agent's logic fired; never: rule `never`, rule `gone`.\n"
         "\n"
+        "Fired in the baseline and in the same tests no longer: rule `gone` (in 4 trials of the baseline), "
+        "rule `gone too` (in 2 trials of the baseline), rule `gone once` (in 1 trial of the baseline).\n"
+        "\n"
+        "Fires now, and in the same tests of the baseline did not: rule `new` (in 7 trials).\n"
+        "\n"
         "</details>\n"
     )
 
@@ -96,12 +103,12 @@ def test_without_a_trace():
 
 
 def test_logic_that_fires_no_longer_is_told_openly():
-    """With how often it did, and after all that fails."""
+    """With how often it did, and after all that fails; not what nobody asks for and fired once."""
     section = process.lost(run())
     assert section.rank > Rank.REST
     assert section.text == (
         "**2 parts of the agent's logic fire no longer** in the compared tests: rule `gone` (in 4 trials of "
-        "the baseline), rule `gone too` (in 1 trial of the baseline). 1 of 3 named parts of the agent's "
+        "the baseline), rule `gone too` (in 2 trials of the baseline). 1 of 3 named parts of the agent's "
         "logic fired; also never: rule `never`.\n"
     )
     assert section in run_summary.sections(run())
