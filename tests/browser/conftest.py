@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,13 +30,45 @@ def chromium() -> str:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """One for a module: while it is open, its event loop is in the way of tests that have their own."""
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=watched.FLAGS)
-        yield browser
-        browser.close()
+class Lent:
+    """A browser for as long as the tests of this folder follow each other.
+
+    While it is open its event loop is in the way of tests that have their own.
+    """
+
+    def __init__(self) -> None:
+        self._opened = ExitStack()
+        self._browser: Browser | None = None
+
+    def browser(self, program: str) -> Browser:
+        if self._browser is None:
+            driver = self._opened.enter_context(sync_playwright())
+            self._browser = driver.chromium.launch(executable_path=program, args=watched.FLAGS)
+            self._opened.callback(self._browser.close)
+        return self._browser
+
+    def take_back(self) -> None:
+        self._browser = None
+        self._opened.close()
+
+
+_LENT = Lent()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        _LENT.take_back()
+
+
+def pytest_sessionfinish() -> None:
+    _LENT.take_back()
+
+
+@pytest.fixture
+def browser(chromium: str) -> Browser:
+    """A real one; each look has a profile of its own in it."""
+    return _LENT.browser(chromium)
 
 
 @pytest.fixture

@@ -34,19 +34,8 @@ MARKUP = (
     "W" * 100_000,
 )
 NAMES = (
-    *("__proto__", "constructor", "toString", "hasOwnProperty", "TESTS", "null", "undefined", "NaN", "true"),
-    *("index", "hidden", "overview", "test", "t0", "t0.1", "b0", "1", "0", "-1", "vs1", ".", "..", "/", "//"),
-    *("#", "%", "%2F", "%zz", "?", "&", "+", "a/b#c?d%25e", "a/1", "a/1/2/vs1", '"', "'", "\n", "\t", "a\nb"),
-    *(
-        "\x00",
-        "\ud83d",
-        "\ude00\ud83d",
-        "\u202e",
-        "\u200b",
-        "e\u0301",
-        "\u00e9",
-        "\U0001f468\u200d\U0001f469",
-    ),
+    *("__proto__", "constructor", "TESTS", "undefined", "index", "test", "t0.1", "1", "vs1", ".", "..", "/"),
+    *("#", "%2F", "%zz", "a/b#c?d%25e", "a/1/2/vs1", '"', "'", "\n", "\ud83d", "\u202e", "a\u200db"),
 )
 TEXTS = (*MARKUP, *hostile.CORPUS, *NAMES)
 

@@ -63,7 +63,7 @@ def test_no_text_is_more_than_text(look, compared, tmp_path):
     shown = look(write(tmp_path / "honest.html", head, Beside(baseline=base, others=others)))
     shown.evaluate(LOOK)
     honest = shown.evaluate("madeOf(document)")["parts"]
-    for test in json.loads(shown.evaluate(WALK, list(range(12)))):
+    for test in json.loads(shown.evaluate(WALK, [0, 3, 8])):
         honest += test["parts"]
     shown = look(write(tmp_path / "hostile.html", *hostile_run.beside(head, base)))
     shown.evaluate(LOOK)
