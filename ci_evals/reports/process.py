@@ -159,7 +159,7 @@ def _steps(found: Process) -> Iterator[str]:
         yield numbers.count(found.backtracks, "step back", "steps back")
     if found.overhead is not None:
         missed = f", {found.missed:,} missed" if found.missed else ""
-        yield f"{numbers.excess(found.overhead)} against `optimalTools`{missed}"
+        yield f"overhead {numbers.excess(found.overhead)}{missed}"
 
 
 def _reached(found: Coverage, told: Sequence[Reach] = ()) -> str:

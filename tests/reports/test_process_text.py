@@ -140,7 +140,7 @@ def test_a_trial_on_one_line():
     trial = build.trial_result(process=found, times=Times(agent=2, user=61, judge=0.5, other=0.04))
     assert process.of_trial(trial) == (
         "6 steps · workflows `A` → B\\_@\u200bhere → `A` · 1 repeated · 2 of 3 calls failed · 1 step back · "
-        "+50 % against `optimalTools`, 1 missed · "
+        "overhead +50 %, 1 missed · "
         "time: agent 2.0 s, simulated user 1 m 1 s, judge 0.5 s, the rest 0.0 s"
     )
     assert process.of_trial(build.trial_result(process=Process(steps=0))) == "0 steps"
