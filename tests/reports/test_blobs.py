@@ -12,7 +12,7 @@ from ci_evals.domain.results import Results, TestOutcome
 from ci_evals.domain.text import visible, visible_for_scripts
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.page import blobs
+from ci_evals.reports.page import address, blobs
 
 HALF = "\ud83d"
 ELEMENT = re.compile(
@@ -74,6 +74,16 @@ def test_the_baseline_stands_beside_a_test_of_the_same_name():
     assert found["t0"]["base"] is None
     assert found["t1"]["base"]["test"]["digest"] == "other"
     assert [shown.same for shown in blobs.tests_of(head, base)] == [False, False]
+
+
+def test_tests_of_one_name_have_addresses_of_their_own():
+    """As where a secret was taken out of the names of both; their order pairs them."""
+    names = ("***", "***", "*** (2)", "***")
+    head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
+    found = blobs.tests_of(head, head)
+    assert [shown.name for shown in found] == ["***", "*** (3)", "*** (2)", "*** (4)"]
+    assert len({address.of(shown) for shown in found}) == 4
+    assert all(shown.same for shown in found)
 
 
 def test_each_trial_has_an_outcome_by_the_rules_of_the_run():

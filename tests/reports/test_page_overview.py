@@ -14,8 +14,9 @@ import pytest
 from ci_evals.domain.process import Coverage, LogicKind, ProcessSummary, Reach, Times
 from ci_evals.domain.results import Results
 from ci_evals.reports.highlights import Standing
-from ci_evals.reports.page import address, blobs, overview_tests, page
+from ci_evals.reports.page import address, blobs, page
 from ci_evals.reports.page.beside import ALONE, Beside, OtherRun
+from ci_evals.reports.page.overview import tests as table_of_tests
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 RUNS = {**{name: cases.made(name) for name in cases.CASES}, "skipped": comment_cases.skipped()}
@@ -225,7 +226,7 @@ def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
 
 def test_a_row_tells_what_it_is_filtered_and_sorted_by():
     results = RUNS["proven"]
-    found = overview_tests.of(results, blobs.tests_of(results, None))
+    found = table_of_tests.of(results, blobs.tests_of(results, None))
     rows = {row.test: row for row in found.rows}
     worse = rows["Refund in time"]
     assert (worse.outcome, worse.became, worse.base.text, worse.delta.text) == (
@@ -250,7 +251,7 @@ def test_what_did_not_change_is_not_among_the_changed():
     base = cases.base_run(build.suite_result("Refunds", *same))
     head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))
     run = cases.against(head, base)
-    rows = overview_tests.of(run, blobs.tests_of(run, base)).rows
+    rows = table_of_tests.of(run, blobs.tests_of(run, base)).rows
     assert [(row.base.text, row.delta.text, row.changed) for row in rows] == [
         ("83.3", "0.0", False),
         ("100.0", "-16.7", True),

@@ -14,7 +14,7 @@ def of(shown: Shown, trial: int | None = None, exchange: int | None = None, base
 
     `base` is the trial of the baseline that stands beside it: `#suite/test/2/3/vs1`.
     """
-    names = [quote(whole(part), safe=_KEPT) for part in (shown.suite, shown.test.name)]
+    names = [quote(whole(part), safe=_KEPT) for part in (shown.suite, shown.name)]
     numbers = [str(number) for number in (trial, exchange) if number is not None]
     beside = [] if base is None else [f"vs{base}"]
     return "#" + "/".join([*names, *numbers, *beside])

@@ -7,9 +7,10 @@ import base64
 import json
 import re
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
+from typing import TypeVar
 
 from pydantic_core import PydanticSerializationError
 
@@ -18,6 +19,8 @@ from ci_evals.domain.transcript import Exchanges
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import outcome_of
+
+_Named = TypeVar("_Named", SuiteResult, TestResult)
 
 _NO_EXCHANGES = Exchanges()
 _INDENT = re.compile(rb"\n *")
@@ -41,6 +44,8 @@ class Shown:
     """
     suite: str
     """The suite's name, which here no other suite has: links are made of it."""
+    name: str
+    """The test's, likewise."""
     of: SuiteResult
     test: TestResult
     outcomes: tuple[TestOutcome, ...]
@@ -59,18 +64,19 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
     there = {
         (suite, name): test
         for suite, found in _named(baseline.suites if baseline else ())
-        for name, test in _by_name(found.tests)
+        for name, test in _named(found.tests)
     }
     here = Counting(offline=Side.of(results).offline)
     back_then = Counting(offline=Side.of(baseline).offline) if baseline else here
     shown: list[Shown] = []
     for suite, found in _named(results.suites):
-        for name, test in _by_name(found.tests):
+        for name, test in _named(found.tests):
             base = there.get((suite, name))
             shown.append(
                 Shown(
                     number=len(shown),
                     suite=suite,
+                    name=name,
                     of=found,
                     test=test,
                     outcomes=_outcomes(test, here),
@@ -148,18 +154,15 @@ def _element(name: str, data: bytes) -> str:
     return f'<script type="application/octet-stream" id="{name}">{text}</script>\n'
 
 
-def _named(suites: Iterable[SuiteResult]) -> Iterator[tuple[str, SuiteResult]]:
-    """Suites with names of their own: the second of one name has its number behind it."""
-    seen: Counter[str] = Counter()
-    for suite in suites:
-        seen[suite.name] += 1
-        number = seen[suite.name]
-        yield (suite.name if number == 1 else f"{suite.name} ({number})"), suite
+def _named(items: Sequence[_Named]) -> Iterator[tuple[str, _Named]]:
+    """Suites, or tests, with names of their own: the second of one name has a number behind it.
 
-
-def _by_name(tests: Iterable[TestResult]) -> Iterator[tuple[tuple[str, int], TestResult]]:
-    """Tests by name; those of one name, as where a secret was taken out of it, by their order."""
-    seen: Counter[str] = Counter()
-    for test in tests:
-        yield (test.name, seen[test.name]), test
-        seen[test.name] += 1
+    Two have one name where a secret was taken out of both.
+    """
+    taken: set[str] = set()
+    own = {item.name for item in items}
+    for item in items:
+        numbered = (f"{item.name} ({number})" for number in count(2) if f"{item.name} ({number})" not in own)
+        name = next(name for name in chain([item.name], numbered) if name not in taken)
+        taken.add(name)
+        yield name, item

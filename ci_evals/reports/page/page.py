@@ -9,9 +9,10 @@ from importlib.resources import files
 
 from ci_evals.domain.results import Results
 from ci_evals.domain.text import visible_for_scripts
-from ci_evals.reports.page import blobs, overview
+from ci_evals.reports.page import blobs
 from ci_evals.reports.page.beside import ALONE, Beside
 from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.overview import overview
 from ci_evals.templates import render as fill
 
 _SCRIPTS = (
@@ -37,7 +38,7 @@ def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
     tests = blobs.tests_of(results, beside.baseline)
     style, script = _source(_STYLES), _source(_SCRIPTS)
     text = fill(
-        "reports/page/page.html.j2",
+        "reports/page/templates/page.html.j2",
         page=overview.of(results, tests, beside),
         policy=_policy(style, script),
         style=style,
@@ -84,7 +85,7 @@ def _index(tests: Sequence[Shown]) -> str:
     known = [
         {
             "suite": shown.suite,
-            "test": shown.test.name,
+            "test": shown.name,
             "outcome": shown.test.outcome.value,
             "trials": len(shown.test.trials),
             "base": len(shown.base.trials) if shown.base else 0,

@@ -76,7 +76,7 @@ def _of_tests(tests: Sequence[Shown]) -> Iterator[Changed]:
     for shown in tests:
         head, base = shown.test.score, shown.base.score if shown.base else None
         if shown.same and head is not None and base is not None:
-            yield Changed(shown.suite, shown.test.name, base, head)
+            yield Changed(shown.suite, shown.name, base, head)
 
 
 def _of_comparison(told: Comparison) -> Iterator[Changed]:

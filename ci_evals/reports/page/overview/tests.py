@@ -152,7 +152,7 @@ def _row(shown: Shown, changes: _Changes) -> Row:
     return Row(
         href=address.of(shown),
         suite=_line(shown.suite),
-        test=_line(test.name) or "(no name)",
+        test=_line(shown.name) or "(no name)",
         outcome=test.outcome.value,
         words=highlights.OUTCOMES[test.outcome].words,
         order=2 * _ORDER.index(test.outcome.value) + (became != "newly failing"),

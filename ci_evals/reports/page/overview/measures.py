@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ci_evals.domain.process import LogicKind, Reach
 from ci_evals.domain.results import Results
 from ci_evals.reports import change, gate, numbers, tables
-from ci_evals.reports.page.overview_process import NO_TRACE
-from ci_evals.reports.page.overview_table import Table, table
+from ci_evals.reports.page.overview.process import NO_TRACE
+from ci_evals.reports.page.overview.table import Table, table
 from ci_evals.scoring import coverage
 
 

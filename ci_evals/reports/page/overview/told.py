@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ci_evals.reports.page.overview_places import Place
+from ci_evals.reports.page.overview.places import Place
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.results import Results
 from ci_evals.reports import change, failures, highlights, numbers, sanitize
 from ci_evals.reports.highlights import Standing
-from ci_evals.reports.page.overview_places import Place, Places
+from ci_evals.reports.page.overview.places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
 
 _NOTE = 600

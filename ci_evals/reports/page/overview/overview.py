@@ -5,23 +5,18 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain.results import Results
 from ci_evals.reports import change, sanitize
-from ci_evals.reports.page import (
-    overview_broken,
-    overview_head,
-    overview_measures,
-    overview_process,
-    overview_tests,
-)
 from ci_evals.reports.page.beside import Beside
 from ci_evals.reports.page.blobs import Shown
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.overview_head import Head
-from ci_evals.reports.page.overview_measures import Coverage
-from ci_evals.reports.page.overview_places import Places
-from ci_evals.reports.page.overview_table import Table
-from ci_evals.reports.page.overview_tests import Tests
-from ci_evals.reports.page.overview_told import Broken
+from ci_evals.reports.page.overview import broken, head, measures, process
+from ci_evals.reports.page.overview import tests as table_of_tests
+from ci_evals.reports.page.overview.head import Head
+from ci_evals.reports.page.overview.measures import Coverage
+from ci_evals.reports.page.overview.places import Places
+from ci_evals.reports.page.overview.table import Table
+from ci_evals.reports.page.overview.tests import Tests
+from ci_evals.reports.page.overview.told import Broken
 
 
 @dataclass(frozen=True)
@@ -52,20 +47,20 @@ def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
     found, places = results.comparison, Places(tests)
     differences = change.differences(found) if found else ()
     return Overview(
-        head=overview_head.of(results, places),
-        broken=overview_broken.of(results, places, beside),
-        suites=overview_measures.of_suites(results),
-        gate=overview_measures.of_gate(results),
+        head=head.of(results, places),
+        broken=broken.of(results, places, beside),
+        suites=measures.of_suites(results),
+        gate=measures.of_gate(results),
         figures=tuple(map(_clean, gallery.figures(results, tests, beside))),
-        tests=overview_tests.of(results, tests),
+        tests=table_of_tests.of(results, tests),
         differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
-        groups=overview_measures.of_groups(results),
+        groups=measures.of_groups(results),
         played=results.counts.trials > 0,
-        process=overview_process.table_of(results, beside.baseline),
-        usage=overview_measures.of_usage(results),
-        latency=overview_measures.of_latency(results, beside.baseline),
+        process=process.table_of(results, beside.baseline),
+        usage=measures.of_usage(results),
+        latency=measures.of_latency(results, beside.baseline),
         pace=change.pace(found) if found and not beside.baseline else None,
-        coverage=overview_measures.of_coverage(results),
+        coverage=measures.of_coverage(results),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ci_evals.domain.process import ProcessSummary
 from ci_evals.domain.results import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.page.overview_table import Table, table
+from ci_evals.reports.page.overview.table import Table, table
 
 NO_TRACE = "no reply carried a trace"
 

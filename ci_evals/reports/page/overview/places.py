@@ -46,7 +46,7 @@ class Places:
         found = self.shown(test, became)
         if found is None:
             return self._place(became.suite if became else "", became.name if became else "", None)
-        return self._place(found.suite, found.test.name, address.of(found))
+        return self._place(found.suite, found.name, address.of(found))
 
     def _place(self, suite: str, test: str, href: str | None) -> Place:
         shown = sanitize.one_line(suite, _NAME) if self._many else ""

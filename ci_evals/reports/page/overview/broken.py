@@ -11,8 +11,8 @@ from ci_evals.reports.highlights import FailedCriterion, Standing
 from ci_evals.reports.page import address, since
 from ci_evals.reports.page.beside import Beside, OtherRun
 from ci_evals.reports.page.blobs import Shown
-from ci_evals.reports.page.overview_places import Places
-from ci_evals.reports.page.overview_told import Broken, Criterion, Line, Part, Quote, Story, Trouble
+from ci_evals.reports.page.overview.places import Places
+from ci_evals.reports.page.overview.told import Broken, Criterion, Line, Part, Quote, Story, Trouble
 from ci_evals.scoring import coverage
 
 _WHOLE = 5

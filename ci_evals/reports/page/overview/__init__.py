@@ -1,0 +1,1 @@
+"""What stands on the page before a test is opened."""
