@@ -10,13 +10,13 @@ from pathlib import Path
 import played
 import pytest
 import watched
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from ci_evals.domain.results import Results
 from ci_evals.reports import layout
 
 Look = Callable[..., Page]
-"""`look(page.html, at="#suite/test", **options of a browser context)`: a tab of its own, watched."""
+"""`look(page.html, at="#suite/test", width=390, **options of a profile)`: a tab of its own, watched."""
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +39,7 @@ class Lent:
     def __init__(self) -> None:
         self._opened = ExitStack()
         self._browser: Browser | None = None
+        self._profile: BrowserContext | None = None
 
     def browser(self, program: str) -> Browser:
         if self._browser is None:
@@ -47,8 +48,14 @@ class Lent:
             self._opened.callback(self._browser.close)
         return self._browser
 
+    def profile(self, program: str) -> BrowserContext:
+        """The one for whoever has no wishes: each of its own costs a second of a processor."""
+        if self._profile is None:
+            self._profile = self.browser(program).new_context()
+        return self._profile
+
     def take_back(self) -> None:
-        self._browser = None
+        self._browser = self._profile = None
         self._opened.close()
 
 
@@ -67,23 +74,35 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture
 def browser(chromium: str) -> Browser:
-    """A real one; each look has a profile of its own in it."""
+    """A real one."""
     return _LENT.browser(chromium)
 
 
 @pytest.fixture
-def look(browser: Browser) -> Iterator[Look]:
-    """Opens a page. Whatever it does beyond showing itself fails the test: see `watched.Watch`."""
-    opened: list[watched.Watch] = []
+def profile(chromium: str) -> BrowserContext:
+    """A profile of the browser that many tests share, so nothing is kept in it."""
+    return _LENT.profile(chromium)
 
-    def look(file: Path, at: str = "", **options) -> Page:
-        watch = watched.Watch(browser, file, at, **options)
+
+@pytest.fixture
+def look(browser: Browser, profile: BrowserContext) -> Iterator[Look]:
+    """Opens a page. Whatever it does beyond showing itself fails the test: see `watched.Watch`.
+
+    Where the browser is to be told something, as `color_scheme`, it is one of a profile of its own.
+    """
+    opened: list[watched.Watch] = []
+    own = ExitStack()
+
+    def look(file: Path, at: str = "", *, width: int = 1280, **options) -> Page:
+        context = own.enter_context(browser.new_context(**options)) if options else profile
+        watch = watched.Watch(context, file, at, width=width)
         opened.append(watch)
         return watch.page
 
-    yield look
-    for watch in opened:
-        watch.close()
+    with own:
+        yield look
+        for watch in opened:
+            watch.close()
     assert [deed for watch in opened for deed in watch.deeds] == []
 
 

@@ -48,12 +48,12 @@ TRY = """async () => {
 """Does all that the policy forbids, and tells what was not refused."""
 
 
-def test_what_the_policy_forbids_is_refused(browser, compared):
+def test_what_the_policy_forbids_is_refused(profile, compared):
     """Scripts, styles, pictures, frames, requests, forms, other bases, and text as markup."""
-    page = browser.new_page()
+    page = profile.new_page()
     page.goto(compared.page.as_uri())
     assert page.evaluate(TRY) == {"left": [], "pwned": False, "hidden": False}
-    page.context.close()
+    page.close()
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,15 @@ def test_what_the_policy_forbids_is_refused(browser, compared):
         ("<style>", "<style>body { top: 0 } ", False),
     ],
 )
-def test_a_changed_script_or_style_is_refused(browser, compared, tmp_path, mark, other, works):
+def test_a_changed_script_or_style_is_refused(profile, compared, tmp_path, mark, other, works):
     """Each is allowed by its own text: a letter more, and it neither runs nor shows."""
     whole = compared.page.read_text()
     assert whole.count(mark) == 1
     file = tmp_path / "changed.html"
     file.write_text(whole.replace(mark, other))
-    page = browser.new_page()
+    page = profile.new_page()
     page.goto(file.as_uri())
     ran, worn = page.evaluate("[typeof TESTS !== 'undefined', document.styleSheets[0]?.cssRules.length > 0]")
     assert (ran and worn) is works
     assert page.evaluate("window.pwned") is None
-    page.context.close()
+    page.close()

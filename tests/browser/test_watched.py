@@ -14,11 +14,11 @@ setTimeout(() => { throw new Error("thrown"); }); setTimeout(() => { document.ti
 </script>"""
 
 
-def test_what_a_page_does_is_seen(browser, tmp_path):
+def test_what_a_page_does_is_seen(profile, tmp_path):
     """Requests of every kind, complaints, errors, dialogs, tabs and other addresses."""
     file = tmp_path / "wicked.html"
     file.write_text(WICKED)
-    watch = watched.Watch(browser, file)
+    watch = watched.Watch(profile, file)
     watch.page.wait_for_function("document.title === 'done'")
     watch.page.click("#away")
     watch.page.wait_for_url("about:blank")
@@ -38,11 +38,11 @@ def test_what_a_page_does_is_seen(browser, tmp_path):
     assert not any("only said" in deed for deed in watch.deeds)
 
 
-def test_a_page_that_does_nothing_is_let_be(browser, tmp_path):
+def test_a_page_that_does_nothing_is_let_be(profile, tmp_path):
     """Nor is moving about within it a deed."""
     file = tmp_path / "calm.html"
     file.write_text('<!doctype html><title>x</title><a id="here" href="#here">x</a>')
-    watch = watched.Watch(browser, file)
+    watch = watched.Watch(profile, file)
     watch.page.click("#here")
     watch.page.wait_for_url("**#here")
     watch.close()

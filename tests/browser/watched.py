@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Frame, Page, Request
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Frame, Page, Request
 
 FLAGS = [
     "--headless",
@@ -27,26 +27,24 @@ def chromium() -> str | None:
 
 
 class Watch:
-    """A page in a profile of its own, and what it did beyond showing itself.
+    """A tab, and what its page did beyond showing itself.
 
     Args:
-        browser: Where to open it.
+        context: Where to open it.
         file: The page.
         at: The address within it, with its `#`.
-        options: Of the context: `viewport`, `color_scheme`, `java_script_enabled` and so on; `width` is short
-            for a viewport of that width.
+        width: Of the window, in pixels.
     """
 
-    def __init__(self, browser: Browser, file: Path, at: str = "", *, width: int = 1280, **options) -> None:
+    def __init__(self, context: BrowserContext, file: Path, at: str = "", *, width: int = 1280) -> None:
         self.deeds: list[str] = []
         """Complaints in the console, errors, requests, dialogs, tabs, and addresses of other pages."""
-        options.setdefault("viewport", {"width": width, "height": 900})
         self._address = file.as_uri()
-        self._context = browser.new_context(**options)
-        self._context.set_default_timeout(_SECONDS * 1000)
-        self.page = self._context.new_page()
-        self._context.on("page", self._on_page)
-        self._context.on("request", self._on_request)
+        self.page = context.new_page()
+        self.page.set_default_timeout(_SECONDS * 1000)
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.on("popup", self._on_page)
+        self.page.on("request", self._on_request)
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.deeds.append(f"error: {error}"))
         self.page.on("dialog", self._on_dialog)
@@ -57,7 +55,7 @@ class Watch:
 
     def close(self) -> None:
         """Closes the tab."""
-        self._context.close()
+        self.page.close()
 
     def _on_page(self, page: Page) -> None:
         self.deeds.append(f"tab: {page.url}")
