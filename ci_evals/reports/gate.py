@@ -1,12 +1,54 @@
 """The gate's checks in words: what each asks and what it found. Not yet sanitised."""
 
+import re
+from collections.abc import Sequence
+
 from ci_evals.domain.results import GateCheck, Results
 from ci_evals.reports import numbers
+from ci_evals.scoring.selectors import Kind
+
+_KINDS = {kind.value: f"the {kind}" for kind in Kind} | {"logic": "the AUI Logic"}
+_PARTS = re.compile("[: ]")
+"""Between the name of a check and the part of the run that it is about."""
 
 
 def in_order(results: Results) -> tuple[GateCheck, ...]:
     """The gate's checks, those first that do not hold."""
     return tuple(sorted(results.gate.checks, key=lambda check: check.holds))
+
+
+def in_words(check: GateCheck) -> str:
+    """Why a check does not hold, in a sentence for somebody who does not know its name."""
+    if check.seen is None or check.required is None:
+        return f"{check.name} does not hold: {check.note or 'nothing was seen'}."
+    found, asked = seen(check), required(check)
+    match _PARTS.split(check.name, maxsplit=1):
+        case ["critical", name]:
+            said = f"The critical test “{name}” must pass in every trial; {check.note}"
+        case ["max-drop", *part]:
+            said = f"The score{_of(part)} fell by {found}; {asked} is allowed"
+        case ["regression"] if is_chance(check):
+            said = f"The score fell, and chance does not explain it ({found})"
+        case ["regression"]:
+            said = f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
+        case ["max-errors"]:
+            trials = numbers.count(int(check.seen), "trial")
+            said = f"{trials} broke off or could not be judged; {asked} is allowed"
+        case ["max-cost"]:
+            said = f"The run cost {found}; {asked} is allowed"
+        case ["max-p95-latency"]:
+            said = f"95 % of the replies came within {found}; {asked} is allowed"
+        case [_, *rest]:
+            said = f"The score{_of([check.name] if rest else [])} is {found}; {asked} is asked"
+    return f"{said}."
+
+
+def _of(selector: Sequence[str]) -> str:
+    """`suite:Refunds` in words; empty where there is none."""
+    if not selector:
+        return ""
+    kind, _, name = selector[0].partition(":")
+    return f" of {_KINDS.get(kind, kind)} “{name}”"
 
 
 def required(check: GateCheck) -> str:

@@ -52,8 +52,9 @@ def _gone(results: Results) -> str | None:
         return None
     named = [f"{part.kind.value} {part.name}" for part in found[:_NAMED]]
     more = [f"{len(found) - _NAMED} more"] if len(found) > _NAMED else []
+    names = ", ".join(named + more)
     return sanitize.one_line(
-        f"Of the agent's logic, this fired in the baseline and in no trial now: {', '.join(named + more)}."
+        f"Look here first. Of the agent's logic, this fired in the baseline and in no trial now: {names}."
     )
 
 

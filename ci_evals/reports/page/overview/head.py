@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.results import Results
-from ci_evals.reports import change, failures, highlights, numbers, sanitize
+from ci_evals.reports import change, failures, gate, highlights, numbers, sanitize
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page.overview.places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
@@ -13,6 +13,8 @@ _NOTE = 600
 """Characters of a note."""
 _FIRST = 3
 """Newly failing tests that the head names."""
+_CHECKS = 4
+"""Checks that the head tells of."""
 _NAME = 60
 """Characters of a suite's name."""
 _FEW = 5
@@ -42,8 +44,10 @@ class Head:
     tone: str
     words: str
     """The verdict."""
-    checks: str
-    """Those that do not hold; empty where there is nothing to name."""
+    checks: tuple[str, ...]
+    """Why the gate does not hold, a sentence a check."""
+    more_checks: int
+    """Those beyond."""
     reasons: tuple[str, ...]
     """Why the run cannot be trusted, or was skipped."""
     origin: str | None
@@ -58,7 +62,10 @@ class Head:
 def of(results: Results, places: Places) -> Head:
     """The head of these results' page."""
     found, standing = results.comparison, highlights.standing(results)
-    words, verdict = standing.value.words, _line(highlights.verdict(results))
+    words = standing.value.words
+    broken = (
+        [check for check in results.gate.checks if not check.holds] if standing is Standing.BROKEN else []
+    )
     names = [sanitize.one_line(suite.name, _NAME) for suite in results.suites]
     suites = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
     return Head(
@@ -66,7 +73,8 @@ def of(results: Results, places: Places) -> Head:
         suites=_line(suites),
         tone=standing.value.tone.value,
         words=f"{words[:1].upper()}{words[1:]}",
-        checks=verdict.removeprefix(words).strip().removeprefix("(").removesuffix(")"),
+        checks=_lines([gate.in_words(check) for check in broken[:_CHECKS]]),
+        more_checks=len(broken[_CHECKS:]),
         reasons=_lines([*results.gate.reasons, *[why for why in (highlights.why_skipped(results),) if why]]),
         origin=highlights.origin(results.run),
         tiles=() if standing is Standing.SKIPPED else _tiles(results, places),

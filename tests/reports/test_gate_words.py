@@ -1,0 +1,71 @@
+"""Why the gate does not hold, for somebody who has never seen its options."""
+
+import pytest
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results import GateCheck
+from ci_evals.reports import gate
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (
+            {"name": "min-score", "required": 80, "seen": 78.96, "interval": Interval(low=70, high=85)},
+            "The score is 78.9 (70.0 to 85.0); at least 80 is asked.",
+        ),
+        (
+            {"name": "tag:safety", "required": 9, "seen": 99, "seen_if_undecided_failed": 5},
+            "The score of the tag “safety” is 99.0 (5.0 if undecided counts as failed); at least 9 is asked.",
+        ),
+        (
+            {
+                "name": "critical:Never: a discount",
+                "required": 100,
+                "seen": 0,
+                "note": "trials passed: 0 of 3",
+            },
+            "The critical test “Never: a discount” must pass in every trial; trials passed: 0 of 3.",
+        ),
+        (
+            {"name": "max-drop", "required": 3, "seen": 5.16},
+            "The score fell by 5.2; at most 3 is allowed.",
+        ),
+        (
+            {"name": "max-drop suite:HR", "required": 3, "seen": 5.16},
+            "The score of the suite “HR” fell by 5.2; at most 3 is allowed.",
+        ),
+        (
+            {"name": "regression", "required": 0.05, "seen": 0.02},
+            "The score fell, and chance does not explain it (p = 0.02).",
+        ),
+        (
+            {"name": "regression", "required": 0, "seen": 1},
+            "1 test passed in the baseline and no longer.",
+        ),
+        (
+            {"name": "max-errors", "required": 0, "seen": 25},
+            "25 trials broke off or could not be judged; at most 0 is allowed.",
+        ),
+        (
+            {"name": "max-cost", "required": 1.5, "seen": 2},
+            "The run cost $2.00; at most $1.50 is allowed.",
+        ),
+        (
+            {"name": "max-p95-latency", "required": 2, "seen": 3.5},
+            "95 % of the replies came within 3.50 s; at most 2 s is allowed.",
+        ),
+        (
+            {"name": "tag:slow", "required": 80, "seen": None, "note": "nothing of it was scored"},
+            "tag:slow does not hold: nothing of it was scored.",
+        ),
+        (
+            {"name": "fail-fast", "required": None, "seen": None, "note": "a trial failed"},
+            "fail-fast does not hold: a trial failed.",
+        ),
+    ],
+    ids=lambda value: value["name"] if isinstance(value, dict) else None,
+)
+def test_a_broken_check_in_words(check, words):
+    """Names of options stay out of it where the check can be told without."""
+    assert gate.in_words(GateCheck(holds=False, **check)) == words
