@@ -194,7 +194,8 @@ def on_suspects(tests: Collection[TestChange]) -> str:
 def _by_chance(tests: Collection[TestChange]) -> str:
     fell = [test for test in tests if test.delta is not None and test.delta <= -SUSPECT]
     if fell and all(test.p is None for test in fell):
-        return "Noise alone may do that to a test: so few trials cannot confirm one (`confirm` plays more)."
+        few = "so few trials cannot confirm one (the option confirm plays more)"
+        return f"Noise alone may do that to a test: {few}."
     confirmed = sum(test.confirmed for test in tests)
     which = "none is" if not confirmed else "one is" if confirmed == 1 else f"{confirmed} are"
     which = ("it is" if confirmed else "it is not") if len(tests) == 1 else which

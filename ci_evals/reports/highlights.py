@@ -146,7 +146,7 @@ def notes(results: Results) -> tuple[str, ...]:
     """
     out = []
     if part := results.run.shard:
-        out.append(f"This is shard {part.index} of {part.of}: `ci-evals merge` makes one run of all of them.")
+        out.append(f"This is shard {part.index} of {part.of}: ci-evals merge makes one run of all of them.")
     if only_reported(results):
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
     out += [note for note in (_looked_twice(results), _counted_otherwise(results)) if note]

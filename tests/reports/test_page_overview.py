@@ -104,6 +104,15 @@ def test_no_number_is_missing_without_a_word(name):
 
 
 @pytest.mark.parametrize("name", RUNS)
+def test_no_words_of_ours_are_markdown(name):
+    """Sentences that several reports share are plain text: the page would show their marks as they are."""
+    results = RUNS[name]
+    shard = results.run.model_copy(update={"shard": build.shard(1, 2, (1,))})
+    for found in (drawn(results), drawn(results.model_copy(update={"run": shard}))):
+        assert [mark for mark in ("`", "**") if mark in found.text()] == []
+
+
+@pytest.mark.parametrize("name", RUNS)
 def test_the_same_results_give_the_same_page(name):
     baseline = Beside(baseline=RUNS["good"])
     assert "".join(page.render(RUNS[name], baseline)) == "".join(page.render(RUNS[name], baseline))
