@@ -366,8 +366,8 @@ def test_what_so_few_trials_cannot_confirm_is_not_called_unconfirmed():
     far, little = (
         TestChange(suite="S", name="a", base=100, head=100 - fell, delta=-fell) for fell in (50, 10)
     )
-    cannot = "Noise alone may do that to a test: so few trials cannot confirm one (the option confirm plays more)."
-    assert change.on_suspects([far]).endswith(cannot)
+    cannot = "so few trials cannot confirm one (the option confirm plays more)."
+    assert change.on_suspects([far]).endswith(f"Noise alone may do that to a test: {cannot}")
     assert change.on_failing([far, little]).endswith(cannot)
     assert change.on_failing([little]).endswith("proven only where confirmed; it is not.")
 
