@@ -75,7 +75,7 @@ class Parting(Record):
     base_trial: int
     exchange: int | None = Field(
         description="The first in which workflows, parameters, rules or integrations differ, or that only "
-        "one side has. Null where the agent did the same throughout, and only words differ."
+        "one side has. Null where the agent did the same throughout."
     )
     head: tuple[Deed, ...] = Field((), description="What it did there in this run, and not in the baseline.")
     base: tuple[Deed, ...] = Field((), description="What it did there in the baseline, and not in this run.")
@@ -86,6 +86,11 @@ class Parting(Record):
         None,
         description="The first exchange, up to that one, in which the user had said something else: then the "
         "simulated user may be the cause.",
+    )
+    agent_differs: int | None = Field(
+        None,
+        description="Where the agent did the same throughout, the first exchange in which it said something "
+        "else; null where it did not.",
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+from pydantic import JsonValue
 from pydantic_core import to_json
 
 
@@ -14,3 +15,19 @@ def written(value: object, indent: int | None = None) -> str:
         return to_json(value, indent=indent).decode()
     except ValueError:  # half of a surrogate pair, or nested more deeply than that
         return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def canonical(value: JsonValue) -> str:
+    """The same text for equal values: keys in order, and 1 as 1.0, which are one number in JSON."""
+    return json.dumps(_evened(value), sort_keys=True)
+
+
+def _evened(value: JsonValue) -> JsonValue:
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [_evened(item) for item in value]
+        case dict():
+            return {key: _evened(item) for key, item in value.items()}
+    return value

@@ -27,7 +27,7 @@ def _of_agent(parting: Parting, show: Callable[[str], str]) -> str:
         trial, baseline = f"Trial {parting.head_trial} ", f"trial {parting.base_trial} of the baseline"
     did, had = _deeds(parting.head, show), _deeds(parting.base, show)
     if parting.exchange is None:
-        told = f"did the same as {baseline}: the difference is in what it said"
+        told = _same(parting, baseline)
     elif parting.only == "base":
         told = f"ends before exchange {parting.exchange} of {baseline}" + (f": there it {had}" if had else "")
     elif parting.only == "head":
@@ -38,6 +38,16 @@ def _of_agent(parting: Parting, show: Callable[[str], str]) -> str:
         told += f"{there}; {now}" if had else f"{now}; {there}"
     told = f"{trial}{told}."
     return told[0].upper() + told[1:]
+
+
+def _same(parting: Parting, baseline: str) -> str:
+    """Where all that the agent did is the same."""
+    if parting.agent_differs is not None:
+        where = f"first in exchange {parting.agent_differs}"
+        return f"did the same as {baseline}: the difference is in what it said, {where}"
+    if parting.user_differs is not None:
+        return f"did and said the same as {baseline}"
+    return f"is the same as {baseline}, word for word: the difference is not in what was said or done"
 
 
 def _of_user(parting: Parting) -> str:

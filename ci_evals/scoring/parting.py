@@ -1,10 +1,10 @@
 """Where two conversations of one test part: the first exchange in which the agent did something else."""
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from ci_evals.domain.comparison import Parting
+from ci_evals.domain.json_text import canonical
 from ci_evals.domain.process import Deed, LogicKind
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.transcript import Exchange, is_empty
@@ -54,7 +54,14 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
             only=None if mine and theirs else "head" if mine else "base",
             user_differs=user_differs,
         )
-    return Parting(head_trial=head.index, base_trial=base.index, exchange=None, user_differs=user_differs)
+    texts = zip(here, there, strict=True)
+    return Parting(
+        head_trial=head.index,
+        base_trial=base.index,
+        exchange=None,
+        user_differs=user_differs,
+        agent_differs=next((n for n, (mine, theirs) in enumerate(texts, 1) if mine.agent != theirs.agent), None),
+    )
 
 
 def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
@@ -68,7 +75,7 @@ def _traced(reply: Exchange) -> bool:
 
 def _deeds(reply: Exchange | None, other: Exchange | None) -> dict[_Key, Deed]:
     """What was done for a reply, of what the `other` tells as well: what is not told was not left out."""
-    return {(deed.kind, deed.name, _written(deed)): deed for deed in _told(reply, other)} if reply else {}
+    return {(deed.kind, deed.name, canonical(deed.value)): deed for deed in _told(reply, other)} if reply else {}
 
 
 def _told(reply: Exchange, other: Exchange | None) -> Iterator[Deed]:
@@ -84,10 +91,6 @@ def _told(reply: Exchange, other: Exchange | None) -> Iterator[Deed]:
     if reply.integrations is not None and not (other and other.integrations is None):
         for call in reply.integrations:
             yield Deed(kind=LogicKind.INTEGRATION, name=call.code, value=call.status)
-
-
-def _written(deed: Deed) -> str:
-    return json.dumps(deed.value, sort_keys=True)
 
 
 def _without(deeds: dict[_Key, Deed], others: dict[_Key, Deed]) -> tuple[Deed, ...]:

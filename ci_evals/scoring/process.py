@@ -12,7 +12,7 @@ from statistics import median
 from sys import intern
 
 from ci_evals.domain.base import MOST
-from ci_evals.domain.json_text import written
+from ci_evals.domain.json_text import canonical
 from ci_evals.domain.process import Fired, Process, ProcessSummary, Times
 from ci_evals.domain.results import TestResult, TrialResult, Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
@@ -145,7 +145,7 @@ class _Walk:
         self.params_told |= exchange.params is not None
         for name, value in (exchange.params or {}).items():
             if not is_empty(value):
-                number = hash((name, written(value)))
+                number = hash((name, canonical(value)))
                 self._all_known ^= self._known.get(name, 0) ^ number
                 self._known[name] = number
         return None if exchange.params is None or exchange.named_params else self._all_known

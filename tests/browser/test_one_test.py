@@ -87,7 +87,7 @@ PARTINGS = """async (number) => {
   return here.map((mine) => there.map((theirs) => {
     const found = partingOf(mine, theirs);
     return found.untold ? null : { exchange: found.exchange, userDiffers: found.userDiffers,
-      only: found.only ?? null, head: told(found.head), base: told(found.base) };
+      agentDiffers: found.agentDiffers ?? null, only: found.only ?? null, head: told(found.head), base: told(found.base) };
   }));
 }"""
 """Where each trial of a test parts from each of the baseline, as the script finds it."""
@@ -102,7 +102,7 @@ def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared,
         (build.exchange(1, user="Hello?"), build.exchange(2, workflows=("B", "A", "A"))),
         (build.exchange(1, workflows=None, params=None, rules=None, integrations=None),),
         (build.exchange(1, params={"a": {"x": 1, "y": [None, "é"]}, "b": " Undefined "}, rules=None),),
-        (build.exchange(1, params={"b": None, "a": {"y": [None, "é"], "x": 1}}, rules=("r",)),),
+        (build.exchange(1, params={"b": None, "a": {"y": [None, "é"], "x": 1.0}}, rules=("r",)),),
         (build.exchange(1, params={"a": 1.5, "n": 12345678901234567891}, named_params=("n",)),),
         (build.exchange(1, params=None, named_params=("n", "m"), integrations=(call, call)),),
         (build.exchange(1, integrations=(call.model_copy(update={"status": None}),)),),

@@ -54,12 +54,26 @@ def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields)
             said(head=(ASKED,), only="head", trials=(2, 3)),
             "Trial 2 goes on where trial 3 of the baseline ended: in exchange 2 it called faq.",
         ),
-        (said(None), "Did the same as the baseline: the difference is in what it said."),
+        (
+            said(None, agent_differs=2),
+            "Did the same as the baseline: the difference is in what it said, first in exchange 2.",
+        ),
+        (
+            said(None, agent_differs=2, user_differs=2),
+            (
+                "Did the same as the baseline: the difference is in what it said, first in exchange 2. "
+                "The user said something else in exchange 2."
+            ),
+        ),
         (
             said(None, user_differs=2),
+            "Did and said the same as the baseline. The user said something else in exchange 2.",
+        ),
+        (
+            said(None, trials=(2, 1)),
             (
-                "Did the same as the baseline: the difference is in what it said. "
-                "The user said something else in exchange 2."
+                "Trial 2 is the same as trial 1 of the baseline, word for word: "
+                "the difference is not in what was said or done."
             ),
         ),
         (

@@ -79,6 +79,7 @@ def test_all_that_an_agent_does_is_compared(field, here, there, deeds):
         ({"workflows": ("A", "B", "A")}, {"workflows": ("B", "A")}),
         ({"agent": "Good morning.", "latency_seconds": 9}, {"agent": "Hello!"}),
         ({"params": {"a": {"x": 1, "y": 2}}}, {"params": {"a": {"y": 2, "x": 1}}}),
+        ({"params": {"a": 5, "b": [{"c": 1e3}]}}, {"params": {"a": 5.0, "b": [{"c": 1000}]}}),
         ({"params": {"a": "undefined", "b": None}}, {"params": {"c": []}}),
         ({"trace": {"id": 1}}, {"trace": {"id": 2}}),
     ],
@@ -87,6 +88,14 @@ def test_what_makes_no_difference(here, there):
     """How often, in which order, in which words, how fast, and what else the trace holds."""
     found = parted(talk(HELLO, here), talk(HELLO, there))
     assert (found.exchange, found.head, found.base, found.only) == (None, (), (), None)
+
+
+def test_where_only_words_differ():
+    """The first exchange in which the agent said something else, and none where it said the same."""
+    other = {"agent": "Good day."}
+    assert parted(talk({}, HELLO | other, other), talk({}, HELLO, {})).agent_differs == 2
+    assert parted(talk({}, {"user": "No."}), talk({}, {})).agent_differs is None
+    assert parted(talk(other, REFUND), talk({}, HELLO)).agent_differs is None
 
 
 def test_an_exchange_that_one_side_alone_has():

@@ -82,6 +82,12 @@ def test_calls_with_the_same_parameters_are_repeated():
     assert (found.steps, found.tools, found.calls, found.repeated) == (6, 1, 6, 3)
 
 
+def test_equal_values_are_equal_however_they_are_written():
+    """In JSON 1 and 1.0 are one number, and keys have no order."""
+    found = steps(called("lookup", order={"a": 1, "b": 2}), called("lookup", order={"b": 2.0, "a": 1.0}))
+    assert found.repeated == 1
+
+
 def test_failed_calls():
     """An HTTP status from 400 on, or an error; no status is none."""
     found = steps(

@@ -1,9 +1,9 @@
 // One of this run's conversations beside one of the baseline's, and where the two part.
 
 /**
- * Where two conversations part: {exchange, head, base, only, userDiffers, untold, alike}. `exchange` is null where the
- * agent did the same throughout, `head` and `base` are the deeds that the other side lacks, `untold` says that a
- * side has no trace, `alike` that not even a word differs.
+ * Where two conversations part: {exchange, head, base, only, userDiffers, agentDiffers, untold}. `exchange` is null
+ * where the agent did the same throughout, and `agentDiffers` then the first in which it said something else, `head`
+ * and `base` are the deeds that the other side lacks, `untold` says that a side has no trace.
  */
 function partingOf(here, there) {
   if (!here.some(traced) || !there.some(traced)) return { exchange: null, untold: true };
@@ -15,8 +15,8 @@ function partingOf(here, there) {
     if (mine && theirs && !head.length && !base.length) continue;
     return { exchange: place + 1, head, base, only: mine ? (theirs ? null : "head") : "base", userDiffers };
   }
-  const alike = here.every((one, place) => one.user === there[place].user && one.agent === there[place].agent);
-  return { exchange: null, userDiffers, alike };
+  const first = here.findIndex((one, place) => one.agent !== there[place].agent);
+  return { exchange: null, userDiffers, agentDiffers: first < 0 ? null : first + 1 };
 }
 
 /** The deeds of each side that the other one lacks. */
@@ -29,16 +29,21 @@ function lacking(mine, theirs) {
 
 /** The same in words. `baseline` names its trial. */
 function partingText(parting, baseline) {
-  const { exchange, head, base, only, userDiffers } = parting;
+  const { exchange, head, base, only, userDiffers, agentDiffers } = parting;
   if (parting.untold) {
     return `A side carries no trace, so it cannot be told where this conversation parts from ${baseline}.`;
   }
-  if (parting.alike) return `This conversation and ${baseline} are the same, word for word.`;
+  if (exchange === null && agentDiffers === null && userDiffers === null) {
+    return `This conversation and ${baseline} are the same, word for word.`;
+  }
   const did = listed(head);
   const had = listed(base);
   let told;
   if (exchange === null) {
-    told = `The agent did all that it did in ${baseline}: only words differ.`;
+    told =
+      agentDiffers === null
+        ? `The agent did and said the same as in ${baseline}.`
+        : `The agent did the same as in ${baseline}: only words differ.`;
   } else if (only === "base") {
     const lost = had ? `: there the agent ${had}` : "";
     told = `This conversation ends before exchange ${exchange} of ${baseline}${lost}.`;
