@@ -54,13 +54,13 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
             only=None if mine and theirs else "head" if mine else "base",
             user_differs=user_differs,
         )
-    texts = zip(here, there, strict=True)
+    said = enumerate(zip(here, there, strict=True), start=1)
     return Parting(
         head_trial=head.index,
         base_trial=base.index,
         exchange=None,
         user_differs=user_differs,
-        agent_differs=next((n for n, (mine, theirs) in enumerate(texts, 1) if mine.agent != theirs.agent), None),
+        agent_differs=next((place for place, (mine, theirs) in said if mine.agent != theirs.agent), None),
     )
 
 
@@ -75,7 +75,8 @@ def _traced(reply: Exchange) -> bool:
 
 def _deeds(reply: Exchange | None, other: Exchange | None) -> dict[_Key, Deed]:
     """What was done for a reply, of what the `other` tells as well: what is not told was not left out."""
-    return {(deed.kind, deed.name, canonical(deed.value)): deed for deed in _told(reply, other)} if reply else {}
+    deeds = _told(reply, other) if reply else ()
+    return {(deed.kind, deed.name, canonical(deed.value)): deed for deed in deeds}
 
 
 def _told(reply: Exchange, other: Exchange | None) -> Iterator[Deed]:

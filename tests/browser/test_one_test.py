@@ -87,7 +87,8 @@ PARTINGS = """async (number) => {
   return here.map((mine) => there.map((theirs) => {
     const found = partingOf(mine, theirs);
     return found.untold ? null : { exchange: found.exchange, userDiffers: found.userDiffers,
-      agentDiffers: found.agentDiffers ?? null, only: found.only ?? null, head: told(found.head), base: told(found.base) };
+      agentDiffers: found.agentDiffers ?? null, only: found.only ?? null,
+      head: told(found.head), base: told(found.base) };
   }));
 }"""
 """Where each trial of a test parts from each of the baseline, as the script finds it."""
