@@ -184,7 +184,7 @@ def fewest_broken(pairs: Sequence[Pair]) -> int | None:
     arrangements = 1
     for count, each in enumerate(sorted(map(_arrangements, pairs), reverse=True), start=1):
         arrangements *= each
-        if arrangements * ALPHA >= 1:
+        if arrangements >= 1 / ALPHA:  # not multiplied: of many trials there are more than a float holds
             return count
     return None
 

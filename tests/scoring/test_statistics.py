@@ -537,6 +537,11 @@ def test_the_tests_with_most_trials_prove_with_fewest():
     assert fewest_broken([Pair((1,), (1,))] * 3 + [Pair((1,) * 3, (1,) * 3)]) == 1
 
 
+def test_of_many_trials_of_one_test_one_is_enough():
+    """They can be arranged in more ways than a float can count."""
+    assert fewest_broken([Pair((0,) * 600, (100,) * 600)]) == 1
+
+
 def test_from_what_a_spread_is_told():
     """Trials, where both sides have several of some test."""
     one, several = Pair((50,), (60,)), Pair((50, 60), (60, 80))
