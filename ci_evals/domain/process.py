@@ -153,6 +153,11 @@ class Reach(Record):
         "of its kind on both sides. Null where there are none.",
     )
     base_trials: Amount | None = Field(None, description="The baseline's trials of the same tests.")
+    by_chance: Share | None = Field(
+        None,
+        description="Where it fired in the baseline alone: how often chance would bring that about with an "
+        "unchanged agent, in so many trials of each test. Null elsewhere.",
+    )
 
 
 class Coverage(Record):

@@ -17,12 +17,10 @@ _MOST_BEGUN = 12
 def lost(results: Results) -> Section | None:
     """What fired in the baseline and in the same tests fires no longer; None where there is no such thing.
 
-    What nobody asks for and fired once may be missing by chance, or for the better: that is told with the
-    measures alone.
+    What may well be missing by chance is told with the measures alone.
     """
     found = results.coverage
-    fired = coverage.lost(found) if found else ()
-    gone = [reach for reach in fired if reach.wanted or (reach.base_trials or 0) > 1]
+    gone = coverage.plainly_lost(found) if found else ()
     if not found or not gone:
         return None
     many = numbers.count(len(gone), "part")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import comb
 
 from ci_evals.domain.evaluation import (
     Criterion,
@@ -14,8 +15,12 @@ from ci_evals.domain.evaluation import (
 )
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.process import Coverage, Fired, LogicKind, Reach
-from ci_evals.domain.results import Results, SuiteResult, TestResult
+from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.scoring.pairing import TestPair
+from ci_evals.scoring.soundness import CUT_OFF
+
+_SELDOM, _SELDOM_WANTED = 0.25, 0.5
+"""How often chance may lose what is told first: 0.25 is two trials of two tests, of one trial each."""
 
 Part = tuple[LogicKind, str]
 """A part of the agent's logic: its kind and its name."""
@@ -65,31 +70,35 @@ class _Count:
 
     trials: Counter[Part] = field(default_factory=Counter)
     tests: Counter[Part] = field(default_factory=Counter)
-    told: set[LogicKind] = field(default_factory=set)
+    told: Counter[LogicKind] = field(default_factory=Counter)
+    """Trials that tell of a kind."""
+    whole: Counter[LogicKind] = field(default_factory=Counter)
+    """Those among them that did not break off: what did not fire there is no matter of an early end."""
     traced: int = 0
 
     def take(self, test: TestResult) -> None:
         """Counts a test's trials."""
         parts: set[Part] = set()
-        # Trials that went alike share what fired.
-        found = [trial.fired for trial in test.trials if trial.fired]
-        for fired, many in _alike(found):
+        for fired, many, whole in _alike(test.trials):
             self.traced += many
             for kind in LogicKind:
                 names = fired.names(kind)
                 if names is None:
                     continue
-                self.told.add(kind)
+                self.told[kind] += many
+                self.whole[kind] += whole
                 for name in names:
                     self.trials[kind, name] += many
                     parts.add((kind, name))
         self.tests.update(parts)
 
 
-def _alike(found: Sequence[Fired]) -> Iterator[tuple[Fired, int]]:
-    counts = Counter(map(id, found))
-    by_id = {id(fired): fired for fired in found}
-    return ((by_id[key], many) for key, many in counts.items())
+def _alike(trials: Sequence[TrialResult]) -> Iterator[tuple[Fired, int, int]]:
+    """What fired, in how many trials, and how many of these are whole. Trials that went alike share it."""
+    by_id = {id(trial.fired): trial.fired for trial in trials if trial.fired}
+    many = Counter(id(trial.fired) for trial in trials)
+    whole = Counter(id(trial.fired) for trial in trials if trial.status not in CUT_OFF)
+    return ((fired, many[key], whole[key]) for key, fired in by_id.items())
 
 
 def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
@@ -137,15 +146,22 @@ def _place(part: Part) -> tuple[int, str]:
 def against(found: Coverage, pairs: Iterable[TestPair]) -> Coverage:
     """The coverage with what fired in the compared tests on both sides, told of each kind by itself.
 
-    A test counts for a kind where both of its sides have a trace that tells of it.
+    A test counts for a kind where both of its sides have a trial that did not break off, and whose trace
+    tells of it.
     """
     head, base, told = Counter[Part](), Counter[Part](), set[LogicKind]()
+    chance: dict[Part, float] = {}
     for pair in pairs:
         here, there = _Count(), _Count()
         here.take(pair.head)
         there.take(pair.base)
-        both = here.told & there.told
+        both = {kind for kind in LogicKind if here.whole[kind] and there.whole[kind]}
         told |= both
+        for part, many in there.trials.items():
+            before, now = there.told[part[0]], here.whole[part[0]]
+            if part[0] in both:
+                # Of all ways in which these trials may be the baseline's or this run's.
+                chance[part] = chance.get(part, 1.0) * (comb(before, many) / comb(before + now, many))
         for sums, count in ((head, here), (base, there)):
             sums.update({part: many for part, many in count.trials.items() if part[0] in both})
     own = {(reach.kind, reach.name): reach for reach in found.logic if reach.wanted or reach.trials}
@@ -159,6 +175,7 @@ def against(found: Coverage, pairs: Iterable[TestPair]) -> Coverage:
                     update={
                         "compared_trials": head[part] if part[0] in told else None,
                         "base_trials": base[part] if part[0] in told else None,
+                        "by_chance": chance[part] if base[part] and not head[part] else None,
                     }
                 )
                 for part in sorted({*own, *base}, key=_place)
@@ -181,6 +198,18 @@ def lost(found: Coverage) -> tuple[Reach, ...]:
     """What fired in the baseline, and in the same tests fires no longer. What fired most comes first."""
     gone = (reach for reach in found.logic if reach.base_trials and reach.compared_trials == 0)
     return tuple(sorted(gone, key=lambda reach: -(reach.base_trials or 0)))
+
+
+def plainly_lost(found: Coverage) -> tuple[Reach, ...]:
+    """Those of `lost` that are worth a reader's first look: chance alone would seldom lose them.
+
+    What a criterion wants is told also where it fired in one trial of one test, of as many on both sides.
+    """
+    return tuple(
+        reach
+        for reach in lost(found)
+        if (reach.by_chance or 0) <= (_SELDOM_WANTED if reach.wanted else _SELDOM)
+    )
 
 
 def gained(found: Coverage) -> tuple[Reach, ...]:

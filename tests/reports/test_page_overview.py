@@ -288,7 +288,8 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
     found = Coverage(
         traced_trials=3,
         logic=(
-            reach("gone", trials=0, compared_trials=0, base_trials=2),
+            reach("gone", trials=4, tests=2, compared_trials=0, base_trials=2),
+            reach("flaky", trials=0, compared_trials=0, base_trials=1, by_chance=0.75),
             reach("never", trials=0),
             reach("new", compared_trials=3, base_trials=0, wanted=False),
             reach("plain", compared_trials=3, base_trials=3),
@@ -297,21 +298,22 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
     results = RUNS["bad"].model_copy(update={"coverage": found})
     seen = drawn(results)
     said = seen.text("_coverage")
-    assert "2 rules fired (1 of 3 wanted)." in said
+    assert "3 rules fired (2 of 4 wanted)." in said
     parts = [
         said.index(title)
         for title in (
-            "Fired in the baseline, and not now",
-            "gone rule",
+            "Fired in the baseline, and in the same tests no longer",
+            "gone rule 4 2 2 → 0 yes",
             "Wanted by a criterion, and never fired",
             "never rule",
-            "Fired now, and not in the baseline",
+            "Fires now, and in the same tests of the baseline did not",
             "new rule",
             "All that fired",
         )
     ]
     assert parts == sorted(parts)
-    assert "this fired in the baseline and in no trial now: rule gone." in seen.text("_broken")
+    told = "this fired in the baseline, and in the same tests it fires no longer: rule gone."
+    assert told in seen.text("_broken")
     unknown = RUNS["bad"].model_copy(update={"coverage": Coverage()})
     assert "Not known: no reply carried a trace." in drawn(unknown).text("_coverage")
 

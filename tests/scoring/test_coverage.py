@@ -134,6 +134,44 @@ def test_without_a_trace_on_both_sides_nothing_is_lost():
     assert told(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
 
 
+def test_who_broke_off_has_lost_nothing():
+    """What did not fire before an early end might have fired; what fired until then did."""
+
+    def lost(head, *statuses):
+        trials = tuple(
+            build.trial_result(i, fired=one, status=status)
+            for i, (one, status) in enumerate(zip(head, statuses, strict=True), 1)
+        )
+        both = TestPair(
+            "S", build.test_result("t", trials=trials), a_test(fired(rules="a"), fired(rules="a"))
+        )
+        return names(coverage.lost(coverage.against(Coverage(), [both])))
+
+    assert lost([NOTHING, NOTHING], "failed", "interrupted") == []
+    assert lost([NOTHING, NOTHING], "completed", "failed") == ["a"]
+    assert lost([NOTHING, fired(rules="a")], "completed", "failed") == []
+
+
+def test_what_chance_alone_may_lose_is_not_told_first():
+    """It hangs on how many trials each side has of the tests in which it fired."""
+
+    def chances(*pairs):
+        (found,) = coverage.lost(coverage.against(Coverage(), [pair(*both) for both in pairs]))
+        return round(found.by_chance, 3), bool(coverage.plainly_lost(Coverage(logic=(found,))))
+
+    gone, none = fired(rules="a"), NOTHING
+    assert chances(([none], [gone])) == (0.5, False)
+    assert chances(([none], [gone]), ([none], [gone])) == (0.25, True)
+    assert chances(([none] * 3, [gone, none, none])) == (0.5, False)
+    assert chances(([none] * 3, [gone] * 3)) == (0.05, True)
+    assert chances(([none], [gone, gone, *[none] * 8])) == (0.818, False)
+    wanted = frozenset({(RULE, "a")})
+    for base, told in (([gone], ["a"]), ([gone, gone, *[none] * 8], [])):
+        suite = build.suite_result("S", a_test(none))
+        found = coverage.against(coverage.coverage([suite], wanted), [pair([none], base)])
+        assert names(coverage.plainly_lost(found)) == told
+
+
 def test_another_baseline_leaves_nothing_of_the_one_before():
     """As where a run that was compared is compared again."""
     rules = [fired(rules="a")]
@@ -177,3 +215,5 @@ def test_laws_of_coverage(sides_of_tests, wished):
     for reach in there.logic:
         assert reach.tests is None or reach.tests <= reach.trials <= there.traced_trials
         assert (reach.compared_trials is None) == (reach.base_trials is None)
+        assert (reach.by_chance is not None) == bool(reach.base_trials and not reach.compared_trials)
+    assert parts(coverage.plainly_lost(there)) <= parts(coverage.lost(there))

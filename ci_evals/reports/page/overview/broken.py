@@ -47,14 +47,15 @@ def of(results: Results, places: Places, beside: Beside) -> Broken:
 
 
 def _gone(results: Results) -> str | None:
-    found = coverage.lost(results.coverage) if results.coverage else ()
+    found = coverage.plainly_lost(results.coverage) if results.coverage else ()
     if not found:
         return None
     named = [f"{part.kind.value} {part.name}" for part in found[:_NAMED]]
     more = [f"{len(found) - _NAMED} more"] if len(found) > _NAMED else []
     names = ", ".join(named + more)
     return sanitize.one_line(
-        f"Look here first. Of the agent's logic, this fired in the baseline and in no trial now: {names}."
+        "Look here first. Of the agent's logic, this fired in the baseline, and in the same tests it fires "
+        f"no longer: {names}."
     )
 
 

@@ -117,12 +117,12 @@ def of_coverage(results: Results) -> Coverage | None:
         says.append(f"{fired} fired" + (f" ({reached} of {len(wanted)} wanted)" if wanted else ""))
     lost = coverage.lost(found)
     groups = (
-        ("Fired in the baseline, and not now", lost),
+        ("Fired in the baseline, and in the same tests no longer", lost),
         (
             "Wanted by a criterion, and never fired",
             [part for part in coverage.never(found) if part not in lost],
         ),
-        ("Fired now, and not in the baseline", coverage.gained(found)),
+        ("Fires now, and in the same tests of the baseline did not", coverage.gained(found)),
     )
     return Coverage(
         ", ".join(says) + "." if says else "Nothing fired.",
@@ -142,13 +142,20 @@ def _reached(title: str, parts: Sequence[Reach]) -> Table:
             part.kind.value,
             _amount(part.trials),
             _amount(part.tests),
-            "" if part.base_trials is None else f"{part.base_trials:,}",
+            _became(part),
             "yes" if part.wanted else "",
         ]
         for part in parts
     ]
-    headers = ["name", "kind", "trials", "tests", "trials of the baseline", "wanted"]
+    headers = ["name", "kind", "trials", "tests", "same tests, before → now", "wanted"]
     return table(title, headers, rows, texts=("kind", "wanted"))
+
+
+def _became(part: Reach) -> str:
+    """Trials in which it fired in the compared tests, of the baseline and of this run."""
+    if part.base_trials is None:
+        return ""
+    return f"{part.base_trials:,} → {_amount(part.compared_trials)}"
 
 
 def _amount(number: int | None) -> str:
