@@ -13,6 +13,16 @@ Text = str | Iterable[str]
 """Of a file, whole or in parts that are made as they are written."""
 
 
+def is_there(path: Path) -> bool:
+    """Whether something can be seen there. Unlike `Path.exists` it never raises: opening it tells why."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder can be seen there, likewise."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def write_all(root: Path, files: Mapping[str, Text]) -> None:
     """Writes every file of `files` (path relative to `root`, with `/`, and text), making folders as needed.
 
@@ -47,7 +57,7 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
     if there:
         named = ", ".join(repr(str(path)) for path in there)
         raise UsageError(f"{named}: there already, and not written over")
-    missing = {folder for path in paths for folder in path.parents if not folder.exists()}
+    missing = {folder for path in paths for folder in _missing(path.parent)}
     written: list[Path] = []
     try:
         for path, text in paths.items():
@@ -84,7 +94,7 @@ def check_writable(folder: Path) -> None:
         UsageError: they cannot.
     """
     probe = folder / f".{secrets.token_hex(8)}.tmp"
-    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    missing = _missing(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch(exist_ok=False)
@@ -161,9 +171,13 @@ def _owner(folder: Path) -> os.stat_result:
     return Path(folder.anchor).stat()
 
 
+def _missing(folder: Path) -> list[Path]:
+    """What has to be made for the folder to be there, the innermost first."""
+    return [place for place in (folder, *folder.parents) if not is_there(place)]
+
+
 def _make_folder(folder: Path, owner: os.stat_result) -> None:
-    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    for parent in reversed(missing):
+    for parent in reversed(_missing(folder)):
         parent.mkdir(exist_ok=True)
         _hand_over(parent, owner)
 

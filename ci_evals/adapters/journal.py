@@ -75,7 +75,7 @@ class Journal:
         self._written = self._synced = 0
         self._failing = False
         self._syncing = asyncio.Lock()
-        self._read = _read(self._path) if resume and self._path.exists() else None
+        self._read = _read(self._path) if resume and files.is_there(self._path) else None
         if resume and not self.past:
             say(f"warning: --resume: there is nothing to go on with in {folder}, so the run begins afresh")
 

@@ -48,7 +48,11 @@ def sources(name: str) -> tuple[Source, ...]:
     if is_bundled(name):
         path = _bundled(name)
         return (Source(name, _read(path, name), path),)
-    return tuple(Source(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in _files(name))
+    try:
+        found = list(_files(name))
+    except OSError as error:
+        raise UsageError(f"{name!r} cannot be read: {error.strerror or error}") from error
+    return tuple(Source(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in found)
 
 
 def _bundled(name: str) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 
+from ci_evals.adapters import files
 from ci_evals.adapters.github.archive import MOST_MB
 from ci_evals.cli import actions, outputs
 from ci_evals.cli.console import error_console, show
@@ -23,7 +24,7 @@ def comment(settings: CommentSettings) -> None:
     """
     platform = Platform.of(settings, os.environ)
     file = results_file(settings.results)
-    if file.is_file() and file.stat().st_size > MOST_MB * 1_000_000:
+    if files.is_there(file) and file.stat().st_size > MOST_MB * 1_000_000:
         raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
     results = read_clean(file)
     outputs.write(results, results.gate.exit_code, file.parent, file.parent / JUNIT, os.environ)

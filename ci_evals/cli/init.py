@@ -97,7 +97,7 @@ def init(settings: InitSettings) -> None:
     Raises:
         UsageError: one of them is there already, or cannot be written.
     """
-    if not settings.folder.is_dir():
+    if not files.is_folder(settings.folder):
         raise UsageError(f"{str(settings.folder)!r} is no folder")
     found = repository.look(settings.folder)
     starter = plan(found, settings.adapter)

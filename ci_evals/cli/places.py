@@ -22,6 +22,6 @@ class Places:
         """
         files.check_writable(self.folder)
         if self.junit:
-            if self.junit.is_dir():
+            if files.is_folder(self.junit):
                 raise UsageError(f"--junit: {str(self.junit)!r} is a folder; name a file")
             files.check_writable(self.junit.parent)

@@ -70,13 +70,13 @@ def read_each(
 
 
 def _files(path: Path, if_missing: str) -> list[Path]:
-    if not path.exists():
-        raise UsageError(f"{path}: there is no such file or folder{if_missing}")
-    if not path.is_dir():
-        return [path]
-    if (path / RESULTS).is_file():
-        return [path / RESULTS]
     try:
+        if not path.exists():
+            raise UsageError(f"{path}: there is no such file or folder{if_missing}")
+        if not path.is_dir():
+            return [path]
+        if (path / RESULTS).is_file():
+            return [path / RESULTS]
         found = [folder / RESULTS for folder in sorted(path.iterdir())]
         found = [file for file in found if file.is_file()]
     except OSError as error:

@@ -193,7 +193,7 @@ async def run_suite(
 
 def results_file(path: str | Path) -> Path:
     """The file that is meant by its own name or by the folder that holds it."""
-    return Path(path) / RESULTS if Path(path).is_dir() else Path(path)
+    return Path(path) / RESULTS if files.is_folder(Path(path)) else Path(path)
 
 
 def load_results(path: str | Path) -> Results:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from commands import CLEAN, SCRIPT, ci_evals
 
 BUG = """
@@ -116,6 +117,37 @@ def test_usage_errors_exit_2(tmp_path):
     ran = ci_evals("rn", cwd=tmp_path)
     assert ran.returncode == 2
     assert "rn" in ran.stderr
+
+
+UNREACHABLE = "x" * 300
+"""A name that no folder can hold: like a folder that lets nobody in, it cannot even be looked for."""
+PLAYED = "run demo:hr --provider=offline"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"run {UNREACHABLE}",
+        f"{PLAYED} --baseline={UNREACHABLE}",
+        f"{PLAYED} --output-dir={UNREACHABLE}",
+        f"{PLAYED} --junit={UNREACHABLE}/j.xml",
+        f"{PLAYED} --resume={UNREACHABLE}",
+        f"run demo:hr --replay={UNREACHABLE}",
+        f"report {UNREACHABLE}",
+        f"merge {UNREACHABLE}",
+        f"rejudge {UNREACHABLE} --provider=claude-code",
+        f"comment {UNREACHABLE} --dry-run",
+        f"compare {UNREACHABLE} {UNREACHABLE}",
+        f"odds {UNREACHABLE}",
+        f"init {UNREACHABLE}",
+    ],
+)
+def test_a_path_that_cannot_be_looked_at_is_no_bug(command, tmp_path):
+    """It is refused by its name before anything runs, whatever the path is for."""
+    ran = ci_evals(*command.split(), cwd=tmp_path)
+    assert ran.returncode == 2, ran.stderr
+    assert UNREACHABLE in ran.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_wrong_value_is_shown(tmp_path):

@@ -7,7 +7,7 @@ from typing import BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
-from ci_evals.adapters import json_lines
+from ci_evals.adapters import files, json_lines
 from ci_evals.adapters.recording.tape import NAME, Header, Key, RecordedSuite, Take
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
@@ -34,7 +34,7 @@ class Recording:
         Raises:
             UsageError: there is none, or it cannot be read.
         """
-        self.path = path / NAME if path.is_dir() else path
+        self.path = path / NAME if files.is_folder(path) else path
         self.size = 0
         """Bytes of all whole lines."""
         self.torn = False
