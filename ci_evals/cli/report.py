@@ -37,10 +37,11 @@ def report(settings: ReportSettings) -> None:
     if settings.open and Format.HTML not in formats:
         raise UsageError(f"--open: {PAGE} is what can be opened; leave --format out, or add html to it")
     runs = _read(settings.results)
-    results, file = older.completed(runs.shown.results), runs.shown.file.resolve()
+    results, named = older.completed(runs.shown.results), runs.shown.file
+    file = named.parent.resolve() / named.name  # beside a link, not beside what it leads to
     baseline = _baseline(settings.baseline, runs)
     if layout.is_of_suite(results, file):
-        _check_alone(settings, formats, runs.shown.file)
+        _check_alone(settings, formats, named)
     beside = Beside(baseline, tuple(run for _, run in runs.others.values()))
     written = layout.redraw(results, file, formats, beside)
     files.write_all(file.parent, written)

@@ -101,6 +101,15 @@ def test_the_file_that_is_read_is_not_written(past):
     assert not file.exists()
 
 
+def test_reports_lie_beside_a_link(past, capsys):
+    """As of results that are kept in a store of their own: nobody looks for reports there."""
+    Path("run").mkdir()
+    Path("run", RESULTS).symlink_to((past / "a" / RESULTS).resolve())
+    redraw("run", format="html")
+    assert capsys.readouterr().out == "report.html written to run\n"
+    assert (written(Path("run")), written(past / "a")) == ({"report.html"}, set())
+
+
 def test_of_a_folder_of_runs_the_newest_is_shown(past, capsys):
     """The others stand beside it; a suite's own results deeper down are no run."""
     redraw(past)
