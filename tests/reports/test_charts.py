@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ci_evals.domain.base import Interval
 from ci_evals.domain.process import ProcessSummary, Times
 from ci_evals.domain.results import GateCheck, Group, Results, RoleUsage, Tokens, Usage
+from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page import blobs
 from ci_evals.reports.page.beside import Beside, OtherRun
 from ci_evals.reports.page.charts import gallery
@@ -103,9 +104,8 @@ def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **f
             "commit": f"{number:x}" * 40,
             "score": score,
             "interval": None,
-            "trials": 10,
             "cost_usd": cost,
-            "holds": True,
+            "standing": Standing.HOLDS,
         }
         | fields
     )
@@ -250,7 +250,7 @@ def test_runs_are_named_by_the_end_of_their_path():
 def test_a_trend_wants_three_runs():
     """In the order of time, whatever order they come in."""
     head = run({"a": (score_trial(85),)})
-    two = (other(1, 70, holds=False), other(2, 90, interval=Interval(low=80, high=95)))
+    two = (other(1, 70, standing=Standing.BROKEN), other(2, 90, interval=Interval(low=80, high=95)))
     figure = drawn(head, others=two)["trend"]
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == (
@@ -258,6 +258,26 @@ def test_a_trend_wants_three_runs():
         "the gate did not hold in 1 of them."
     )
     assert "trend" not in drawn(head, others=two[:1])
+
+
+def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
+    """The score of the first is shown as such, and bought nothing; the others are no part of a trend."""
+    head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
+    beside = (
+        other(1, 99, 0.01, standing=Standing.UNTRUSTED),
+        other(2, 70),
+        other(3, None, standing=Standing.SKIPPED),
+    )
+    figures = drawn(head, others=beside)
+    assert [row[0] for row in figures["cost"].rows] == ["this run", "run-2"]
+    assert [row[5] for row in figures["trend"].rows] == [
+        "the gate holds",
+        "the run cannot be trusted",
+        "the gate holds",
+    ]
+    assert figures["trend"].says.endswith("this one 85.0; 1 cannot be trusted.")
+    unsure = head.model_copy(update={"gate": build.decision(passed=False, exit_code=3)})
+    assert "cost" not in drawn(unsure, others=beside)
 
 
 def test_nothing_is_shown_of_a_run_without_trials():
@@ -306,14 +326,14 @@ trials = st.builds(
 runs = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(trials, max_size=3).map(tuple), max_size=6)
 others = st.lists(
     st.builds(
-        lambda number, score, cost, interval, holds: other(
-            number, score, cost, interval=interval, holds=holds
+        lambda number, score, cost, interval, standing: other(
+            number, score, cost, interval=interval, standing=standing
         ),
         st.integers(0, 400),
         st.one_of(st.none(), scores),
         dollars,
         intervals,
-        st.booleans(),
+        st.sampled_from(Standing),
     ),
     max_size=6,
 ).map(tuple)

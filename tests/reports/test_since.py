@@ -1,11 +1,13 @@
 """Since when a test fails, told from the runs that stand beside one."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import builders as build
 import pytest
 
-from ci_evals.domain.results import TestOutcome
+from ci_evals.domain.results import Git, Origin, TestOutcome
+from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page import since
 from ci_evals.reports.page.beside import Beside, OtherRun
 
@@ -28,9 +30,8 @@ def runs(drawing):
             commit=f"{age}{'a' * 39}",
             score=90.0,
             interval=None,
-            trials=3,
             cost_usd=None,
-            holds=True,
+            standing=Standing.HOLDS,
             outcomes={TEST: SIGNS[letter]} if letter in SIGNS else {},
         )
         for age, letter in enumerate(drawing, start=1)
@@ -98,3 +99,33 @@ def test_only_earlier_runs_count_each_once_the_newest_first():
     assert [run.id for run in found] == ["past-1", "past-2", "past-3"]
     own = OtherRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
     assert since.earlier(build.results(), Beside(others=(own,))) == ()
+
+
+@pytest.mark.parametrize(
+    ("here", "base", "ages"),
+    [
+        ("refs/heads/main", None, [1, 5]),
+        ("refs/heads/fix", "refs/heads/main", [1, 2, 5]),
+        ("refs/pull/7/merge", "refs/heads/main", [1, 3, 5]),
+        ("refs/pull/7/merge", None, [1, 2, 3, 5]),
+        (None, None, [1, 2, 3, 4, 5]),
+    ],
+)
+def test_runs_of_other_branches_tell_nothing_of_this_one(here, base, ages):
+    """Its own branch counts, and that of its baseline; of a pull request without one all branches do."""
+    refs = ("refs/heads/main", "refs/heads/fix", "refs/pull/7/merge", "refs/pull/8/merge", None)
+    past = tuple(replace(run, ref=ref) for run, ref in zip(runs("fffff"), refs, strict=True))
+    results = build.results(run=build.run_info(git=Git(ref=here)))
+    baseline = build.results(run=build.run_info(id="past-1", started_at=past[0].at, git=Git(ref=base)))
+    found = since.earlier(results, Beside(baseline if base else None, past))
+    assert [run.id for run in found] == [f"past-{age}" for age in ages]
+
+
+def test_conversations_that_were_held_once_count_once():
+    """A replay, and a run that was judged again, tell of the run that held them."""
+    past = runs("ff")
+    origin = Origin(how="rejudge", run="past-1", started_at=past[0].at)
+    again = build.run_info(id="again", started_at=past[0].at + timedelta(hours=1), origin=origin)
+    beside = Beside(others=(*past, OtherRun.of(build.results(run=again), "again")))
+    assert [run.id for run in since.earlier(build.results(), beside)] == ["past-1", "past-2"]
+    assert [run.id for run in since.earlier(build.results(run=again), Beside(others=past))] == ["past-2"]

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results import Results, TestOutcome
+from ci_evals.reports import highlights
+from ci_evals.reports.highlights import Standing
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,13 @@ class OtherRun:
     score: float | None
     """0 to 100."""
     interval: Interval | None
-    trials: int
     cost_usd: float | None
     """US dollars a trial, of all that has a price. None where it is not known."""
-    holds: bool
-    """Whether its gate held."""
+    standing: Standing
+    ref: str | None = None
+    """Its branch, or what else it was made of."""
+    held: bool = True
+    """Whether it held its conversations itself: not where it is a replay, or judged another run again."""
     outcomes: Mapping[tuple[str, str, str], TestOutcome] = field(default_factory=dict)
     """Of each test, by suite, name and digest: a test that was defined otherwise is another test."""
 
@@ -40,9 +44,10 @@ class OtherRun:
             commit=git.head_commit or git.commit,
             score=results.score,
             interval=results.interval,
-            trials=trials,
             cost_usd=cost / trials if cost is not None and trials else None,
-            holds=results.gate.passed,
+            standing=highlights.standing(results),
+            ref=git.ref,
+            held=results.run.origin is None,
             outcomes={
                 (suite.name, test.name, test.digest): test.outcome
                 for suite in results.suites

@@ -7,6 +7,7 @@ from ci_evals.domain.results import Results, TestOutcome
 from ci_evals.reports import change
 from ci_evals.reports.page.beside import Beside, OtherRun
 
+_BRANCH = "refs/heads/"
 _KNOWN = frozenset({TestOutcome.PASSED, TestOutcome.FAILED})
 """What says whether a test passes. A run that could not tell is passed over."""
 
@@ -24,11 +25,28 @@ class Since:
 
 
 def earlier(results: Results, beside: Beside) -> tuple[OtherRun, ...]:
-    """The runs before this one, the newest first; the baseline is one of them."""
+    """The runs before this one, the newest first; the baseline is one of them.
+
+    Not those of other branches: what fails here may never have failed there, or the other way round. And not
+    those that held no conversations: they tell of a run that is there itself, or was.
+    """
     baseline = (OtherRun.of(beside.baseline, "baseline"),) if beside.baseline else ()
     runs = {run.id: run for run in (*beside.others, *baseline)}
-    before = [run for run in runs.values() if run.at < results.run.started_at and run.id != results.run.id]
+    run, base = results.run, baseline[0].ref if baseline else None
+    began = run.origin.started_at if run.origin else run.started_at
+    before = [
+        one
+        for one in runs.values()
+        if one.at < began and one.held and one.id != run.id and _on_the_way(one.ref, run.git.ref, base)
+    ]
     return tuple(sorted(before, key=lambda run: (run.at, run.id), reverse=True))
+
+
+def _on_the_way(ref: str | None, here: str | None, base: str | None) -> bool:
+    """Whether a run of `ref` may be of the history of one of `here`, whose baseline is of `base`."""
+    if ref is None or here is None or ref in {here, base}:
+        return True
+    return base is None and ref.startswith(_BRANCH) and not here.startswith(_BRANCH)
 
 
 def of(test: tuple[str, str, str], runs: Iterable[OtherRun]) -> Since | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results import Results
 from ci_evals.reports import numbers
+from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page.beside import Beside, OtherRun
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
@@ -24,6 +25,7 @@ _FEW = 4
 """Runs that a sentence names."""
 _SIZE = 12
 THIS = "this run"
+_TRUSTED = frozenset({Standing.HOLDS, Standing.BROKEN})
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,18 @@ class _Run(Candidate):
 
 
 def figure(results: Results, beside: Beside) -> Figure | None:
-    """None where fewer than two runs have both cost and score, or nothing cost anything."""
+    """None where fewer than two runs have both cost and score, or nothing cost anything.
+
+    What a run scored that cannot be trusted, nobody knows.
+    """
     mine = OtherRun.of(results, THIS)
     names = _names([one.label for one in beside.others])
     runs = [
         _Run(name, round(one.cost_usd, 9), one.score, one.interval, one is mine)
         for name, one in zip([THIS, *names], [mine, *beside.others], strict=True)
-        if one.cost_usd is not None and one.score is not None
+        if one.cost_usd is not None and one.score is not None and one.standing in _TRUSTED
     ]
-    if mine.cost_usd is None or mine.score is None or len(runs) < 2 or not any(one.cost for one in runs):
+    if not any(one.this for one in runs) or len(runs) < 2 or not any(one.cost for one in runs):
         return None
     best, beaten = frontier(runs), {id(one): by for one, by in dominated(runs)}
     says = _says(runs, best, list(dominated(runs)))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ci_evals.domain.results import Results
 from ci_evals.reports import numbers
+from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page.beside import Beside, OtherRun
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
@@ -23,7 +24,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 10.0, 50.0, 200.0, 224.0
 def figure(results: Results, beside: Beside) -> Figure | None:
     """None where there are not three runs with a score, each of its own time."""
     mine = OtherRun.of(results, THIS)
-    runs = sorted((mine, *beside.others), key=lambda run: run.at)
+    played = [run for run in (mine, *beside.others) if run.standing is not Standing.SKIPPED]
+    runs = sorted(played, key=lambda run: run.at)
     if len({run.at for run in runs if run.score is not None}) < _FEWEST:
         return None
     says = _says(runs, mine)
@@ -32,7 +34,7 @@ def figure(results: Results, beside: Beside) -> Figure | None:
         title=_TITLE,
         says=says,
         svg=drawing.picture(_NAME, _TITLE, says, _HEIGHT, _drawn(runs[-_MOST:], mine)),
-        headers=("began", "run", "commit", "score", "95 %", "gate"),
+        headers=("began", "run", "commit", "score", "95 %", "verdict"),
         rows=tuple(
             (
                 f"{run.at:%Y-%m-%d %H:%M} UTC",
@@ -40,7 +42,7 @@ def figure(results: Results, beside: Beside) -> Figure | None:
                 (run.commit or "")[:7],
                 numbers.score(run.score),
                 numbers.interval(run.interval),
-                "holds" if run.holds else "does not hold",
+                run.standing.value.words,
             )
             for run in runs
         ),
@@ -55,7 +57,7 @@ def _drawn(runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[Drawn]:
     y = score_scale([*(score for _, _, score in scored), *ends], _BOTTOM, _TOP)
     plot = Plot(Scale(-0.3, len(runs) - 0.7, _LEFT, _RIGHT), y)
     yield from frame.key(
-        (Entry("gate holds", "c-best"), Entry("does not hold", "bad"), Entry(THIS, "ring")), 13
+        (Entry("gate holds", "c-best"), Entry("does not, or is not trusted", "bad"), Entry(THIS, "ring")), 13
     )
     scores = [(value, f"{value:g}") for value in ticks(y.low, y.high)]
     yield from frame.axes(plot, list(_names(plot, runs, mine)), scores, ("", "score"))
@@ -67,14 +69,15 @@ def _drawn(runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[Drawn]:
 def _run(x: float, plot: Plot, run: OtherRun, score: float, *, this: bool) -> Iterator[Drawn]:
     y = plot.y(score)
     told = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
-    told += "" if run.holds else "; the gate does not hold"
+    told += "" if run.standing is Standing.HOLDS else f"; {run.standing.value.words}"
     marks = []
     if run.interval:
         marks.append(drawing.line(x, plot.y(run.interval.low), x, plot.y(run.interval.high), "c-reach"))
     if this:
         marks.append(drawing.circle(x, y, "c-ring", radius=9))
+    holds = run.standing is Standing.HOLDS
     marks.append(
-        drawing.circle(x, y, "c-best", radius=4.5) if run.holds else drawing.diamond(x, y, "c-bad", radius=6)
+        drawing.circle(x, y, "c-best", radius=4.5) if holds else drawing.diamond(x, y, "c-bad", radius=6)
     )
     yield drawing.titled(told, *marks)
 
@@ -105,7 +108,9 @@ def _says(runs: Sequence[OtherRun], mine: OtherRun) -> str:
     told += f" scored {numbers.extent(min(scores), max(scores), numbers.score)}"
     if mine.score is not None:
         told += f", this one {numbers.score(mine.score)}"
-    failed = sum(not run.holds for run in runs)
-    told += f"; the gate did not hold in {failed:,} of them" if failed else "; the gate held in all"
+    failed = sum(run.standing is Standing.BROKEN for run in runs)
+    unsure = sum(run.standing not in {Standing.BROKEN, Standing.HOLDS} for run in runs)
+    told += f"; the gate did not hold in {failed:,} of them" if failed else ""
+    told += f"; {unsure:,} cannot be trusted" if unsure else "" if failed else "; the gate held in all"
     more = len(runs) - _MOST
     return f"{told}; the last {_MOST} are drawn." if more > 0 else f"{told}."
