@@ -89,7 +89,7 @@ def _drawn(runs: Sequence[_Run], best: Sequence[Candidate]) -> Iterator[Drawn]:
     yield from frame.key((Entry(THIS, "head"), Entry("frontier", "c-best"), Entry("beaten", "c-beaten")), 13)
     cents = all(round(value, 2) == value for value in costs)
     dollars = [(value, f"${value:,.2f}" if cents else f"${value:,.10g}") for value in costs]
-    yield from frame.axes(plot, dollars, scores, ("US dollars a trial", "score"))
+    yield from frame.axes(plot, dollars, scores, ("US dollars a trial, of judge and simulated user", "score"))
     yield drawing.path(list(_steps(plot, best)), "c-frontier")
     for one in runs:
         yield from _run(plot, one, on_it=one in best)
