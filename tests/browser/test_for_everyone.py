@@ -90,6 +90,24 @@ def test_a_keyboard_is_enough(look, compared):
             assert step or "skip" in element or view
 
 
+def test_nobody_is_sent_away_from_a_test(look, compared):
+    """The link past the head leads to the test itself; whoever leaves it without having come from anywhere is
+    behind the head, and not before it.
+    """
+    page = ready(look(compared.page, TEST), TEST)
+    address = page.evaluate("location.hash")
+    focused = "document.activeElement.id"
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate(focused) == "_content"
+    assert page.evaluate("location.hash") == address
+    assert page.locator("#test .exchange").first.is_visible()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#overview:not([hidden])")
+    assert page.evaluate(focused) == "_content"
+
+
 def test_dark_and_light_are_the_readers_choice(look, compared):
     """As the system has it, until the reader chooses; the choice lasts."""
     page = look(compared.page, color_scheme="dark")
@@ -119,6 +137,10 @@ def test_it_can_be_printed(look, compared):
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate(wide) == []
         assert page.locator(".tools, .copy, #filters").filter(visible=True).count() == 0
+        assert (
+            page.locator("details.passed:not([open]), #overview details:not(.numbers, [open])").count() == 0
+        )
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
         page.emulate_media(media="screen")
     assert len(page.pdf()) > 10_000
 

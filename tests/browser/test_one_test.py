@@ -3,17 +3,20 @@
 import json
 import re
 import shlex
+from itertools import product
 
 import builders as build
 import pytest
 
 from ci_evals.domain.results import Results
-from ci_evals.domain.transcript import Integration
+from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.reports import highlights, mishaps, numbers
 from ci_evals.reports.page import address, blobs
 from ci_evals.reports.page import page as pages
 from ci_evals.reports.page.beside import Beside
 from ci_evals.scoring import parting
+from ci_evals.scoring.pairing import TestPair
+from ci_evals.scoring.share import Counting
 
 pytestmark = pytest.mark.browser
 
@@ -107,6 +110,8 @@ def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared,
         (build.exchange(1, params={"a": 1.5, "n": 12345678901234567891}, named_params=("n",)),),
         (build.exchange(1, params=None, named_params=("n", "m"), integrations=(call, call)),),
         (build.exchange(1, integrations=(call.model_copy(update={"status": None}),)),),
+        (build.exchange(1, params={"a": 10**21, "b": "\ufeff", "c": "\x1c undefined\x85"}),),
+        (build.exchange(1, params={"a": 1e21, "b": "", "d": "unde fined"}),),
         (),
     )
     made = build.results(
@@ -135,6 +140,63 @@ def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared,
                     assert told == (wanted and wanted.model_dump(mode="json", by_alias=True, exclude=without))
                     ends.add(wanted and (wanted.only, wanted.exchange, wanted.user_differs))
     assert len(ends) > 5
+
+
+BESIDE = """async (told) => {
+  for (const one of told) {
+    const facts = await factsOf(one.number);
+    const place = facts.head.test.trials.findIndex((trial) => trial.index === one.head);
+    one.base = facts.base.test.trials[contrary(facts, place)].index;
+  }
+  return told;
+}"""
+"""Which trial of the baseline the script holds against one of this run."""
+
+
+def test_the_script_holds_those_trials_against_each_other_that_the_comparison_does(look, tmp_path):
+    """First one that came out the contrary, and one that broke off only where all did."""
+    passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
+    broken_off = build.trial_result(status="failed", findings=())
+    sides = [
+        tuple(trial.model_copy(update={"index": number}) for number, trial in enumerate(trials, 1))
+        for trials in product((passed, failed, broken_off), repeat=2)
+    ]
+    pairs = list(product(sides, repeat=2))
+    head, base = (
+        build.results(
+            build.suite_result(
+                "S",
+                *(build.test_result(f"T{number}", trials=pair[side]) for number, pair in enumerate(pairs)),
+            )
+        )
+        for side in (0, 1)
+    )
+    file = tmp_path / "report.html"
+    file.write_text("".join(pages.render(head, Beside(baseline=base))), "utf-8")
+    wanted, counting = [], Counting(offline=False)
+    for shown in blobs.tests_of(head, base):
+        assert shown.base
+        found = parting.of_test(TestPair("S", shown.test, shown.base), counting, counting)
+        assert found
+        wanted.append({"number": shown.number, "head": found.head_trial, "base": found.base_trial})
+    asked = [{"number": one["number"], "head": one["head"]} for one in wanted]
+    assert look(file).evaluate(BESIDE, asked) == wanted
+
+
+def test_the_worst_of_many_trials_is_shown(look, written):
+    """A test that erred opens where it did, and hundreds of trials leave room for the conversation."""
+    trials = [build.trial_result(index=number) for number in range(1, 301)]
+    trials[199] = trials[199].model_copy(update={"status": EndState.FAILED})
+    page = look(written(build.test_result(trials=tuple(trials))))
+    page.evaluate("location.hash = addressOf(0)")
+    page.wait_for_selector("#test .exchange")
+    assert page.evaluate("opened.trial.index") == 200
+    room = page.get_by_role("navigation", name="Trials").bounding_box()
+    link = page.locator(".trials [aria-current]").bounding_box()
+    assert room
+    assert link
+    assert room["height"] < 300
+    assert room["y"] < link["y"] < room["y"] + room["height"]
 
 
 def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
@@ -179,9 +241,15 @@ def test_keys_alone_lead_through_a_test(look, compared):
         page.keyboard.press(key)
         assert page.evaluate("read(location.hash).exchange") == exchange
         assert f"Exchange {exchange}" in page.evaluate("document.activeElement.innerText")
-    page.keyboard.press("]" if trial == 1 else "[")
-    other = trial + 1 if trial == 1 else trial - 1
+    forth, back, other = ("]", "[", trial + 1) if trial == 1 else ("[", "]", trial - 1)
+    page.keyboard.press(forth)
     page.wait_for_function("(index) => opened.trial.index === index", arg=other)
+    for key, held, index in (
+        (back, {"ctrlKey": True, "altKey": True}, trial),  # as AltGr is told
+        (forth, {"altKey": True}, other),  # as Option is
+    ):
+        page.evaluate("(key) => dispatchEvent(new KeyboardEvent('keydown', key))", {"key": key, **held})
+        page.wait_for_function("(index) => opened.trial.index === index", arg=index)
     assert page.evaluate("document.activeElement.tagName") == "H2"
     page.keyboard.press("b")
     page.wait_for_selector(".both")
@@ -318,6 +386,7 @@ def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
     dollars = [0, 0.00001, 0.0312, 0.5, 12.3]
     assert page.evaluate("(all) => all.map(moneyText)", dollars) == [*map(numbers.money, dollars)]
     assert page.evaluate("CAUSES") == {cause.value: words for cause, words in mishaps.CAUSES.items()}
+    assert page.evaluate("cut('x\\u{1f600}', 2)") == "x…"
     assert page.evaluate("OUTCOMES") == {name: look.words for name, look in highlights.OUTCOMES.items()}
 
 

@@ -104,3 +104,15 @@ def test_a_shared_link_opens_what_it_names(look, compared):
     page = look(compared.page, "#Retail%20assistant/No%20such%20test/1")
     assert page.get_by_text("This run has no test of the name in the address.").is_visible()
     assert page.locator("h1").inner_text() == "The gate does not hold"
+
+
+def test_a_link_to_a_section_is_there_at_once(look, compared):
+    """Nothing glides past whoever opens one; and on a narrow phone no short word is broken."""
+    page = look(compared.page, "#_measures", width=320)
+    assert 0 <= page.evaluate("document.getElementById('_measures').getBoundingClientRect().top") < 100
+    lines = """() => [...document.querySelectorAll(".facts dt, #_gate td:nth-child(2)")].map((one) => {
+      const range = document.createRange();
+      range.selectNodeContents(one);
+      return range.getClientRects().length;
+    })"""
+    assert set(page.evaluate(lines)) == {1}

@@ -19,7 +19,7 @@ function deedsOf(one) {
     kind,
     name,
     value,
-    key: `${kind} ${JSON.stringify(name)} ${jsonText(value, true)}`,
+    key: `${kind} ${JSON.stringify(name)} ${canonical(value)}`,
     ...more,
   });
   return [
@@ -47,9 +47,13 @@ function comparable(one, other) {
   );
 }
 
+/** White space as the verdicts know it: the script's own has U+FEFF, and lacks some separators. */
+const BLANK = "(?:(?!\\ufeff)[\\s\\x1c-\\x1f\\x85])*";
+const NOTHING_SAID = new RegExp(`^${BLANK}(?:undefined${BLANK})?$`, "i");
+
 /** Whether a parameter's value counts as nothing. */
 function isEmpty(value) {
-  if (typeof value === "string") return ["", "undefined"].includes(value.trim().toLowerCase());
+  if (typeof value === "string") return NOTHING_SAID.test(value);
   return value === null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
@@ -128,7 +132,7 @@ function deedNode(deed, before, mark) {
 function changeOf(deed, before) {
   if (deed.kind !== "parameter" || deed.untold || !before?.params) return null;
   const was = Object.hasOwn(before.params, deed.name) ? before.params[deed.name] : null;
-  if (jsonText(was, true) === jsonText(deed.value, true) || (isEmpty(was) && isEmpty(deed.value))) return null;
+  if (canonical(was) === canonical(deed.value) || (isEmpty(was) && isEmpty(deed.value))) return null;
   if (isEmpty(was)) return [" ", el("span", { class: "change" }, "new")];
   return [" ", el("span", { class: "change", dir: "auto" }, "was ", long(jsonText(was), 200))];
 }
@@ -138,17 +142,24 @@ function codeNode(text) {
   return el("code", { dir: "auto" }, long(text, 500));
 }
 
+/** The first half of a pair whose second one was cut off. */
+const HALF = /[\ud800-\udbff]$/;
+
 /** The beginning of `text`, where nothing can be pressed to see all. */
 function cut(text, most) {
   const all = clean(text);
-  return all.length > most ? `${all.slice(0, most)}…` : all;
+  return all.length > most ? begun(all, most) : all;
+}
+
+function begun(text, most) {
+  return `${text.slice(0, most).replace(HALF, "")}…`;
 }
 
 /** `text` for an element; of one that is longer than `most` characters the beginning, and a button for the rest. */
 function long(text, most) {
   const all = clean(text);
   if (all.length <= most) return [all];
-  const shown = el("span", {}, `${all.slice(0, most)}…`);
+  const shown = el("span", {}, begun(all, most));
   const show = () => {
     shown.replaceChildren(...pieces(all));
     shown.tabIndex = -1;
@@ -171,7 +182,7 @@ function pieces(text) {
   for (let start = 0, end; start < text.length; start = end) {
     const line = text.lastIndexOf("\n", start + PIECE) + 1;
     end = line > start ? line : start + PIECE;
-    if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end++;
+    if (HALF.test(text.slice(start, end))) end++;
     found.push(el("span", { class: "piece" }, text.slice(start, end)));
   }
   return found;

@@ -31,20 +31,18 @@ function keysNode() {
 
 addEventListener("keydown", (event) => {
   const typing = event.target instanceof Element && event.target.closest("input, select, textarea, [contenteditable]");
-  if (
-    document.getElementById("test").hidden ||
-    event.defaultPrevented ||
-    event.ctrlKey ||
-    event.metaKey ||
-    event.altKey
-  )
-    return;
+  if (document.getElementById("test").hidden || event.defaultPrevented || held(event)) return;
   if (event.key === "Escape") {
     location.hash = OVERVIEW;
   } else if (opened?.nodes && !typing && document.getElementById("keys-on").checked) {
     if (pressed(event.key)) event.preventDefault();
   }
 });
+
+/** Whether a key is pressed with another, for the browser. On many keyboards a bracket takes AltGr, or Option. */
+function held({ key, ctrlKey, altKey, metaKey }) {
+  return metaKey || (/^[[\]]$/.test(key) ? ctrlKey && !altKey : ctrlKey || altKey);
+}
 
 /** Does what a key asks for; false where it asks for nothing. */
 function pressed(key) {
@@ -83,8 +81,3 @@ function turnBaseline() {
   const to = beside === null ? base.test.trials[contrary(opened, place)].index : null;
   location.hash = addressOf(number, trial.index, at, to);
 }
-
-// Paper shows what can be folded on a screen.
-addEventListener("beforeprint", () => {
-  for (const node of document.querySelectorAll("#test details.passed")) node.open = true;
-});

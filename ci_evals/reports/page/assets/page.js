@@ -12,20 +12,20 @@ function show(moved) {
   const place = address.includes("/") ? read(address) : null;
   if (place) {
     if (!overview.hidden) scrolled = scrollY;
-    openPlace(place, moved);
+    openPlace(place);
   } else {
     openOverview(address, moved);
   }
 }
 
-function openPlace(place, moved) {
+function openPlace(place) {
   const fresh = !overview.hidden;
   const { suite, test } = TESTS[place.number];
   overview.hidden = true;
   document.getElementById("test").hidden = false;
   document.title = clean(`${test} · ${suite}`);
   if (fresh) scrollTo({ top: 0, behavior: "instant" });
-  if (typeof openTest === "function") openTest(place, moved);
+  openTest(place);
 }
 
 function openOverview(address, moved) {
@@ -33,11 +33,11 @@ function openOverview(address, moved) {
   overview.hidden = false;
   document.getElementById("test").hidden = true;
   document.title = TITLE;
-  if (back && typeof closeTest === "function") closeTest();
+  if (back) closeTest();
   const named = address.startsWith("#_") ? document.getElementById(address.slice(1)) : null;
   lost.textContent = named || address.length < 2 ? "" : "This run has no test of the name in the address.";
   if (named) {
-    named.scrollIntoView({ behavior: back ? "instant" : "auto" });
+    named.scrollIntoView({ behavior: back || !moved ? "instant" : "auto" });
     if (moved) named.focus({ preventScroll: true });
   } else if (lost.textContent) {
     scrollTo({ top: 0, behavior: "instant" });
@@ -80,20 +80,27 @@ function keep(name, value) {
   }
 }
 
-/** On paper nothing can be unfolded, so all but the numbers below the charts is. */
+/** On paper nothing can be unfolded: all of the overview is but the numbers below charts, and of a test its verdicts. */
 function unfoldForPrint() {
-  let opened = [];
+  let folded = [];
   addEventListener("beforeprint", () => {
-    opened = [...overview.querySelectorAll("details:not([open], .numbers)")];
-    for (const one of opened) one.open = true;
+    folded = [...document.querySelectorAll("#overview details:not(.numbers, [open]), #test .passed:not([open])")];
+    for (const one of folded) one.open = true;
   });
   addEventListener("afterprint", () => {
-    for (const one of opened) one.open = false;
+    for (const one of folded) one.open = false;
   });
+}
+
+/** The link that skips the head: by its address alone it would lead away from a test. */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("_content").focus();
 }
 
 history.scrollRestoration = "manual";
 document.querySelector(".tools").hidden = false;
+document.querySelector(".skip").addEventListener("click", skip);
 document.getElementById("print").addEventListener("click", () => print());
 theme();
 unfoldForPrint();

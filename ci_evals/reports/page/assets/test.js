@@ -26,17 +26,18 @@ async function openTest(place) {
   } catch (error) {
     if (mine !== asked) return;
     opened = null;
-    const place = root.querySelector(".loading") ?? root.querySelector("#trial");
-    place?.replaceWith(el("p", { class: "notice", role: "alert" }, unreadable(error)));
+    const spoilt = root.querySelector(".loading") ?? root.querySelector("#trial");
+    spoilt?.replaceWith(el("p", { class: "notice", role: "alert" }, unreadable(error)));
   }
 }
 
-/** Leaves the view: the focus goes back to where it came from. */
+/** Leaves the view: the focus goes back to where it came from, or where that was nowhere to the start. */
 function closeTest() {
   asked++;
   opened = null;
   document.getElementById("test").replaceChildren();
-  cameFrom?.focus({ preventScroll: true });
+  const to = cameFrom && cameFrom !== document.body ? cameFrom : document.getElementById("_content");
+  to.focus({ preventScroll: true });
   cameFrom = null;
 }
 
@@ -69,15 +70,16 @@ function unreadable(error) {
   );
 }
 
-/** The place of the trial to show: the one that is asked for, else the first that fails, else the first. */
+/** The place of the trial to show: the one that is asked for, else the first of the worst. */
 function chosen({ test, outcomes }, index) {
   const asked = test.trials.findIndex((trial) => trial.index === index);
-  return asked >= 0 ? asked : Math.max(outcomes.indexOf("failed"), 0);
+  const worst = ["failed", "error", "undecided"].find((outcome) => outcomes.includes(outcome));
+  return asked >= 0 ? asked : Math.max(outcomes.indexOf(worst), 0);
 }
 
 /**
- * The baseline's trial to hold one against: the one asked for, else one that came out the contrary, else the first.
- * One that broke off is no contrary.
+ * The baseline's trial to hold one against: the one asked for, else the first that came out the contrary, else the
+ * first; of those that did not break off, where there are any.
  */
 function contrary({ head, base }, place, index = null) {
   const passed = head.outcomes[place] === "passed";
@@ -85,7 +87,7 @@ function contrary({ head, base }, place, index = null) {
   const { trials } = base.test;
   const asked = trials.findIndex((trial) => trial.index === index);
   const other = trials.findIndex((trial, at) => whole(trial) && (base.outcomes[at] === "passed") !== passed);
-  return asked >= 0 ? asked : Math.max(other, 0);
+  return [asked, other, trials.findIndex(whole), 0].find((found) => found >= 0);
 }
 
 async function showTrial(root, { trial: index, exchange, base: beside }, late) {
@@ -113,6 +115,10 @@ async function showTrial(root, { trial: index, exchange, base: beside }, late) {
     for (const link of root.querySelectorAll(".trials a[data-trial]")) {
       if (link.dataset.trial === String(trial.index)) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
+    }
+    for (const link of root.querySelectorAll(".trials [aria-current]")) {
+      const list = link.closest("ul");
+      list.scrollTop = link.offsetTop - list.offsetTop - list.clientHeight / 2;
     }
   }
   if (exchange !== null && goTo(exchange)) return;

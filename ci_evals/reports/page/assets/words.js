@@ -74,13 +74,23 @@ function jsonLines(value) {
   return JSON.stringify(value, (_, one) => (typeof one === "bigint" ? JSON.rawJSON(String(one)) : one), 2);
 }
 
-/** JSON on one line, with blanks as the other reports have it; its keys sorted where `sorted`. */
-function jsonText(value, sorted = false) {
-  if (Array.isArray(value)) return `[${value.map((item) => jsonText(item, sorted)).join(", ")}]`;
+/** JSON on one line, with blanks as the other reports have it. */
+function jsonText(value) {
+  return onOneLine(value, Object.keys, JSON.stringify);
+}
+
+/** The same text for equal values, and for no others. */
+function canonical(value) {
+  const whole = (one) => (Number.isInteger(one) ? String(BigInt(one)) : JSON.stringify(one));
+  return onOneLine(value, (object) => Object.keys(object).sort(), whole);
+}
+
+function onOneLine(value, keysOf, written) {
+  if (Array.isArray(value)) return `[${value.map((item) => onOneLine(item, keysOf, written)).join(", ")}]`;
   if (typeof value === "bigint") return String(value);
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const keys = sorted ? Object.keys(value).sort() : Object.keys(value);
-  return `{${keys.map((key) => `${JSON.stringify(key)}: ${jsonText(value[key], sorted)}`).join(", ")}}`;
+  if (value === null || typeof value !== "object") return written(value);
+  const parts = keysOf(value).map((key) => `${JSON.stringify(key)}: ${onOneLine(value[key], keysOf, written)}`);
+  return `{${parts.join(", ")}}`;
 }
 
 /** `parts` with a dot between each two; what is null is passed over. */
