@@ -130,7 +130,7 @@ def _baseline(asked: str | None, runs: _Runs) -> Results | None:
     compared = shown.comparison.baseline if shown.comparison else None
     if asked == "none":
         return None
-    if asked in {None, "auto"}:
+    if asked in {None, "", "auto"}:
         there = runs.others.get(compared.run_id) if compared else None
         return read_clean(there[0]) if there else None
     try:
@@ -157,7 +157,7 @@ def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path
     Raises:
         UsageError: another format is asked for, or another run.
     """
-    others = len(settings.results) > 1 or settings.baseline not in {None, "auto", "none"}
+    others = len(settings.results) > 1 or settings.baseline not in {None, "", "auto", "none"}
     if others or settings.open or (settings.format and set(formats) != {Format.MARKDOWN}):
         raise UsageError(
             f"{file}: these are the results of one suite, which have reports in Markdown alone; for {PAGE} "

@@ -132,7 +132,7 @@ def test_the_first_is_shown_and_others_stand_beside_it(past, capsys):
 def test_the_baseline_among_the_others_is_found(past):
     """By the id that the comparison names; no conversation of another run is on the page."""
     save(Path("head"), run_of("head", day=3, before="a"))
-    redraw("head", past)
+    redraw("head", past, baseline="")  # the default, as with `run`
     page = page_in(Path("head"))
     assert "This is head." in page
     assert "This is a." in page
