@@ -267,8 +267,11 @@ def write_reports(
             `report.html`, as they are in it: without the secrets that the baseline's own run knew.
 
     Raises:
-        UsageError: the folder cannot be written.
+        UsageError: the results were compared with another run, or the folder cannot be written.
     """
+    compared = results.comparison.baseline if results.comparison else None
+    if baseline and compared and baseline.run.id != compared.run_id:
+        raise UsageError("the baseline is not the run that the results were compared with")
     folder, written = Path(output_dir), layout.files(results, Beside(baseline))
     files.write_all(folder, written)
     return tuple(folder / name for name in written)
