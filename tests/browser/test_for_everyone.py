@@ -60,9 +60,9 @@ def test_nobody_is_left_out(look, compared, view):
         return
     page.emulate_media(color_scheme="dark")
     assert violations(page, COLOURS) == []
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size({"width": 320, "height": 844})
     assert violations(page, SHAPES) == []
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
 def test_what_leaves_people_out_is_seen(look, tmp_path):
@@ -125,8 +125,10 @@ def test_dark_and_light_are_the_readers_choice(look, compared):
 
 
 def test_it_can_be_printed(look, compared):
-    """On paper nothing is cut at the edge, and what can only be pressed is gone."""
+    """On paper nothing is cut at the edge, what can only be pressed is gone, and notes are small."""
     page = look(compared.page, width=720)
+    sizes = """() => [document.body, ...document.querySelectorAll(".small, .note, .because, .traits")]
+      .map((one) => parseFloat(getComputedStyle(one).fontSize))"""
     wide = """() => [...document.querySelectorAll("main *")].filter((one) =>
       one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1)
       .map((one) => one.outerHTML.slice(0, 200))"""
@@ -140,6 +142,8 @@ def test_it_can_be_printed(look, compared):
         assert (
             page.locator("details.passed:not([open]), #overview details:not(.numbers, [open])").count() == 0
         )
+        text, *notes = page.evaluate(sizes)
+        assert max(notes) <= text
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         page.emulate_media(media="screen")
     assert len(page.pdf()) > 10_000

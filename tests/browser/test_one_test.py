@@ -275,6 +275,14 @@ def test_the_last_address_wins(look, compared):
     assert page.locator("#test h1").inner_text() == compared.head.suites[0].tests[-1].name
 
 
+def test_a_narrow_phone_holds_the_longest_outcome(show):
+    """Nothing reaches beyond the edge."""
+    undecided = build.finding("undecided", kind="judged", cause="judge_error")
+    page = show(build.test_result(trials=(build.trial_result(findings=(undecided,)),)), width=320)
+    assert "undecided (a model gave no usable answer)" in page.locator("#test .verdict").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
 def test_no_trace_is_not_nothing_done(show):
     """What an agent did is told in the words of the other reports."""
     talk = (

@@ -151,7 +151,8 @@ function verdictNode(finding, href, there, of) {
     el(
       "p",
       { class: "asked" },
-      outcomeOf(finding.outcome, OUTCOMES[finding.outcome] + cause),
+      outcomeOf(finding.outcome),
+      cause,
       " ",
       el("strong", { dir: "auto" }, long(finding.criterion, MOST_NAMED)),
     ),
