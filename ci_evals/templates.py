@@ -31,7 +31,7 @@ def render(name: str, **values: object) -> str:
     A name that a template uses and `values` lacks is an error. What is put into a `.html.j2` is escaped, and
     rid of what no place can show; for Markdown the callers sanitise.
     """
-    return _environment().get_template(name).render(**values)
+    return _environment(html=name.endswith(".html.j2")).get_template(name).render(**values)
 
 
 def digest(*names: str) -> str:
@@ -62,23 +62,21 @@ def _escape(match: regex.Match[str]) -> str:
     return json.dumps(match[0])[1:-1] if match[0] not in "<>" else f"\\u{ord(match[0]):04x}"
 
 
-@cache
-def _environment() -> "Environment":
-    # Late: they take 0.1 s, at the first prompt.
-    from jinja2 import Environment, PackageLoader, StrictUndefined, pass_eval_context  # noqa: PLC0415
-    from jinja2.nodes import EvalContext  # noqa: PLC0415
+def _shown(value: object) -> object:
+    """What is put into HTML, but for our own markup."""
+    return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
-    @pass_eval_context
-    def shown(context: EvalContext, value: object) -> object:
-        """What is put into HTML, but for our own markup."""
-        plain = isinstance(value, str) and not hasattr(value, "__html__")
-        return visible(str(value)) if plain and context.autoescape else value
+
+@cache
+def _environment(*, html: bool) -> "Environment":
+    # Late: they take 0.1 s, at the first prompt.
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
 
     environment = Environment(
         loader=PackageLoader("ci_evals", package_path=""),
-        autoescape=lambda name: name is not None and name.endswith(".html.j2"),  # noqa: S701  # Markdown has its own
+        autoescape=html,  # noqa: S701  # Markdown has its own
         undefined=StrictUndefined,
-        finalize=shown,
+        finalize=_shown if html else None,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

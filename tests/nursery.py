@@ -144,8 +144,8 @@ def _warm_up() -> None:
             import_module(name)
     for name in bundled_suites():
         load_suite(name)
-    for name in templates._environment().list_templates(extensions=["j2"]):
-        templates._environment().get_template(name)
+    for name in templates._environment(html=False).list_templates(extensions=["j2"]):
+        templates._environment(html=name.endswith(".html.j2")).get_template(name)
     gc.collect()
     gc.freeze()  # so that a child's collections of garbage do not copy what all have in common
 

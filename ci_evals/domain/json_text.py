@@ -19,7 +19,7 @@ def written(value: object, indent: int | None = None) -> str:
 
 def canonical(value: JsonValue) -> str:
     """The same text for equal values: keys in order, and 1 as 1.0, which are one number in JSON."""
-    return json.dumps(_evened(value), sort_keys=True)
+    return written(value) if isinstance(value, str) else json.dumps(_evened(value), sort_keys=True)
 
 
 def _evened(value: JsonValue) -> JsonValue:
