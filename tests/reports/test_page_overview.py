@@ -166,6 +166,7 @@ def test_a_critical_test_that_failed_before_is_told_whole_behind_the_newly_faili
 
 
 def test_where_nothing_failed_that_is_said():
+    """Of the baseline's tests, some of which this run may not have, nothing is claimed."""
     assert drawn(RUNS["good"]).text("_broken") == "What broke No test failed."
 
 

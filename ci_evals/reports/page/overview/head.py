@@ -138,7 +138,7 @@ def _worth(found: Comparison) -> str:
 
 def _newly(results: Results, found: Comparison, places: Places) -> Tile:
     many, fixed = len(found.regressed), len(found.fixed)
-    details = ["passed in the baseline, not now"] if many else ["all that passed in the baseline still pass"]
+    details = ["passed in the baseline, not now"] if many else ["none that passed in the baseline fails now"]
     return Tile(
         "Newly failing tests",
         f"{many:,}",
