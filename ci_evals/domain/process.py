@@ -103,7 +103,8 @@ class Times(Record):
 class ProcessSummary(Record):
     """The process of several trials together: of a test, a suite or a run.
 
-    What is told from traces is null where no trial told it.
+    What is told from traces is null where no trial told it. Steps, backtracks, overhead and missed are of the
+    trials that did not break off: what others did not do, they may not have come to.
     """
 
     completion_rate: Share | None = Field(

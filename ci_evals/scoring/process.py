@@ -17,7 +17,7 @@ from ci_evals.domain.process import Fired, Process, ProcessSummary, Times
 from ci_evals.domain.results import TestResult, TrialResult, Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
 from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import all_passed, ended_well
+from ci_evals.scoring.soundness import CUT_OFF, all_passed, ended_well
 
 MOST_NAMES = 1_000
 """Of workflows begun, and of each kind of logic, that are kept of one conversation."""
@@ -225,6 +225,8 @@ def _shared_fired(fired: Fired) -> Fired:
 def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> ProcessSummary:
     """What the trials of a test, a suite or a run come to, of which so many were planned."""
     told = [trial.process for trial in trials if trial.process]
+    # What was not done before an early end might have been done after it.
+    whole = [trial.process for trial in trials if trial.process and trial.status not in CUT_OFF]
     walked = [process for process in told if process.repeated is not None]
     called = [process for process in told if process.calls is not None]
     calls = _sum(process.calls or 0 for process in called)
@@ -234,15 +236,15 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
         completion_rate=_share(len(ended), planned) if trials else None,
         success_rate=_share(sum(all_passed(trial, counting) for trial in ended), planned) if trials else None,
         traced_trials=sum(trial.fired is not None for trial in trials),
-        steps_per_trial=_mean(process.steps for process in told),
+        steps_per_trial=_mean(process.steps for process in whole),
         redundancy_rate=_share(
             _sum(process.repeated or 0 for process in walked), _sum(process.steps for process in walked)
         ),
         calls=calls if called else None,
         failure_rate=_share(_sum(process.failed_calls or 0 for process in called), calls),
-        backtracks_per_trial=_mean(p.backtracks for p in told if p.backtracks is not None),
-        overhead=_mean(process.overhead for process in told if process.overhead is not None),
-        missed=_sum_of_known(process.missed for process in told),
+        backtracks_per_trial=_mean(p.backtracks for p in whole if p.backtracks is not None),
+        overhead=_mean(process.overhead for process in whole if process.overhead is not None),
+        missed=_sum_of_known(process.missed for process in whole),
         first_reply_seconds=median(first) if first else None,
         times=_times([trial.times for trial in trials if trial.times]),
     )

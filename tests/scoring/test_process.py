@@ -237,6 +237,16 @@ def test_a_summary_of_nothing():
     }
 
 
+def test_a_trial_that_broke_off_lowers_no_mean():
+    """What it did not do it may not have come to; what it repeated, and what failed, it did."""
+    cut = trial(called("x", ("x", 500), a=1), status="failed", optimal=["A"])
+    found = process.summary([trial(ran("A"), ran("B"), ran("C"), optimal=["A"]), cut], 2, ONLINE)
+    assert (found.steps_per_trial, found.overhead, found.missed) == (3.0, 2.0, 0)
+    assert (found.redundancy_rate, found.calls, found.failure_rate) == (1 / 5, 2, 1 / 2)
+    alone = process.summary([cut], 1, ONLINE)
+    assert (alone.steps_per_trial, alone.backtracks_per_trial, alone.overhead, alone.missed) == (None,) * 4
+
+
 def test_an_error_that_a_test_asks_for_completes_it():
     """Such a conversation came to the end that was wanted."""
     wanted = (build.finding(strict="escalated_due_to_error"),)
