@@ -310,6 +310,9 @@ def test_a_rule_counts_only_where_it_fired(trace: Any, expected: tuple[str, ...]
         ({"code": "kb", "type": "RAG", "request": {}}, Integration(code="kb", type="RAG")),
         ({"code": "crm", "status_code": True}, Integration(code="crm")),
         ({"code": "crm", "status_code": "OK"}, Integration(code="crm")),
+        ({"code": "m", "tool_calls": [{"is_error": True}, {"tool_name": "b"}]}, Integration(code="m")),
+        ({"code": "m", "tool_calls": [{"tool_name": "a", "is_error": True}]},
+         Integration(code="m", error="every tool that it called answered with an error")),
     ],
 )  # fmt: skip
 def test_an_integration_tells_its_status_where_it_has_one(integration: Any, expected: Integration) -> None:

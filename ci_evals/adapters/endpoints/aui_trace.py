@@ -164,8 +164,16 @@ def _integration(call: dict[str, JsonValue], code: str) -> Integration:
         code=code,
         status=status,
         type=payload.name(call.get("type")),
-        error=payload.explain(error) if error else None,
+        error=payload.explain(error) if error else _of_tools(call),
     )
+
+
+def _of_tools(call: dict[str, JsonValue]) -> str | None:
+    """The error of a call over MCP, which has no status: every tool that it called answered with one."""
+    told = call.get("tool_calls") or call.get("toolCalls")
+    tools = [tool for tool in told if isinstance(tool, dict)] if isinstance(told, list) else []
+    failed = [tool for tool in tools if tool.get("is_error") is True or tool.get("isError") is True]
+    return "every tool that it called answered with an error" if failed and failed == tools else None
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:
