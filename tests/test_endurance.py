@@ -29,6 +29,8 @@ _VARYING = {
     "durationSeconds",
     "latencySeconds",
     "latency",
+    "firstReplySeconds",
+    "times",
     "folder",
     "outputDir",
     "odds",
@@ -125,6 +127,7 @@ def _lasting(value: Any) -> Any:
 def _same(text: str) -> str:
     """The text without times and ids."""
     text = re.sub(r"\d[\d.]* (s|min|h)\b", "N s", text)
+    text = re.sub(r"^Of the time of all trials, .*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"the slowest reply, in exchange \d+", "the slowest reply", text)
     text = re.sub(r'\b(time|timestamp)="[^"]*"', "", text)
     text = re.sub(r'^.*(An unchanged agent|<sub>Run `|name="run-odds").*$', "", text, flags=re.MULTILINE)
