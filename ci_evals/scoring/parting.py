@@ -6,11 +6,11 @@ from itertools import zip_longest
 from ci_evals.domain.comparison import Parting
 from ci_evals.domain.json_text import canonical
 from ci_evals.domain.process import Deed, LogicKind
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results import TestOutcome, TrialResult
 from ci_evals.domain.transcript import Exchange, is_empty
 from ci_evals.scoring.pairing import TestPair
 from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import CUT_OFF, all_passed
+from ci_evals.scoring.soundness import CUT_OFF, outcome_of
 
 MOST_DEEDS = 50
 """Of each side in a `Parting`; who reads it sees what an agent began to do differently in fewer."""
@@ -28,9 +28,9 @@ def of_test(pair: TestPair, here: Counting, there: Counting) -> Parting | None:
     head, base = _whole(pair.head.trials), _whole(pair.base.trials)
     if not head or not base:
         return None
-    one = next((trial for trial in head if not all_passed(trial, here)), head[0])
-    passed = all_passed(one, here)
-    return between(one, next((trial for trial in base if all_passed(trial, there) is not passed), base[0]))
+    one = next((trial for trial in head if not _passed(trial, here)), head[0])
+    passed = _passed(one, here)
+    return between(one, next((trial for trial in base if _passed(trial, there) is not passed), base[0]))
 
 
 def between(head: TrialResult, base: TrialResult) -> Parting | None:
@@ -62,6 +62,11 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
         user_differs=user_differs,
         agent_differs=next((place for place, (mine, theirs) in said if mine.agent != theirs.agent), None),
     )
+
+
+def _passed(trial: TrialResult, counting: Counting) -> bool:
+    """Whether the test would have passed with this trial alone."""
+    return outcome_of((trial,), 1, counting) is TestOutcome.PASSED
 
 
 def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:

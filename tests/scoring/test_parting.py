@@ -10,6 +10,7 @@ from ci_evals.domain.transcript import Exchange, Exchanges, Integration
 from ci_evals.scoring import parting
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.share import Counting
 
 
 def talk(*exchanges: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
@@ -171,6 +172,15 @@ def test_the_trials_that_show_a_fix():
     assert test.parting is not None
     assert (test.parting.head_trial, test.parting.base_trial) == (1, 2)
     assert test.parting.head == (workflow("GREETING"),)
+
+
+def test_a_conversation_that_the_agent_ended_by_an_error_shows_the_change():
+    """Whatever its verdicts say, the test has not passed with it."""
+    head = [talk(HELLO, index=1), talk({}, index=2, status="agent_error")]
+    (suite,) = compared(head, [talk(HELLO)]).suites
+    found = parting.of_test(suite.pairs[0], Counting(offline=False), Counting(offline=False))
+    assert found is not None
+    assert (found.head_trial, found.exchange, found.base) == (2, 1, (workflow("GREETING"),))
 
 
 def test_packed_conversations_part_alike():
