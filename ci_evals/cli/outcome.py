@@ -1,5 +1,6 @@
 """How the program ends: the user's mistake, a bug of ours and an interruption each in their own way."""
 
+import decimal  # noqa: F401  # before any signal: begun anew after one had cut it off, it warns on stderr
 import gc
 import os
 import signal
