@@ -99,6 +99,11 @@ class Times(Record):
         "and this tool's own work.",
     )
 
+    @property
+    def whole(self) -> float:
+        """All of it."""
+        return self.agent + self.user + self.judge + self.other
+
 
 class ProcessSummary(Record):
     """The process of several trials together: of a test, a suite or a run.

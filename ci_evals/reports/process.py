@@ -133,7 +133,7 @@ def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
         "judge": times.judge,
         "the rest": times.other,
     }
-    whole = sum(parts.values())
+    whole = times.whole
     if few:
         yield "time: " + ", ".join(f"{who} {numbers.duration(seconds)}" for who, seconds in parts.items())
     elif whole:

@@ -26,6 +26,7 @@ from ci_evals.scoring import parting, share, statistics
 from ci_evals.scoring.pairing import Side, SuitePair, TestPair, differences, pair
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import CUT_OFF, all_passed, criteria_of, scores_of_trials, undecided
+from ci_evals.scoring.usage import cost_of_trial
 
 SUSPECT = 15
 """Points that a test must fall by to be called suspect."""
@@ -261,9 +262,9 @@ def _shown(trial: TrialResult, finding: Finding) -> Evidence:
 
 
 def _pace(side: Side) -> Pace:
-    cost, tokens = side.usage.cost_usd, side.usage.tokens
+    tokens = side.usage.tokens
     return Pace(
-        cost_usd_per_trial=cost / side.trials if cost is not None and side.trials else None,
+        cost_usd_per_trial=cost_of_trial(side.usage, side.trials),
         tokens_per_trial=(tokens.input + tokens.output) / side.trials if side.trials else None,
         median_latency_seconds=side.latency.median,
         p95_latency_seconds=side.latency.p95,

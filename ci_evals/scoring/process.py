@@ -18,6 +18,7 @@ from ci_evals.domain.results import TestResult, TrialResult, Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import CUT_OFF, all_passed, ended_well
+from ci_evals.scoring.usage import cost_of_trial
 
 MOST_NAMES = 1_000
 """Of workflows begun, and of each kind of logic, that are kept of one conversation."""
@@ -258,9 +259,9 @@ def of_tests(tests: Sequence[TestResult], counting: Counting) -> ProcessSummary:
 
 def of_run(whole: ProcessSummary, score: float | None, usage: Usage, trials: int) -> ProcessSummary:
     """The summary of a run, with what a trial of it cost, and what that takes from its score."""
-    if usage.cost_usd is None or not trials:
+    each = cost_of_trial(usage, trials)
+    if each is None:
         return whole
-    each = usage.cost_usd / trials
     penalty = min(each / ACCEPTABLE_COST, MOST_TIMES) * COST_WEIGHT
     return whole.model_copy(
         update={

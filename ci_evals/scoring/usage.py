@@ -84,6 +84,11 @@ def cost_of(usage: RoleUsage, prices: PriceTable) -> float:
     return _priced(usage, usage.cost_usd, prices).cost_usd or 0.0
 
 
+def cost_of_trial(usage: Usage, trials: int) -> float | None:
+    """US dollars a trial, in the mean of so many; None of none, and where the cost is not known."""
+    return None if usage.cost_usd is None or not trials else usage.cost_usd / trials
+
+
 def summed(parts: Sequence[Usage]) -> Usage:
     """The usage of runs together, which may have had other prices each: costs are added as they were told.
 

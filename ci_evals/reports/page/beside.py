@@ -8,6 +8,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results import Results, TestOutcome
 from ci_evals.reports import highlights
 from ci_evals.reports.highlights import Standing
+from ci_evals.scoring.usage import cost_of_trial
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class OtherRun:
     @classmethod
     def of(cls, results: Results, label: str) -> "OtherRun":
         """The row that a results file makes."""
-        git, trials, cost = results.run.git, results.counts.trials, results.usage.cost_usd
+        git = results.run.git
         return cls(
             label=label,
             id=results.run.id,
@@ -44,7 +45,7 @@ class OtherRun:
             commit=git.head_commit or git.commit,
             score=results.score,
             interval=results.interval,
-            cost_usd=cost / trials if cost is not None and trials else None,
+            cost_usd=cost_of_trial(results.usage, results.counts.trials),
             standing=highlights.standing(results),
             ref=git.ref,
             held=results.run.origin is None,

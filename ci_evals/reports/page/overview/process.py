@@ -71,7 +71,7 @@ def _time(part: str) -> Callable[[ProcessSummary], str]:
         if found.times is None:
             return ""
         seconds = getattr(found.times, part)
-        whole = sum((found.times.agent, found.times.user, found.times.judge, found.times.other))
+        whole = found.times.whole
         share = f" ({numbers.percent(seconds / whole)})" if whole else ""
         return f"{numbers.duration(seconds)}{share}"
 
