@@ -33,6 +33,8 @@ class Prompt:
     text: str
     schema: dict[str, Any] | None = None
     schema_name: str = "answer"
+    seat: str = ""
+    """Sets apart questions that are put in the same words and are to be answered each by itself, as votes."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Completion:
     output_tokens: int = 0
     cost_usd: float | None = None
     """What it cost, where the provider itself says so; else the price of its tokens counts."""
+    cached: bool = False
+    """Whether it was given earlier, and cost nothing now."""
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,25 @@ class ValidateSettings(SuiteSettings):
         bool,
         typer.Option("--strict", help="Also warn of what makes a suite weak; the exit code stays the same."),
     ] = False
+    probe: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RESULTS",
+            help="Let the judge hold each judged criterion against conversations of other tests in this run: "
+            "one that passes there too measures nothing, and is named.",
+        ),
+    ] = None
+    provider: Annotated[
+        Provider | None, typer.Option(help="--probe: the LLM that judges. Default: the run's.")
+    ] = None
+    llm_key: Annotated[
+        str | None,
+        typer.Option(help="--probe: its key. Else LLM_API_KEY, else the provider's own variable."),
+    ] = field(default=None, repr=False)
+    judge_model: Annotated[
+        str | None, typer.Option(help="--probe: the judge's model. Default: the run's.")
+    ] = None
+    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="--probe: judgements at a time.")] = 10
 
 
 @dataclass(frozen=True)
@@ -110,6 +129,30 @@ class EstimateSettings(PlanSettings):
             metavar="MODEL",
             help="The model that compares answers by their meaning: the provider's, or local:NAME.",
         ),
+    ] = None
+    judge_votes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=99,
+            help="Votes on each judged criterion, an odd number; no more are asked for once it is decided. "
+            "With --judge-panel by default as many as it takes for each model to have a say.",
+        ),
+    ] = 1
+    judge_panel: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL,...", help="Models that vote in turn, in place of one judge's model."),
+    ] = None
+    audit_user: Annotated[
+        bool,
+        typer.Option(
+            "--audit-user",
+            help="Let a model look whether the simulated user kept to its guidelines and data, besides the "
+            "checks that need none.",
+        ),
+    ] = False
+    audit_model: Annotated[
+        str | None, typer.Option(help="The model of --audit-user. Default: the simulated user's.")
     ] = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 1
     prices: Annotated[
@@ -159,6 +202,13 @@ class GateSettings(ChangeSettings):
         typer.Option(
             min=0,
             help="Most unsound trials (agent error, failed, interrupted, or with an undecided verdict).",
+        ),
+    ] = 0
+    max_invalid_users: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Most trials that may be left out since the simulated user broke its role, twice in a row.",
         ),
     ] = 0
     max_cost: Annotated[
@@ -311,6 +361,21 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
             metavar="DIR",
             help="Take all answers from a recording, in place of the agent and the models: without network "
             "and keys.",
+        ),
+    ] = None
+    judge_cache: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|off|DIR",
+            help="Keep the judge's answers in this folder, and ask no question twice. auto: in the user's "
+            "cache folder, but not in CI.",
+        ),
+    ] = "auto"
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What `calibrate` found out about the judge: the reports show it while the judge is the same.",
         ),
     ] = None
     agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (

@@ -27,6 +27,7 @@ from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.process import Coverage, Fired, Process, ProcessSummary, Times
 from ci_evals.domain.suite import MOST_LOOPS, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Exchanges
+from ci_evals.domain.trust import Studies, UserAudit, UserLedger, VoteAgreement
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
@@ -35,7 +36,7 @@ SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALA
 MOST_TRIALS = 2 * MOST_LOOPS
 """Of one test: its loops, and as many more to confirm. Counts of a file are not believed beyond it."""
 
-Role = Literal["user", "judge", "embedder", "agent"]
+Role = Literal["user", "judge", "auditor", "embedder", "agent"]
 """Who used tokens: the two jobs of the LLM (simulated user, judge), the model that compares meanings, and an
 agent that tells of its own."""
 
@@ -86,6 +87,7 @@ class RoleUsage(Record):
     role: Role
     model: str | None = None
     calls: Amount = 0
+    cached: Amount = Field(0, description="Of the calls, those whose answer was there from an earlier one.")
     input_tokens: Amount = 0
     output_tokens: Amount = 0
     cost_usd: Dollars | None = Field(
@@ -112,6 +114,9 @@ class TrialResult(Record):
     times: Times | None = Field(None, description="Null where they were not measured.")
     process: Process | None = Field(None, description="Null where no reply carried a trace.")
     fired: Fired | None = Field(None, description="Null where no reply carried a trace.")
+    user_audit: UserAudit | None = Field(
+        None, description="Whether the simulated user kept to its role; null where no model played it."
+    )
 
     # mypy does not know decorated properties (python/mypy#1362); pydantic documents them so.
     @computed_field(description="Weighted share of the decided verdicts that passed, in points.")  # type: ignore[prop-decorator]
@@ -236,6 +241,7 @@ class Counts(Record):
     trials: Amount = 0
     scored_trials: Amount = 0
     not_run: Amount = Field(0, description="Trials planned but not started.")
+    invalid_users: Amount = Field(0, description="Trials left out, since the simulated user broke its role.")
     by_status: dict[EndState, int] = Field(default_factory=dict, description="Trials by how they ended.")
     by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="Verdicts by outcome.")
 
@@ -250,6 +256,8 @@ class SuiteResult(Record):
     agent_id: str | None = None
     adapter: str
     judge_model: str | None = None
+    judge_panel: tuple[str, ...] = Field((), description="The models that vote in turn, where several do.")
+    judge_votes: Positive = Field(1, description="The most votes on one criterion.")
     user_model: str | None = None
     embedding_model: str | None = Field(
         None,
@@ -456,4 +464,7 @@ class Results(Record):
     latency: Latency = Latency()
     process: ProcessSummary | None = None
     coverage: Coverage | None = Field(None, description="Null in results that earlier versions wrote.")
+    vote_agreement: VoteAgreement | None = Field(None, description="Null where criteria had one vote each.")
+    user_ledger: UserLedger | None = Field(None, description="Null where no model played the user.")
+    studies: Studies = Studies()
     suites: tuple[SuiteResult, ...]

@@ -222,6 +222,8 @@ class EndState(StrEnum):
     """The agent answered with an error."""
     FAILED = "failed"
     """Timeout, HTTP failure, unreadable reply, or no simulated user."""
+    INVALID_USER = "invalid_user"
+    """The simulated user broke its role, so that the conversation says nothing of the agent."""
     INTERRUPTED = "interrupted"
     """The run was stopped while the trial was under way."""
 

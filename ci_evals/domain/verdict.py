@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from ci_evals.domain.base import Record
+from ci_evals.domain.base import Record, Share
 from ci_evals.domain.evaluation import Judged, Strict
 
 
@@ -28,6 +28,45 @@ class Cause(StrEnum):
     """No model is there to judge (`--provider=offline`)."""
     NO_MODEL = "no_model"
     """No embedding model is there to compare answers."""
+    CANNOT_TELL = "cannot_tell"
+    """The judge says that it cannot be told from the conversation, or its votes come to no majority."""
+
+
+class Quote(Record):
+    """Words of a conversation that a judge rests on; they were looked for, and stand there."""
+
+    exchange: int
+    text: str
+
+
+class DimensionGrade(Record):
+    """What a judge makes of one dimension of a rubric."""
+
+    name: str
+    level: str = Field(description="The level's name, as the rubric has it.")
+    score: Share = Field(description="What that level is worth.")
+    weight: float = Field(1, ge=0, le=1_000_000)
+    reason: str
+
+
+class Grade(Record):
+    """What a criterion with a rubric is worth: between nothing and all."""
+
+    score: Share = Field(description="The weighted mean over the dimensions, unrounded.")
+    pass_at: Share = Field(description="The least score with which the criterion is passed.")
+    dimensions: tuple[DimensionGrade, ...]
+
+
+class Vote(Record):
+    """One answer of a judge on one criterion."""
+
+    model: str
+    outcome: Outcome
+    cause: Cause | None = None
+    reason: str
+    evidence: tuple[int, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    grade: Grade | None = None
 
 
 class Verdict(Record):
@@ -37,6 +76,13 @@ class Verdict(Record):
     reason: str
     cause: Cause | None = None
     evidence: tuple[int, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    grade: Grade | None = None
+    """Of a criterion with a rubric, where it was decided."""
+    votes: tuple[Vote, ...] | None = None
+    """Where several were wanted: those that were given, in the order of asking."""
+    agreement: Share | None = None
+    """Of the votes that were given, the share that are for the outcome; None without votes."""
 
     @classmethod
     def passed(cls, reason: str, *evidence: int) -> Self:
@@ -66,8 +112,15 @@ class Finding(Record):
     outcome: Outcome
     cause: Cause | None = None
     reason: str
-    votes: JsonValue = None
-    evidence: tuple[int, ...] = ()
+    votes: tuple[Vote, ...] | None = Field(
+        None, description="The votes that were given, in the order of asking. Null where one was wanted."
+    )
+    agreement: Share | None = Field(
+        None, description="Of the votes that were given, the share for the outcome. Null without votes."
+    )
+    evidence: tuple[int, ...] = Field((), description="The numbers of the exchanges that it rests on.")
+    quotes: tuple[Quote, ...] = Field((), description="The words that it rests on.")
+    grade: Grade | None = Field(None, description="Of a criterion with a rubric, where it was decided.")
 
     @classmethod
     def of(cls, evaluation: Judged | Strict, verdict: Verdict) -> Self:
@@ -80,8 +133,9 @@ class Finding(Record):
             category=evaluation.category,
             weight=evaluation.weight,
             aui_logic=evaluation.aui_logic,
-            outcome=verdict.outcome,
-            cause=verdict.cause,
-            reason=verdict.reason,
-            evidence=verdict.evidence,
+            **{name: getattr(verdict, name) for name in _SHARED},
         )
+
+
+_SHARED = tuple(Verdict.model_fields)
+"""What a finding says of its verdict, by the same names."""

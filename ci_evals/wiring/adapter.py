@@ -23,6 +23,13 @@ class Adapter:
     judge_model: str | None = None
     user_model: str | None = None
     embedding_model: str | None = None
+    judge_votes: int = 1
+    """At most, on one criterion; odd."""
+    judge_panel: tuple[str, ...] = ()
+    """The models that vote in turn, in place of the judge's model."""
+    audit_user: bool = False
+    audit_model: str | None = None
+    """Looks whether the simulated user kept to its role; None for the user's own model."""
     choice: AgentChoice = field(default_factory=AgentChoice)
     """Another agent than the suites name."""
     key_header: str = DEFAULT_KEY_HEADER

@@ -1,0 +1,247 @@
+"""What is known of the two models inside the tool, the judge and the simulated user: how far to trust them.
+
+docs/judge.md tells how each number is reckoned, and from where the method is.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import Amount, CleanText, Instant, Record, Share
+
+
+class Estimate(Record):
+    """A number that was told from a sample, with its 95 % interval."""
+
+    value: float
+    low: float | None = Field(None, description="Null where so few things give no interval.")
+    high: float | None = None
+    count: Amount = Field(description="How many things it was told from.")
+
+
+class JudgeUsed(Record):
+    """The judge that a number is about. Of another one it says nothing."""
+
+    provider: str | None
+    models: tuple[str, ...] = Field(description="Those that vote, each once, sorted.")
+    votes: int = 1
+    prompt: CleanText = Field(description="SHA-256 of all that a judge may be shown besides conversations.")
+
+
+# In every run: how far the votes on one criterion agree.
+
+
+class PartAgreement(Record):
+    """How far the votes on some verdicts agree. Only those count that were asked for whatever came."""
+
+    name: str = Field(description="The criterion, or the category.")
+    suite: str | None = None
+    test: str | None = None
+    share: Estimate | None = Field(description="Of pairs of votes on one verdict, those that agree, 0 to 1.")
+    alpha: Estimate | None = Field(
+        description="Krippendorff's alpha, at most 1; 0 is chance. Null where all votes are alike."
+    )
+    verdicts: Amount = Field(description="Verdicts with at least two votes that decide.")
+    low: bool = Field(description="Whether fewer than 80 % of the pairs agree.")
+
+
+class VoteAgreement(Record):
+    """How far the judge's votes agree, in a run with several votes on each criterion."""
+
+    votes: int = Field(description="At most, on one criterion.")
+    models: tuple[str, ...]
+    whole: PartAgreement
+    criteria: tuple[PartAgreement, ...] = Field(description="Those with the lowest share first.")
+    categories: tuple[PartAgreement, ...] = ()
+
+
+# In every run with a model in the user's part: whether it kept to that part.
+
+
+class Breach(Record):
+    """Where a simulated user broke its role."""
+
+    rule: str = Field(description="Which rule of the ledger, such as `repeats`; `audit` is the model's.")
+    exchange: int = Field(description="Counted from 1; one more than there are stands for the unsent remark.")
+    text: str = Field(description="The words that show it.")
+    reason: str
+
+
+class UserAudit(Record):
+    """What was made of the simulated user of one conversation."""
+
+    breaches: tuple[Breach, ...] = ()
+    by_model: bool | None = Field(
+        None,
+        description="Whether a model looked at it too; null where none was asked, false where it failed.",
+    )
+
+    @property
+    def valid(self) -> bool:
+        """Whether the user kept to its role."""
+        return not self.breaches
+
+
+class UserLedger(Record):
+    """What became of the simulated users of a run."""
+
+    conversations: Amount = Field(description="Those that were looked at, the ones played again included.")
+    played_again: Amount = Field(description="Trials whose first user had broken its role.")
+    invalid: Amount = Field(description="Trials that are left out, since the second one had too.")
+    audited: Amount = Field(0, description="Conversations that a model looked at as well.")
+    not_audited: Amount = Field(0, description="Conversations that a model should have, and could not.")
+    by_rule: dict[str, Amount] = Field(default_factory=dict, description="Conversations by broken rule.")
+
+
+# Studies: asked for by a command of their own, and kept with the results that they are about.
+
+
+class Rater(Record):
+    """How a judge stands to the people who labelled the same conversations: passed is positive."""
+
+    name: str = Field(description="`all`, the criterion, or the category.")
+    kind: Literal["all", "criterion", "category"] = "all"
+    items: Amount = Field(description="Verdicts that both people and judge gave.")
+    accuracy: Estimate | None
+    sensitivity: Estimate | None = Field(description="Of what people pass, the share that the judge passes.")
+    specificity: Estimate | None = Field(description="Of what people fail, the share that the judge fails.")
+    kappa: Estimate | None = Field(description="Cohen's, judge against the people's majority.")
+    alpha: Estimate | None = Field(description="Krippendorff's among all raters, the judge being one.")
+    people: Estimate | None = Field(None, description="Krippendorff's alpha among the people alone.")
+    pass_rate: Share | None = Field(None, description="Of all verdicts of the run, as the judge has it.")
+    corrected: Estimate | None = Field(
+        None, description="The pass rate freed from the judge's errors (Rogan and Gladen, 1978)."
+    )
+    may_gate: bool | None = Field(None, description="Null where there are too few labels to say.")
+    why: str = Field(description="Why it may gate, or not, in a sentence.")
+
+
+class Calibration(Record):
+    """A judge held against people."""
+
+    judge: JudgeUsed
+    at: Instant
+    run: CleanText = Field(description="The id of the run whose verdicts they are.")
+    people: int = Field(description="How many people labelled.")
+    labels: Amount
+    parts: tuple[Rater, ...] = Field(description="All together first, then criteria, then categories.")
+
+
+class OldCalibration(Record):
+    """A calibration that says nothing of this run's judge any more."""
+
+    at: Instant
+    why: str
+
+
+class NoiseShare(Record):
+    """One source of the noise of a trial's score."""
+
+    source: Literal["agent", "user", "judge"]
+    variance: Estimate = Field(description="In square points, of one trial and one vote.")
+    share: Estimate = Field(description="Of the variance of trials of one test.")
+
+
+class Noise(Record):
+    """Where the noise of scores comes from."""
+
+    judge: JudgeUsed
+    at: Instant
+    tests: Amount
+    plays: Amount = Field(description="Conversations that were played for it.")
+    judgements: Amount = Field(description="Conversations that were judged again for it.")
+    parts: tuple[NoiseShare, ...]
+    between_tests: Estimate = Field(description="Variance of the tests' own scores, in square points.")
+    best: Literal["loops", "votes", "tests"] | None = Field(
+        description="What the next dollar takes most noise away by; null where nothing is noisy."
+    )
+    gains: dict[str, float] = Field(
+        default_factory=dict,
+        description="By loops, votes, tests: square points off the variance of the run's score, per dollar "
+        "(per call where costs are not known).",
+    )
+    why: str
+
+
+class Preferred(Record):
+    """Which of two runs' conversations a judge prefers, of one test."""
+
+    suite: str
+    test: str
+    wins: Amount
+    losses: Amount
+    ties: Amount = Field(description="Told as such, or each time the one in the same place was preferred.")
+    reasons: tuple[str, ...] = Field((), description="Some of the judge's, for wins and losses.")
+
+
+class Preference(Record):
+    """This run against another one, conversation by conversation."""
+
+    judge: JudgeUsed
+    at: Instant
+    other: CleanText = Field(description="The id of the other run.")
+    other_commit: str | None = None
+    pairs: Amount
+    wins: Amount
+    losses: Amount
+    ties: Amount
+    undecided: Amount = Field(0, description="Pairs on which the judge could not be asked or read.")
+    share: Estimate | None = Field(description="Wins and half the ties, of the decided pairs, 0 to 1.")
+    first: Estimate | None = Field(
+        description="Of the answers that name one side, the share that names the one shown first: 0.5 is no "
+        "bias."
+    )
+    swapped: Amount = Field(0, description="Pairs where the answer followed the place, not the conversation.")
+    tests: tuple[Preferred, ...] = ()
+
+
+class AttackKind(Record):
+    """What came of one way to talk the judge round."""
+
+    name: str
+    tried: Amount
+    turned: Amount = Field(description="Verdicts that became a pass.")
+    share: Estimate
+
+
+class Attacks(Record):
+    """What instructions in an agent's replies do to a judge, on verdicts that had failed."""
+
+    judge: JudgeUsed
+    at: Instant
+    kinds: tuple[AttackKind, ...]
+    whole: AttackKind
+    control: AttackKind = Field(description="The same verdicts judged again without any attack.")
+
+
+class Probed(Record):
+    """A criterion before conversations of other tests."""
+
+    suite: str
+    test: str
+    criterion: str
+    tried: Amount
+    passed: Amount
+    share: Estimate
+    vacuous: bool = Field(description="Whether it passes wherever it was tried.")
+
+
+class Probe(Record):
+    """Which criteria measure nothing."""
+
+    judge: JudgeUsed
+    at: Instant
+    criteria: tuple[Probed, ...]
+
+
+class Studies(Record):
+    """What was found out about judge and criteria of a run, each thing where it was asked for."""
+
+    calibration: Calibration | None = None
+    old_calibration: OldCalibration | None = Field(
+        None, description="Given to the run, but of another judge."
+    )
+    noise: Noise | None = None
+    preference: Preference | None = None
+    attacks: Attacks | None = None
+    probe: Probe | None = None
