@@ -1,0 +1,150 @@
+"""Who judges for a command that looks into a saved run: the run's own judge, or the one that options name."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci_evals import templates
+from ci_evals.adapters import prices as price_files
+from ci_evals.cli import actions
+from ci_evals.cli.choices import Provider
+from ci_evals.cli.console import environment_keys, environment_values, remember
+from ci_evals.cli.studied import check_whole
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.results import Results
+from ci_evals.domain.trust import JudgeUsed
+from ci_evals.job.look import JUDGE_TEMPLATES
+from ci_evals.library import load_results, results_file
+from ci_evals.redaction import Redactor
+from ci_evals.rejudging import Judges, judges
+from ci_evals.wiring import (
+    DEFAULT_MODELS,
+    OFFLINE,
+    PROVIDERS,
+    WITHOUT_KEY,
+    Adapter,
+    no_key,
+    own_key,
+    own_token,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options of a study say of its judge; None and empty stand for what the run had."""
+
+    provider: Provider | None
+    llm_key: str | None
+    judge_model: str | None
+    judge_votes: int | None = None
+    judge_panel: str | None = None
+    prices: Path | None = None
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A saved run without secrets, and the judge that looks at it again. Nobody is asked yet."""
+
+    results: Results
+    file: Path
+    adapter: Adapter
+    panel: tuple[str, ...]
+    """The models that vote in turn, at least one."""
+    votes: int
+    redactor: Redactor
+    prices: PriceTable
+
+    @property
+    def used(self) -> JudgeUsed:
+        """The judge, as what it finds out is kept with."""
+        return JudgeUsed(
+            provider=self.adapter.provider,
+            models=tuple(sorted(set(self.panel))),
+            votes=self.votes,
+            prompt=templates.digest(*JUDGE_TEMPLATES),
+        )
+
+    @asynccontextmanager
+    async def judges(self) -> AsyncIterator[Judges]:
+        """The models, while in use."""
+        async with judges(self.adapter, self.redactor) as found:
+            yield found
+
+
+def judging(path: Path, asked: Asked) -> Judging:
+    """Reads the run, and settles who judges.
+
+    Raises:
+        UsageError: the run cannot be read, nobody could judge, or there is no key. Nobody was asked.
+    """
+    file = results_file(path)
+    saved = load_results(file)
+    provider, key, token = settled(asked.provider, asked.llm_key, saved)
+    redactor = Redactor(
+        [*environment_keys(os.environ), *(one for one in (key, token, asked.llm_key) if one)],
+        environment_values(os.environ),
+    )
+    results = redactor.model(saved)
+    check_whole(results, file)
+    actions.mask(redactor, os.environ)
+    remember(redactor)
+    panel = _panel(asked, results, provider)
+    votes = asked.judge_votes or _votes(asked, results, panel)
+    if votes % 2 == 0:
+        raise UsageError(
+            f"--judge-votes={votes}: an even number of votes may come to no majority; name an odd one"
+        )
+    return Judging(
+        results=results,
+        file=file,
+        adapter=Adapter(provider=provider, llm_key=key, llm_token=token),
+        panel=panel,
+        votes=votes,
+        redactor=redactor,
+        prices=price_files.read(asked.prices) if asked.prices else price_files.bundled(),
+    )
+
+
+def settled(
+    provider: Provider | None, llm_key: str | None, results: Results
+) -> tuple[str, str | None, str | None]:
+    """The provider that judges, with its key, or its token in place of it.
+
+    Raises:
+        UsageError: it is none that can judge, or there is no key for it.
+    """
+    saved = results.run.config.get("provider")
+    named = str(provider) if provider else saved if saved in PROVIDERS and saved != OFFLINE else "openai"
+    if named == OFFLINE:
+        others = ", ".join(one for one in PROVIDERS if one != OFFLINE)
+        raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
+    if named in WITHOUT_KEY:
+        return named, None, None
+    key = llm_key or os.environ.get("LLM_API_KEY") or own_key(named, os.environ)
+    token = None if key else own_token(named, os.environ)
+    if not (key or token):
+        raise UsageError(no_key(named))
+    return named, key, token
+
+
+def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
+    """The models that are named, else those of the run where its provider is the same, else the default."""
+    named = tuple(name.strip() for name in (asked.judge_panel or "").split(",") if name.strip())
+    if named or asked.judge_model:
+        return named or (str(asked.judge_model),)
+    if results.run.config.get("provider") == provider:
+        # Suites may have different judges: a study has one, the first suite's.
+        for suite in results.suites:
+            if found := suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ()):
+                return found
+    return (DEFAULT_MODELS[provider].judge,)
+
+
+def _votes(asked: Asked, results: Results, panel: tuple[str, ...]) -> int:
+    """As many as the run had; of a panel that is named anew as many as it takes for each to have a say."""
+    if asked.judge_panel:
+        return len(panel) + (len(panel) + 1) % 2
+    return max((suite.judge_votes for suite in results.suites), default=1)
