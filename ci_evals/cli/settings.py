@@ -375,7 +375,7 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What `calibrate` found out about the judge: the reports show it while the judge is the same.",
+            help="What `calibrate` found out about the judge: reports show it while the judge is the same.",
         ),
     ] = None
     agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
