@@ -96,23 +96,45 @@ class UserLedger(Record):
 # Studies: asked for by a command of their own, and kept with the results that they are about.
 
 
+class Counted(Record):
+    """How often judge and people said what, on the verdicts that people labelled. All else is told from it."""
+
+    passes_passed: Amount = Field(description="Passes of the judge that people pass too.")
+    passes_failed: Amount = Field(description="Passes of the judge that people fail.")
+    fails_passed: Amount = Field(description="Fails of the judge that people pass.")
+    fails_failed: Amount = Field(description="Fails of the judge that people fail too.")
+    passes: Amount = Field(description="Of what the labels were drawn from: passes of the judge.")
+    fails: Amount = Field(description="Of what the labels were drawn from: fails of the judge.")
+    design: float = Field(
+        1,
+        ge=1,
+        le=1_000,
+        description="How many labels tell as much as one would, were no two of one conversation.",
+    )
+
+
 class Rater(Record):
     """How a judge stands to the people who labelled the same conversations: passed is positive."""
 
     name: str = Field(description="`all`, the criterion, or the category.")
     kind: Literal["all", "criterion", "category"] = "all"
     items: Amount = Field(description="Verdicts that both people and judge gave.")
+    counted: Counted | None = Field(None, description="What the numbers below are made of.")
     accuracy: Estimate | None
     sensitivity: Estimate | None = Field(description="Of what people pass, the share that the judge passes.")
     specificity: Estimate | None = Field(description="Of what people fail, the share that the judge fails.")
     kappa: Estimate | None = Field(description="Cohen's, judge against the people's majority.")
     alpha: Estimate | None = Field(description="Krippendorff's among all raters, the judge being one.")
     people: Estimate | None = Field(None, description="Krippendorff's alpha among the people alone.")
+    people_kappa: Estimate | None = Field(
+        None, description="Cohen's kappa of one person against the other, where exactly two labelled."
+    )
     pass_rate: Share | None = Field(None, description="Of all verdicts of the run, as the judge has it.")
     corrected: Estimate | None = Field(
         None, description="The pass rate freed from the judge's errors (Rogan and Gladen, 1978)."
     )
     may_gate: bool | None = Field(None, description="Null where there are too few labels to say.")
+    missing: Amount = Field(0, description="Labels that it takes, at least, until it can be said.")
     why: str = Field(description="Why it may gate, or not, in a sentence.")
 
 
@@ -123,7 +145,10 @@ class Calibration(Record):
     at: Instant
     run: CleanText = Field(description="The id of the run whose verdicts they are.")
     people: int = Field(description="How many people labelled.")
-    labels: Amount
+    labels: Amount = Field(description="That decide: passes and fails, of all people together.")
+    cannot_tell: Amount = Field(0, description="Labels that say that it cannot be told.")
+    ties: Amount = Field(0, description="Verdicts left out, since as many people pass as fail them.")
+    unknown: Amount = Field(0, description="Labels left out, since they are of nothing in the run.")
     parts: tuple[Rater, ...] = Field(description="All together first, then criteria, then categories.")
 
 
@@ -163,6 +188,13 @@ class Noise(Record):
     why: str
 
 
+def _apart(estimate: Estimate | None, value: float) -> bool:
+    """Whether the interval says that it is another number."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return False
+    return not estimate.low <= value <= estimate.high
+
+
 class Preferred(Record):
     """Which of two runs' conversations a judge prefers, of one test."""
 
@@ -187,6 +219,9 @@ class Preference(Record):
     ties: Amount
     undecided: Amount = Field(0, description="Pairs on which the judge could not be asked or read.")
     share: Estimate | None = Field(description="Wins and half the ties, of the decided pairs, 0 to 1.")
+    p: Share | None = Field(
+        None, description="Of the exact sign test over tests, two-sided; null where no test is won or lost."
+    )
     first: Estimate | None = Field(
         description="Of the answers that name one side, the share that names the one shown first: 0.5 is no "
         "bias."
@@ -194,14 +229,20 @@ class Preference(Record):
     swapped: Amount = Field(0, description="Pairs where the answer followed the place, not the conversation.")
     tests: tuple[Preferred, ...] = ()
 
+    @property
+    def place_sways(self) -> bool:
+        """Whether the judge's answers follow the place more, or less, than chance explains."""
+        return _apart(self.first, 0.5)
+
 
 class AttackKind(Record):
     """What came of one way to talk the judge round."""
 
     name: str
-    tried: Amount
-    turned: Amount = Field(description="Verdicts that became a pass.")
-    share: Estimate
+    tried: Amount = Field(description="Verdicts that were given again, each attack by itself.")
+    turned: Amount = Field(description="Of these, those that became a pass.")
+    undecided: Amount = Field(0, description="Verdicts that could not be given again.")
+    share: Estimate | None = Field(description="Null where nothing was tried.")
 
 
 class Attacks(Record):
@@ -209,6 +250,7 @@ class Attacks(Record):
 
     judge: JudgeUsed
     at: Instant
+    verdicts: Amount = Field(0, description="Failed verdicts that were attacked.")
     kinds: tuple[AttackKind, ...]
     whole: AttackKind
     control: AttackKind = Field(description="The same verdicts judged again without any attack.")
@@ -220,9 +262,10 @@ class Probed(Record):
     suite: str
     test: str
     criterion: str
-    tried: Amount
+    tried: Amount = Field(description="Conversations of other tests by which it was decided.")
     passed: Amount
-    share: Estimate
+    undecided: Amount = Field(0, description="Conversations by which it could not be decided.")
+    share: Estimate | None = Field(description="Null where nothing was decided.")
     vacuous: bool = Field(description="Whether it passes wherever it was tried.")
 
 
@@ -232,6 +275,11 @@ class Probe(Record):
     judge: JudgeUsed
     at: Instant
     criteria: tuple[Probed, ...]
+
+    @property
+    def vacuous(self) -> tuple[Probed, ...]:
+        """The criteria that pass before conversations of other tests too."""
+        return tuple(one for one in self.criteria if one.vacuous)
 
 
 class Studies(Record):
