@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results import SuiteResult, TestOutcome, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
+from ci_evals.domain.trust import Breach
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
 from ci_evals.scoring.soundness import CUT_OFF, ended_well
@@ -14,11 +15,13 @@ CAUSES = {
     Cause.JUDGE_ERROR: "a model gave no usable answer",
     Cause.NO_JUDGE: "no judge",
     Cause.NO_MODEL: "no embedding model",
+    Cause.CANNOT_TELL: "the judge cannot tell",
 }
 _SPOILT = {
     EndState.AGENT_ERROR: "ended with an error of the agent",
     EndState.FAILED: "failed",
     EndState.INTERRUPTED: "interrupted",
+    EndState.INVALID_USER: "left out, since the simulated user broke its role",
 }
 
 _Place = tuple[SuiteResult, TestResult]
@@ -51,8 +54,8 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
     for place in places:
         _, test = place
         for trial in test.trials:
-            if not ended_well(trial):
-                spoilt.setdefault((trial.status, mishap(trial) or "it gave no reason"), []).append(place)
+            if trial.status is EndState.INVALID_USER or not ended_well(trial):
+                spoilt.setdefault((trial.status, _shared(trial)), []).append(place)
             # Of a trial that was cut off no verdict could be reached: it is told, and not each of them too.
             for finding in trial.findings if trial.status not in CUT_OFF else ():
                 if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
@@ -85,10 +88,31 @@ def mishap(trial: TrialResult) -> str | None:
     """Why the trial failed, or what the agent said of its error; None where there is nothing to tell."""
     if trial.error or trial.status not in _SPOILT:
         return trial.error
+    if trial.status is EndState.INVALID_USER:
+        found = trial.user_audit.breaches if trial.user_audit else ()
+        return "; ".join(f"{breach(one, trial)}: {one.reason}" for one in found) or None
     details = [
         exchange.error_detail for exchange in trial.exchanges.without_traces() if exchange.error_detail
     ]
     return details[-1] if details else None
+
+
+def breach(found: Breach, trial: TrialResult) -> str:
+    """Which rule a simulated user broke, and where: `repeats in exchange 3`."""
+    where = "on leaving" if found.exchange > len(trial.exchanges) else f"in exchange {found.exchange}"
+    return f"{rule(found.rule)} {where}"
+
+
+def rule(name: str) -> str:
+    """A rule of the ledger, as people read it."""
+    return name.replace("_", " ")
+
+
+def _shared(trial: TrialResult) -> str:
+    """Why a trial was spoilt, in words that others share: of invalid users the broken rules."""
+    if trial.status is EndState.INVALID_USER and trial.user_audit and trial.user_audit.breaches:
+        return ", ".join(dict.fromkeys(rule(one.rule) for one in trial.user_audit.breaches))
+    return mishap(trial) or "it gave no reason"
 
 
 def _trouble(places: Sequence[_Place], what: str, why: str, result: TestOutcome) -> Trouble:

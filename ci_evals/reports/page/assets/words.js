@@ -9,6 +9,7 @@ const CAUSES = {
   judge_error: "a model gave no usable answer",
   no_judge: "no judge",
   no_model: "no embedding model",
+  cannot_tell: "the judge cannot tell",
 };
 
 /** How a conversation ended. */
@@ -18,11 +19,18 @@ const ENDINGS = {
   escalated: "The agent handed over to a person.",
   agent_error: "The agent answered with an error.",
   failed: "The conversation failed.",
+  invalid_user: "Left out of every score, since the simulated user broke its role.",
   interrupted: "The run was stopped while this trial was under way.",
 };
 
 /** Who used tokens. */
-const ROLES = { user: "simulated user", judge: "judge", embedder: "embedding model", agent: "agent" };
+const ROLES = {
+  user: "simulated user",
+  judge: "judge",
+  auditor: "auditor of the user",
+  embedder: "embedding model",
+  agent: "agent",
+};
 
 /** An outcome with its sign, which is not read out, since the word is. */
 function outcomeOf(outcome, words = OUTCOMES[outcome]) {

@@ -16,7 +16,13 @@ _USAGE, _USAGE_TITLE = "chart-usage", "Tokens and cost by role"
 _STACK = 24
 """Height of the bar of all parts together."""
 _TOP = 24
-_ROLES = {"user": "simulated user", "judge": "judge", "embedder": "embedding model", "agent": "agent"}
+_ROLES = {
+    "user": "simulated user",
+    "judge": "judge",
+    "auditor": "auditor of the user",
+    "embedder": "embedding model",
+    "agent": "agent",
+}
 
 
 def time(results: Results) -> Figure | None:

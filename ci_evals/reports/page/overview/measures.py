@@ -165,6 +165,7 @@ def _amount(number: int | None) -> str:
 _ROLES = {
     "user": "simulated user",
     "judge": "judge",
+    "auditor": "auditor of the user",
     "embedder": "embedding model",
     "agent": "agent",
 }
