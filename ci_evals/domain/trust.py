@@ -97,7 +97,7 @@ class UserLedger(Record):
 
 
 class Counted(Record):
-    """How often judge and people said what, on the verdicts that people labelled. All else is told from it."""
+    """How often judge and people said what, on the verdicts that people labelled."""
 
     passes_passed: Amount = Field(description="Passes of the judge that people pass too.")
     passes_failed: Amount = Field(description="Passes of the judge that people fail.")
