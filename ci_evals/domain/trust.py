@@ -195,6 +195,10 @@ def _apart(estimate: Estimate | None, value: float) -> bool:
     return not estimate.low <= value <= estimate.high
 
 
+Better = Literal["first", "second", "tie"]
+"""What a judge says of two conversations, by the places in which they were shown."""
+
+
 class Preferred(Record):
     """Which of two runs' conversations a judge prefers, of one test."""
 

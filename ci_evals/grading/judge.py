@@ -111,21 +111,29 @@ class Hearing:
 
 
 def read_answer(text: str) -> Answer | None:
-    """The judge's answer, or None where it is not exactly what was asked for.
+    """The judge's answer, or None where it is not exactly what was asked for."""
+    try:
+        return Answer.model_validate(loaded(text))
+    except (ValueError, RecursionError, ValidationError):
+        return None
+
+
+def loaded(text: str) -> object:
+    """A model's answer as the JSON that it is.
 
     A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
     unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
+
+    Raises:
+        ValueError, RecursionError: it is no JSON, is longer than any answer, or has a key twice.
     """
     if len(text) > MOST_CHARACTERS:
-        return None
+        raise ValueError("it is too long")
     lines = text.strip().splitlines()
     if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
         text = "\n".join(lines[1:-1])
-    try:
-        data = json.loads(text, object_pairs_hook=_no_duplicates)
-        return Answer.model_validate(data)
-    except (ValueError, RecursionError, ValidationError):
-        return None
+    data: object = json.loads(text, object_pairs_hook=_no_duplicates)
+    return data
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -141,15 +149,20 @@ def _within(evidence: Sequence[int], exchanges: int) -> bool:
 
 
 def _told(test: Test, turns: Sequence[Turn], transcript: Transcript) -> dict[str, object]:
-    conversation = []
+    return {
+        "background": {"user_info": test.user_info, "guidelines": test.guidelines},
+        "conversation": conversation(turns, transcript),
+    }
+
+
+def conversation(turns: Sequence[Turn], transcript: Transcript) -> list[dict[str, object]]:
+    """A conversation as a judge is shown it: what was said, what was expected, and why it ended."""
+    told = []
     for exchange in transcript.exchanges:
         turn = turns[exchange.index - 1]
         said: dict[str, object] = {"exchange": exchange.index, "user": exchange.user, "agent": exchange.agent}
-        conversation.append(said | ({"expected": turn.expectation} if turn.expectation else {}))
+        told.append(said | ({"expected": turn.expectation} if turn.expectation else {}))
     end: dict[str, object] = {"end": _ENDS[transcript.status]}
     if transcript.closing_remark:
         end["closing_remark_of_the_user"] = transcript.closing_remark
-    return {
-        "background": {"user_info": test.user_info, "guidelines": test.guidelines},
-        "conversation": [*conversation, end],
-    }
+    return [*told, end]

@@ -8,14 +8,11 @@ from itertools import groupby
 from typing import Literal
 
 from ci_evals.domain.results import Git
-from ci_evals.domain.trust import Estimate, JudgeUsed, Preference, Preferred
+from ci_evals.domain.trust import Better, Estimate, JudgeUsed, Preference, Preferred
 from ci_evals.scoring.clustered import Bundle, share_of
 
-Better = Literal["first", "second", "tie"]
-"""What a judge says of two conversations, by the places in which they were shown."""
-
 Result = Literal["win", "loss", "tie"]
-"""The same of this run's conversation."""
+"""What became of a pair, for this run's conversation."""
 
 _REASONS = 3
 """That are kept of a test."""

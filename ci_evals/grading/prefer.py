@@ -1,0 +1,114 @@
+"""Which of two conversations a judge prefers: one call for each order in which they can be shown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from ci_evals.domain.base import NonBlank
+from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.transcript import Transcript
+from ci_evals.domain.trust import Better
+from ci_evals.grading.judge import conversation, loaded
+from ci_evals.ports import LLM, Prompt
+from ci_evals.redaction import Redactor
+from ci_evals.templates import Data, as_data, render
+
+SYSTEM_TEMPLATE = "grading/prompts/prefer_system.md.j2"
+TEMPLATE = "grading/prompts/prefer.md.j2"
+TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "better": {"type": "string", "enum": ["first", "second", "tie"]},
+    },
+    "required": ["reasoning", "better"],
+    "additionalProperties": False,
+}
+
+
+class Answer(BaseModel):
+    """What the judge must answer, reasoning first."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    reasoning: NonBlank
+    better: Better
+
+
+class Choice(NamedTuple):
+    """What a judge says of two conversations."""
+
+    better: Better | None
+    """None where it could not be asked or read."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One of the conversations."""
+
+    turns: Sequence[Turn]
+    transcript: Transcript
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Two conversations of the same test before a judge."""
+
+    redactor: Redactor
+    test: Test
+    """With the criteria that tell what matters."""
+    one: Talk
+    other: Talk
+
+    @cached_property
+    def _shared(self) -> Mapping[str, Data]:
+        """What stands in the prompt whatever the order."""
+        told = {
+            "background": {"user_info": self.test.user_info, "guidelines": self.test.guidelines},
+            "criteria": [evaluation.criterion for evaluation in self.test.evaluations],
+        }
+        return {name: as_data(self.redactor.json(value)) for name, value in told.items()}
+
+    @cached_property
+    def _talks(self) -> Sequence[Data]:
+        told = (conversation(talk.turns, talk.transcript) for talk in (self.one, self.other))
+        return [as_data(self.redactor.json(value)) for value in told]
+
+    async def ask(self, llm: LLM, *, swapped: bool, seat: str = "") -> Choice:
+        """Which is better, the other one shown first where `swapped`. What cannot be read is asked again."""
+        first, second = reversed(self._talks) if swapped else self._talks
+        text = render(TEMPLATE, first=first, second=second, **self._shared)
+        unreadable = "the judge's answer could not be read"
+        for attempt in range(2):
+            prompt = Prompt(
+                system=render(SYSTEM_TEMPLATE),
+                text=text,
+                schema=SCHEMA,
+                schema_name="preference",
+                seat=f"{seat}/{attempt}",
+            )
+            try:
+                answer = read_answer((await llm.complete(prompt)).text)
+            except LLMAnswerError as error:
+                unreadable = str(error)
+                continue
+            except LLMError as error:
+                return Choice(None, str(error))
+            if answer:
+                return Choice(answer.better, answer.reasoning.strip())
+        return Choice(None, f"{unreadable} (asked twice)")
+
+
+def read_answer(text: str) -> Answer | None:
+    """The judge's answer, or None where it is not exactly what was asked for."""
+    try:
+        return Answer.model_validate(loaded(text))
+    except (ValueError, RecursionError, ValidationError):
+        return None
