@@ -1,0 +1,137 @@
+"""Votes on one question: how many are asked for at once, when they have decided, and what they come to.
+
+What one vote is, and by which rule votes decide, are arguments: a plain criterion goes by the majority.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.verdict import Cause, Outcome, Verdict, Vote
+from ci_evals.ports import LLM, Prompt
+
+Read = Callable[[str], Verdict | str]
+"""What one answer says: a verdict, or why the answer is void."""
+
+
+class Rule(Protocol):
+    """How votes decide. `most` is how many are asked for at the most, an odd number."""
+
+    def more(self, votes: Sequence[Vote], most: int) -> int:
+        """How many votes to ask for at once now: 0 where it is decided, or cannot be any more."""
+
+    def verdict(self, votes: Sequence[Vote], most: int) -> Verdict:
+        """What they come to, once no more are asked for. With one vote wanted that is its verdict."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The models that vote in turn, and how often they are asked about one criterion."""
+
+    llms: Sequence[LLM]
+    votes: int = 1
+    """At the most; odd."""
+    seat: str = ""
+    """Sets apart equal questions that stand in different trials."""
+
+    def turn(self, index: int) -> int:
+        """How far the order of a prompt is turned for a vote: by one for each round, and for each model.
+
+        So the votes of one model have different orders, and so have the models in one round.
+        """
+        return index // len(self.llms) + index % len(self.llms)
+
+    async def poll(self, vote: Callable[[int], Awaitable[Vote]], rule: Rule) -> Verdict:
+        """What the votes come to; `vote` gives the one of an index, counted from 0, and never raises.
+
+        Those of one batch are asked for at the same time, and count in the order of their indices.
+        """
+        votes: tuple[Vote, ...] = ()
+        while more := rule.more(votes, self.votes):
+            batch = range(len(votes), len(votes) + more)
+            votes += tuple(await asyncio.gather(*map(vote, batch)))
+        return rule.verdict(votes, self.votes)
+
+    async def ask(self, index: int, prompt: Prompt, read: Read) -> Vote:
+        """The vote of an index, by the model whose turn it is. A void answer is asked for once more.
+
+        It is undecided (`judge_error`) where that one is void too, or the model cannot be asked.
+        """
+        llm = self.llms[index % len(self.llms)]
+        found: Verdict | str = ""
+        for attempt in range(2):
+            asked = Prompt(
+                system=prompt.system,
+                text=prompt.text,
+                schema=prompt.schema,
+                schema_name=prompt.schema_name,
+                seat=f"{self.seat}/{index}/{attempt}",
+            )
+            try:
+                found = read((await llm.complete(asked)).text)
+            except LLMAnswerError as error:
+                found = str(error)
+            except LLMError as error:
+                return vote_of(llm.model, Verdict.undecided(Cause.JUDGE_ERROR, str(error)))
+            if isinstance(found, Verdict):
+                return vote_of(llm.model, found)
+        return vote_of(llm.model, Verdict.undecided(Cause.JUDGE_ERROR, f"{found} (asked twice)"))
+
+
+def vote_of(model: str, verdict: Verdict) -> Vote:
+    """The verdict of one model as its vote."""
+    return Vote(model=model, **{name: getattr(verdict, name) for name in _SHARED})
+
+
+def verdict_of(vote: Vote) -> Verdict:
+    """What a vote says, as the verdict that it is where it is the only one."""
+    return Verdict(**{name: getattr(vote, name) for name in _SHARED})
+
+
+_SHARED = tuple(name for name in Vote.model_fields if name != "model")
+
+
+class Majority:
+    """More than half of all votes that are wanted must be for one outcome; passed or failed alone can win."""
+
+    def more(self, votes: Sequence[Vote], most: int) -> int:
+        """As many as a majority takes; then as many as the outcome that leads still lacks."""
+        counts = Counter(vote.outcome for vote in votes)
+        lacking = most // 2 + 1 - max(counts[Outcome.PASSED], counts[Outcome.FAILED])
+        return lacking if 0 < lacking <= most - len(votes) else 0
+
+    def verdict(self, votes: Sequence[Vote], most: int) -> Verdict:
+        """That of the majority, with the reason and the evidence of its first vote; else undecided."""
+        if most == 1:
+            return verdict_of(votes[0])
+        counts = Counter(vote.outcome for vote in votes)
+        for outcome in (Outcome.PASSED, Outcome.FAILED):
+            if counts[outcome] > most // 2:
+                said = verdict_of(next(vote for vote in votes if vote.outcome is outcome))
+                return counted(said, votes)
+        return counted(no_majority(votes, most), votes)
+
+
+def no_majority(votes: Sequence[Vote], most: int) -> Verdict:
+    """Undecided: `judge_error` where a vote was void or could not be had, else `cannot_tell`."""
+    void = next((vote for vote in votes if vote.cause is Cause.JUDGE_ERROR), None)
+    counts = Counter(
+        _WORDS[vote.outcome] if vote.cause is not Cause.JUDGE_ERROR else "void" for vote in votes
+    )
+    told = ", ".join(f"{counts[word]} {word}" for word in (*_WORDS.values(), "void") if counts[word])
+    reason = f"no majority of {most} votes: {told}"
+    if void:
+        return Verdict.undecided(Cause.JUDGE_ERROR, f"{reason} ({void.reason})")
+    return Verdict.undecided(Cause.CANNOT_TELL, reason)
+
+
+_WORDS = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.UNDECIDED: "cannot tell"}
+
+
+def counted(verdict: Verdict, votes: Sequence[Vote]) -> Verdict:
+    """The verdict with the votes that it comes of, and the share of them that are for its outcome."""
+    share = sum(vote.outcome is verdict.outcome for vote in votes) / len(votes)
+    return verdict.model_copy(update={"votes": tuple(votes), "agreement": share})
