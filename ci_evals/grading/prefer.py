@@ -110,5 +110,5 @@ def read_answer(text: str) -> Answer | None:
     """The judge's answer, or None where it is not exactly what was asked for."""
     try:
         return Answer.model_validate(loaded(text))
-    except (ValueError, RecursionError, ValidationError):
+    except (ValueError, RecursionError):  # a ValidationError is a ValueError
         return None
