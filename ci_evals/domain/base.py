@@ -1,6 +1,7 @@
 """What every value of the domain is made of."""
 
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from typing import Annotated
 
@@ -86,6 +87,12 @@ Instant = Annotated[
     PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
 ]
 """A moment in UTC, `2026-11-21T09:30:00.125Z`."""
+
+
+@cache
+def as_written(number: float) -> Fraction:
+    """A number as its author wrote it: 0.1 is a tenth, not the nearest binary number."""
+    return Fraction(repr(number))
 
 
 class Interval(Record):

@@ -1,26 +1,29 @@
 """Evaluations: one criterion each, judged by a model or strict (checked by a program).
 
-A strict kind is told by its `strict` key; without that key a criterion is judged.
+A strict kind is told by its `strict` key; without it a criterion is judged, and graded where it has a rubric.
 The kinds, their fields and their meaning are those of `@aui.io/evals`, plus those for agents of every kind.
 """
 
-from typing import Annotated, Any, Literal, TypeGuard
+from typing import Annotated, Any, Literal, Self, TypeGuard
 
 import regex
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
     JsonValue,
     Tag,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from ci_evals.domain.answers import Mode, comparable
-from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.base import Model, NonBlank, Share
+from ci_evals.domain.rubric import Dimension, Dimensions, Level, Rubric, resolved, telling, wanted
 
 
 def _compiles(pattern: str) -> str:
@@ -33,6 +36,9 @@ def _compiles(pattern: str) -> str:
 
 Pattern = Annotated[str, AfterValidator(_compiles), Field(min_length=1)]
 TurnNumber = Annotated[int, Field(ge=1)]
+
+PASS_AT = 0.7
+"""Good in everything passes, and so does a little less in some; half way in everything does not."""
 
 
 class Criterion(Model):
@@ -50,6 +56,67 @@ class Criterion(Model):
 
 class Judged(Criterion):
     """A criterion that the judge decides after reading the whole conversation."""
+
+
+class Graded(Judged):
+    """A criterion that the judge grades by a rubric: it may be met in part."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["rubric"]}, {"required": ["dimensions"]}]}
+    )
+
+    rubric: tuple[Level, ...] | None = Field(
+        None,
+        min_length=1,
+        description="The levels, in any order: those of the criterion, or of every dimension that has none "
+        "of its own.",
+    )
+    dimensions: Dimensions | None = Field(
+        None,
+        min_length=1,
+        description="What is looked at, each by itself: the name of a built-in dimension, or one of your own "
+        "as an object. Without them the criterion is looked at as a whole.",
+    )
+    pass_at: Share = Field(
+        PASS_AT,
+        description="The least score, 0 to 1, with which the criterion is passed. The test's score counts "
+        "the grade itself.",
+    )
+
+    _rubric = field_validator("rubric")(telling)
+    _dimensions = field_validator("dimensions")(wanted)
+
+    @model_validator(mode="after")
+    def _has_levels(self) -> Self:
+        if self.rubric is None and self.dimensions is None:
+            raise PydanticCustomError("no_levels", "wants a 'rubric', 'dimensions' or both")
+        return self
+
+    @property
+    def whole_rubric(self) -> Rubric:
+        """The rubric with everything that a judge is told of it."""
+        return resolved(self.rubric, self.dimensions, self.pass_at)
+
+
+def judged(criterion: str, rubric: Rubric | None) -> Judged:
+    """What a judge is asked for `criterion`, which was graded by `rubric` where that is given.
+
+    Raises:
+        ValidationError: the rubric is none that a suite may have.
+    """
+    if rubric is None:
+        return Judged(criterion=criterion)
+    dimensions = tuple(
+        Dimension(
+            name=one.name,
+            description=one.description,
+            weight=one.weight,
+            rubric=one.levels,
+            steps=one.steps,
+        )
+        for one in rubric.dimensions
+    )
+    return Graded(criterion=criterion, dimensions=dimensions, pass_at=rubric.pass_at)
 
 
 class Escalated(Criterion):
@@ -266,13 +333,17 @@ def compares_meanings(evaluation: Criterion) -> TypeGuard[AnswerMatches]:
 
 
 JUDGED = "judged"
+GRADED = "graded"
+OF_A_RUBRIC = frozenset({"rubric", "dimensions"})
+"""Either key makes a judged criterion a graded one."""
 
 
 def _kind(value: Any) -> str | None:
-    """The tag of the union: a strict kind's name, or `judged` where there is none."""
-    kind = value.get("strict") if isinstance(value, dict) else getattr(value, "strict", None)
+    """The tag of the union: a strict kind's name, or where there is none `graded` or `judged`."""
+    told = value if isinstance(value, dict) else {}
+    kind = told.get("strict") if told else getattr(value, "strict", None)
     if kind is None:
-        return JUDGED
+        return GRADED if isinstance(value, Graded) or OF_A_RUBRIC & told.keys() else JUDGED
     return kind if isinstance(kind, str) else None
 
 
@@ -300,6 +371,7 @@ Strict = (
 
 Evaluation = Annotated[
     Annotated[Judged, Tag(JUDGED)]
+    | Annotated[Graded, Tag(GRADED)]
     | Annotated[Escalated, Tag("escalated")]
     | Annotated[NotEscalated, Tag("not_escalated")]
     | Annotated[ToolUsed, Tag("tool_used")]

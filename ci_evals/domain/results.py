@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, computed_field
@@ -22,9 +22,11 @@ from ci_evals.domain.base import (
     Record,
     Seconds,
     Share,
+    as_written,
 )
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.process import Coverage, Fired, Process, ProcessSummary, Times
+from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.suite import MOST_LOOPS, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Exchanges
 from ci_evals.domain.trust import Studies, UserAudit, UserLedger, VoteAgreement
@@ -44,9 +46,16 @@ agent that tells of its own."""
 def passed_share(findings: Iterable[Finding]) -> Fraction | None:
     """The weighted share of the findings that passed, in points, exactly; None where nothing has weight.
 
-    The one formula behind every score.
+    A graded one counts with its grade. The one formula behind every score.
     """
-    return _passed_share(tuple((f.weight, f.outcome is Outcome.PASSED) for f in findings))
+    return _passed_share(tuple((f.weight, _met(f)) for f in findings))
+
+
+def _met(finding: Finding) -> Fraction | bool:
+    """How far a criterion is met, 0 to 1; one that is undecided is not."""
+    if finding.grade is not None and finding.outcome is not Outcome.UNDECIDED:
+        return finding.grade.exact()
+    return finding.outcome is Outcome.PASSED
 
 
 def points(exact: Fraction | None) -> Percent | None:
@@ -58,20 +67,14 @@ def points(exact: Fraction | None) -> Percent | None:
 
 
 @lru_cache(10_000)
-def _passed_share(weights: tuple[tuple[float, bool], ...]) -> Fraction | None:
-    """The same of weights and whether what has them passed: in most trials of a test they are alike."""
+def _passed_share(weights: tuple[tuple[float, Fraction | bool], ...]) -> Fraction | None:
+    """The same of weights and how far what has them is met: in most trials of a test they are alike."""
     total = passed = Fraction()
-    for number, holds in weights:
-        weight = _as_written(number)
+    for number, met in weights:
+        weight = as_written(number)
         total += weight
-        passed += weight if holds else 0
+        passed += weight * met
     return 100 * passed / total if total else None
-
-
-@cache
-def _as_written(number: float) -> Fraction:
-    """A weight as its author wrote it: 0.1 is a tenth, not the nearest binary number."""
-    return Fraction(repr(number))
 
 
 class Attempt(Record):
@@ -215,6 +218,10 @@ class TestResult(Record):
     turns: tuple[Turn, ...]
     optimal_tools: tuple[str, ...] | None = Field(
         None, description="The workflows that the shortest right conversation runs, in order."
+    )
+    rubrics: dict[int, Rubric] = Field(
+        default_factory=dict,
+        description="How criteria were graded, by the place of their finding, counted from 1.",
     )
     score: Percent | None = Field(description="Mean over the scored trials.")
     pass_rate: float | None = Field(

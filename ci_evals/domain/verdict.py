@@ -1,11 +1,13 @@
 """Verdicts: what became of one evaluation on one trial."""
 
+from collections.abc import Iterable
 from enum import StrEnum
+from fractions import Fraction
 from typing import Literal, Self
 
 from pydantic import Field
 
-from ci_evals.domain.base import Record, Share
+from ci_evals.domain.base import Record, Share, as_written
 from ci_evals.domain.evaluation import Judged, Strict
 
 
@@ -50,11 +52,38 @@ class DimensionGrade(Record):
 
 
 class Grade(Record):
-    """What a criterion with a rubric is worth: between nothing and all."""
+    """What a criterion with a rubric is worth: between nothing and all.
+
+    It is the mean of the dimensions' scores by their weights, `sum(weight x score) / sum(weight)`.
+    """
 
     score: Share = Field(description="The weighted mean over the dimensions, unrounded.")
     pass_at: Share = Field(description="The least score with which the criterion is passed.")
     dimensions: tuple[DimensionGrade, ...]
+
+    @classmethod
+    def of(cls, pass_at: float, dimensions: tuple[DimensionGrade, ...]) -> Self:
+        """The grade that the dimensions come to."""
+        return cls(score=float(_mean(dimensions) or 0), pass_at=pass_at, dimensions=dimensions)
+
+    def exact(self) -> Fraction:
+        """The score by the numbers as they were written, unrounded."""
+        mean = _mean(self.dimensions)
+        return as_written(self.score) if mean is None else mean
+
+    def passes(self) -> bool:
+        """Whether the criterion is passed with it."""
+        return self.exact() >= as_written(self.pass_at)
+
+
+def _mean(dimensions: Iterable[DimensionGrade]) -> Fraction | None:
+    """None where nothing has weight, as no suite may have it."""
+    total = reached = Fraction()
+    for dimension in dimensions:
+        weight = as_written(dimension.weight)
+        total += weight
+        reached += weight * as_written(dimension.score)
+    return reached / total if total else None
 
 
 class Vote(Record):

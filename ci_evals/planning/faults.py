@@ -10,15 +10,17 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.evaluation import JUDGED, Judged, Strict
+from ci_evals.domain.evaluation import GRADED, JUDGED, Graded, Judged, Strict
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.places import Document, Path, short
 from ci_evals.redaction import MASK, Redactor
 
-KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged} | {
+KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded} | {
     get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)
 }
 """Every kind of evaluation by the name in its `strict` key."""
+
+_WITHOUT_STRICT = {Judged: "a criterion without 'strict'", Graded: "a criterion with a rubric"}
 
 
 def faults(
@@ -58,7 +60,7 @@ def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tupl
         inside = isinstance(here, dict) and step in here
         if inside or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
             here = here[step]
-        elif i < len(loc) - 1 or not isinstance(here, dict):
+        elif i < len(loc) - 1 or not isinstance(here, dict) or step in KINDS:
             model = KINDS.get(str(step), model)
             continue  # a member of a union, not a place
         path.append(step)
@@ -69,13 +71,14 @@ def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tupl
 
 def _inner(model: type[BaseModel], key: str) -> type[BaseModel] | None:
     """The model of what stands under `key`, or of its items; null where it is none, or one of several."""
-    found = [info.annotation for name, info in model.model_fields.items() if key in {name, info.alias}]
-    while found:
-        if isinstance(found[0], type) and issubclass(found[0], BaseModel):
-            return found[0]
-        arguments = [kind for kind in get_args(found[0]) if kind not in {type(None), ...}]
-        found = arguments if len(arguments) == 1 else []
-    return None
+    looked_at = [info.annotation for name, info in model.model_fields.items() if key in {name, info.alias}]
+    found: list[type[BaseModel]] = []
+    while looked_at:
+        kind = looked_at.pop()
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found.append(kind)
+        looked_at += get_args(kind)
+    return found[0] if len(found) == 1 else None
 
 
 def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
@@ -92,6 +95,12 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
         case "missing":
             message = (
                 f"is missing, which {_name_of(model)} needs" if model in KINDS.values() else "is missing"
+            )
+        case "literal_error" if path[-2:-1] == ("dimensions",):
+            built_in = re.findall(r"'([^']*)'", str(context.get("expected")))
+            message = (
+                f"{short(str(found))!r} is no built-in dimension{_nearest(found, built_in)}; "
+                "one of your own is an object with 'name' and 'rubric'"
             )
         case "union_tag_invalid":
             kind = found["strict"]
@@ -148,6 +157,8 @@ def _without_keys(found: Any) -> Any:
 
 
 def _name_of(model: type[BaseModel]) -> str:
+    if model in _WITHOUT_STRICT:
+        return _WITHOUT_STRICT[model]
     return next((name for name, kind in KINDS.items() if kind is model), model.__name__.lower())
 
 
@@ -156,11 +167,11 @@ def _keys_of(model: type[BaseModel]) -> list[str]:
 
 
 def _unknown_key(key: str, model: type[BaseModel]) -> str:
-    owners = [name for name, kind in KINDS.items() if key in _keys_of(kind)]
+    owners = [_name_of(kind) for kind in KINDS.values() if key in _keys_of(kind)]
     if model in KINDS.values() and owners:
-        kind = "a criterion without 'strict'" if model is Judged else _name_of(model)
-        return f"{kind} takes no such key; it belongs to {', '.join(owners[:3])}"
-    return f"unknown key{_nearest(key, _keys_of(model))}"
+        return f"{_name_of(model)} takes no such key; it belongs to {', '.join(owners[:3])}"
+    # Without its rubric a graded criterion looks like a plain one.
+    return f"unknown key{_nearest(key, _keys_of(Graded if model is Judged else model))}"
 
 
 def _nearest(found: Any, known: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ci_evals.domain.agents import BUILT_IN, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.domain.evaluation import OF_A_RUBRIC
 from ci_evals.domain.secrets import in_addresses
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapters import complaint, option_problems
@@ -142,7 +143,18 @@ def _plain_test(test: Any) -> Any:
     plain = _plain(test)
     for key in ("turns", "evaluations"):
         if _is_list(plain.get(key)):
-            plain[key] = [_plain(item) if isinstance(item, dict) else item for item in plain[key]]
+            plain[key] = [_plain_item(item) for item in plain[key]]
+    return plain
+
+
+def _plain_item(value: Any) -> Any:
+    """A turn or an evaluation; in a rubric its levels, its dimensions and their levels too."""
+    if not isinstance(value, dict):
+        return value
+    plain = _plain(value)
+    for key in OF_A_RUBRIC & plain.keys():
+        if _is_list(plain[key]):
+            plain[key] = [_plain_item(item) for item in plain[key]]
     return plain
 
 

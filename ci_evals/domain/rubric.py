@@ -1,0 +1,194 @@
+"""Rubrics: how a criterion is graded, between nothing and all.
+
+A rubric has dimensions, and each dimension has levels of which a judge names one. What a grade comes to is
+told in `ci_evals.domain.verdict.Grade`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from ci_evals.domain.base import Model, NonBlank, Record, Share
+
+BUILT_IN_FILE = "domain/dimensions.json"
+"""What the built-in dimensions mean, and their own levels."""
+
+BuiltIn = Literal["correctness", "completeness", "clarity", "usefulness", "reasoning"]
+
+WHOLE = "criterion"
+"""The one dimension of a rubric that names none: the criterion itself."""
+
+CANNOT_TELL = "cannot_tell"
+"""What a judge answers in place of a level; so no level is called that."""
+
+
+class Level(Model):
+    """One step of a rubric."""
+
+    score: Share = Field(description="What it is worth, 0 to 1.")
+    name: NonBlank = Field(description="What the judge calls it.")
+    description: NonBlank | None = Field(
+        None, description="What a conversation is like that is at this level, told from the next."
+    )
+
+
+def key_of(name: str) -> str:
+    """The name without case and white space, which tell no two names apart."""
+    return " ".join(name.casefold().split())
+
+
+Levels = Annotated[tuple[Level, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with a list, and where in it."""
+
+    message: str
+    place: tuple[int | str, ...] = ()
+
+
+def _refuse(found: Iterable[_Fault]) -> None:
+    """Raises what pydantic tells at the place of each fault."""
+    errors = [
+        InitErrorDetails(
+            type=PydanticCustomError("rubric", "{said}", {"said": fault.message}), loc=fault.place, input=None
+        )
+        for fault in found
+    ]
+    if errors:
+        raise ValidationError.from_exception_data("rubric", errors)
+
+
+def _twice(names: Iterable[str]) -> Iterator[_Fault]:
+    first: dict[str, int] = {}
+    for place, name in enumerate(names):
+        before = first.setdefault(key_of(name), place)
+        if before != place:
+            yield _Fault(f"the name {name!r} is that of item [{before}] already", (place, "name"))
+
+
+def telling(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | None:
+    """Levels that can be told apart."""
+    if levels is None:
+        return None
+    found = [*_twice(level.name for level in levels)]
+    for place, level in enumerate(levels):
+        if key_of(level.name).replace(" ", "_") == CANNOT_TELL:
+            message = f"{level.name!r} is what a judge answers where no level can be told; name it otherwise"
+            found.append(_Fault(message, (place, "name")))
+    if len({level.score for level in levels}) < 2:
+        found.append(_Fault("wants at least two levels with different scores"))
+    _refuse(found)
+    return levels
+
+
+class Dimension(Model):
+    """One thing that a rubric looks at."""
+
+    name: NonBlank = Field(description="What the judge calls it; one that is built in may be changed so.")
+    description: NonBlank | None = Field(None, description="What is looked at, in plain language.")
+    weight: float = Field(
+        1.0, ge=0, le=1_000_000, description="Share of the criterion's score; higher counts more."
+    )
+    rubric: Levels | None = Field(None, description="Its own levels, in place of those of the criterion.")
+    steps: bool | None = Field(
+        None,
+        description="Whether the judge is shown what the trace says that the agent did. Without any trace "
+        "the criterion is undecided then.",
+    )
+
+    _rubric = field_validator("rubric")(telling)
+
+
+def _form(value: Any) -> str:
+    return "named" if isinstance(value, str) else "written"
+
+
+Dimensions = tuple[
+    Annotated[Annotated[BuiltIn, Tag("named")] | Annotated[Dimension, Tag("written")], Discriminator(_form)],
+    ...,
+]
+
+
+class RubricDimension(Record):
+    """A dimension with all that a judge is told of it."""
+
+    name: str
+    description: str | None = None
+    weight: float = Field(1, ge=0, le=1_000_000)
+    levels: Levels = Field(description="The best first.")
+    steps: bool = Field(default=False, description="Whether it is judged by what the agent's trace tells.")
+
+
+class Rubric(Record):
+    """How a criterion was graded, with what the built-in dimensions meant then."""
+
+    pass_at: Share = Field(description="The least score with which the criterion is passed.")
+    dimensions: Annotated[tuple[RubricDimension, ...], Field(min_length=1)]
+
+    @property
+    def steps(self) -> bool:
+        """Whether a judge needs to see what the agent did."""
+        return any(dimension.steps for dimension in self.dimensions)
+
+
+def wanted(dimensions: Dimensions | None, info: ValidationInfo) -> Dimensions | None:
+    """Dimensions that can be told apart, that all have levels, and of which some counts."""
+    if dimensions is None:
+        return None
+    written = [_written(dimension) for dimension in dimensions]
+    found = [*_twice(dimension.name for dimension in written)]
+    for place, dimension in enumerate(written):
+        bare = dimension.rubric is None and key_of(dimension.name) not in _built_in()
+        if bare and "rubric" in info.data and info.data["rubric"] is None:
+            message = f"{dimension.name!r} has no levels: give it, or the criterion, a 'rubric'"
+            found.append(_Fault(message, (place,)))
+    if not any(dimension.weight for dimension in written):
+        found.append(_Fault("all weights are 0: nothing could be graded"))
+    _refuse(found)
+    return dimensions
+
+
+def resolved(levels: tuple[Level, ...] | None, dimensions: Dimensions | None, pass_at: float) -> Rubric:
+    """The rubric with all that it leaves to others filled in: its own levels count before those built in."""
+    if dimensions is None:
+        whole = RubricDimension(name=WHOLE, levels=_best_first(levels or ()))
+        return Rubric(pass_at=pass_at, dimensions=(whole,))
+    return Rubric(pass_at=pass_at, dimensions=tuple(_resolved(_written(one), levels) for one in dimensions))
+
+
+def _resolved(dimension: Dimension, levels: tuple[Level, ...] | None) -> RubricDimension:
+    built_in = _built_in().get(key_of(dimension.name))
+    own = dimension.rubric or levels or (built_in.levels if built_in else ())
+    steps = dimension.steps
+    return RubricDimension(
+        name=dimension.name,
+        description=dimension.description or (built_in.description if built_in else None),
+        weight=dimension.weight,
+        levels=_best_first(own),
+        steps=steps if steps is not None else bool(built_in and built_in.steps),
+    )
+
+
+def _written(dimension: BuiltIn | Dimension) -> Dimension:
+    return Dimension(name=dimension) if isinstance(dimension, str) else dimension
+
+
+def _best_first(levels: tuple[Level, ...]) -> tuple[Level, ...]:
+    return tuple(sorted(levels, key=lambda level: level.score, reverse=True))
+
+
+@cache
+def _built_in() -> dict[str, RubricDimension]:
+    text = files("ci_evals").joinpath(BUILT_IN_FILE).read_text(encoding="utf-8")
+    return {
+        name: RubricDimension.model_validate({"name": name, **told})
+        for name, told in json.loads(text).items()
+    }

@@ -1,0 +1,184 @@
+import json
+import re
+
+import pytest
+
+from ci_evals.domain.errors import SuiteError
+from ci_evals.domain.evaluation import Graded, judged
+from ci_evals.domain.schema import suite_schema
+from ci_evals.planning.parse import LoadedSuite, Reading, load
+
+LEVELS = [{"score": 1, "name": "good"}, {"score": 0.5, "name": "fair"}, {"score": 0, "name": "bad"}]
+
+
+def suite_with(**fields) -> dict:
+    evaluation = {"criterion": "The answer is well made"} | fields
+    test = {"name": "one", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [evaluation]}
+    return {"name": "S", "agentId": "a", "tests": [test]}
+
+
+def read(**fields) -> Graded:
+    evaluation = loaded(suite_with(**fields)).suite.tests[0].evaluations[0]
+    assert isinstance(evaluation, Graded)
+    return evaluation
+
+
+def loaded(suite: dict) -> LoadedSuite:
+    return load(json.dumps(suite), "s.json", Reading())
+
+
+def test_a_rubric_of_levels_alone():
+    """The criterion itself is the one dimension; the levels stand best first."""
+    graded = read(rubric=LEVELS[::-1])
+    (whole,) = graded.whole_rubric.dimensions
+    assert [level.name for level in whole.levels] == ["good", "fair", "bad"]
+    assert (graded.pass_at, graded.whole_rubric.pass_at, whole.steps) == (0.7, 0.7, False)
+
+
+def test_built_in_dimensions():
+    """They bring a description and levels; the rubric of the criterion goes before these."""
+    names = ["correctness", "completeness", "clarity", "usefulness", "reasoning"]
+    dimensions = read(dimensions=names).whole_rubric.dimensions
+    assert [one.name for one in dimensions if one.description and len(one.levels) == 5] == names
+    assert [one.name for one in dimensions if one.steps] == ["reasoning"]
+    assert all(level.description for one in dimensions for level in one.levels)
+    (clarity,) = read(dimensions=["clarity"], rubric=LEVELS).whole_rubric.dimensions
+    assert [level.name for level in clarity.levels] == ["good", "fair", "bad"]
+    assert clarity.description == dimensions[2].description
+
+
+def test_dimensions_of_ones_own():
+    """With description, weight and levels; a built-in one can be weighed and changed in the same way."""
+    own = {"name": "tact", "description": "Is it kind?", "weight": 0.15, "rubric": LEVELS[1:], "steps": True}
+    tact, clarity, reasoning = read(
+        dimensions=[own, {"name": "clarity", "weight": 3}, {"name": "reasoning", "steps": False}], passAt=0.5
+    ).whole_rubric.dimensions
+    assert (tact.description, tact.weight, tact.steps) == ("Is it kind?", 0.15, True)
+    assert [level.score for level in tact.levels] == [0.5, 0]
+    assert (clarity.weight, len(clarity.levels), reasoning.steps) == (3, 5, False)
+
+
+def test_a_graded_criterion_is_asked_again_as_it_was():
+    """What results keep of a rubric makes the same question, whatever built-in dimensions mean by then."""
+    rubric = read(dimensions=["reasoning", {"name": "tact", "rubric": LEVELS}], passAt=0.9).whole_rubric
+    again = judged("The answer is well made", rubric)
+    assert isinstance(again, Graded)
+    assert again.whole_rubric == rubric
+    assert not isinstance(judged("The answer is well made", None), Graded)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"rubric": LEVELS[:1]}, "rubric: wants at least two levels with different scores"),
+        ({"rubric": []}, "rubric: wants at least one item"),
+        (
+            {"rubric": [{"score": 1, "name": "a"}, {"score": 1, "name": "b"}]},
+            "rubric: wants at least two levels with different scores",
+        ),
+        ({"rubric": None}, "evaluations[0]: wants a 'rubric', 'dimensions' or both"),
+        ({"rubric": {"score": 1}}, 'rubric: wants a list, found {"score": 1}'),
+        (
+            {"rubric": [*LEVELS, {"score": 0.2, "name": " Good"}]},
+            "rubric[3].name: the name ' Good' is that of item [0] already",
+        ),
+        (
+            {"rubric": [*LEVELS, {"score": 0.2, "name": "Cannot tell"}]},
+            "rubric[3].name: 'Cannot tell' is what a judge answers where no level can be told",
+        ),
+        (
+            {"rubric": [*LEVELS, {"score": 1.5, "name": "x"}]},
+            "rubric[3].score: 1.5 is not less than or equal to 1",
+        ),
+        ({"rubric": [*LEVELS, {"score": "1", "name": "x"}]}, 'rubric[3].score: wants a number, found "1"'),
+        ({"rubric": [*LEVELS, {"name": "x"}]}, "rubric[3].score: is missing"),
+        (
+            {"rubric": [*LEVELS, {"score": 1, "name": "x", "descripton": "y"}]},
+            "rubric[3].descripton: unknown key; did you mean 'description'?",
+        ),
+        (
+            {"dimensions": ["corectness"]},
+            "dimensions[0]: 'corectness' is no built-in dimension; did you mean 'correctness'?",
+        ),
+        ({"dimensions": ["tact"]}, "one of your own is an object with 'name' and 'rubric'"),
+        ({"dimensions": [3]}, "dimensions[0]: wants an object, found 3"),
+        ({"dimensions": []}, "dimensions: wants at least one item"),
+        (
+            {"dimensions": [{"name": "tact"}]},
+            "dimensions[0]: 'tact' has no levels: give it, or the criterion",
+        ),
+        (
+            {"dimensions": ["clarity", {"name": "Clarity"}]},
+            "dimensions[1].name: the name 'Clarity' is that of item [0] already",
+        ),
+        ({"dimensions": [{"name": "clarity", "weight": 0}]}, "dimensions: all weights are 0"),
+        (
+            {"dimensions": [{"name": "clarity", "weigth": 1}]},
+            "dimensions[0].weigth: unknown key; did you mean 'weight'?",
+        ),
+        (
+            {"dimensions": [{"name": "tact", "rubric": LEVELS[:1]}]},
+            "dimensions[0].rubric: wants at least two levels with different scores",
+        ),
+        ({"rubric": LEVELS, "passAt": 70}, "passAt: 70 is not less than or equal to 1"),
+        ({"rubric": LEVELS, "passat": 0.7}, "passat: unknown key; did you mean 'passAt'?"),
+        ({"rubrics": LEVELS}, "rubrics: unknown key; did you mean 'rubric'?"),
+        (
+            {"passAt": 0.7},
+            "passAt: a criterion without 'strict' takes no such key; it belongs to a criterion with",
+        ),
+        (
+            {"rubric": LEVELS, "strict": "tool_used", "toolName": "T"},
+            "rubric: tool_used takes no such key; it belongs to a criterion with a rubric",
+        ),
+        ({"rubric": LEVELS, "toolName": "T"}, "toolName: a criterion with a rubric takes no such key"),
+    ],
+)
+def test_rubrics_that_are_refused(fields, said):
+    """With the place of what is wrong, and the nearest right name."""
+    with pytest.raises(SuiteError) as refused:
+        loaded(suite_with(**fields))
+    (problem,) = refused.value.problems
+    assert said in f"{problem.path}: {problem.message}"
+
+
+def test_the_place_in_the_file():
+    """Line and column of the level that is wrong."""
+    text = """name: S
+agentId: a
+tests:
+  - name: one
+    guidelines: g
+    turns: [{user: hi}]
+    evaluations:
+      - criterion: c
+        rubric:
+          - {score: 1, name: good}
+          - {score: 0, name: good}
+"""
+    with pytest.raises(SuiteError, match=re.escape("s.yaml:11:30: tests[0].evaluations[0].rubric[1].name: ")):
+        load(text, "s.yaml", Reading())
+
+
+def test_comments_stand_in_rubrics_too():
+    """`x-` keys, as anywhere in a suite."""
+    level = {"score": 0.2, "name": "weak", "x-why": "asked for"}
+    graded = read(
+        rubric=[*LEVELS, level], dimensions=[{"name": "tact", "x-owner": "us", "rubric": [*LEVELS, level]}]
+    )
+    assert len(graded.whole_rubric.dimensions[0].levels) == 4
+
+
+def test_the_schema_tells_of_rubrics():
+    """For completion in editors: levels, the names of built-in dimensions, and that one of both is there."""
+    made = suite_schema()["$defs"]
+    assert {"rubric", "dimensions", "passAt"} <= made["Graded"]["properties"].keys()
+    assert made["Graded"]["anyOf"] == [{"required": ["rubric"]}, {"required": ["dimensions"]}]
+    assert "correctness" in json.dumps(made["Graded"]["properties"]["dimensions"])
+    assert made["Level"]["required"] == ["score", "name"]
+
+
+def test_only_rubrics_change_what_is_asked():
+    """A criterion without one has the fields that it always had, so digests stay."""
+    plain = loaded(suite_with()).suite.tests[0].evaluations[0]
+    assert plain.model_dump().keys() == {"criterion", "weight", "category", "aui_logic"}
