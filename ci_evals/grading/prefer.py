@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ci_evals.domain.base import NonBlank
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.results import TestResult
+from ci_evals.domain.suite import Turn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.trust import Better
 from ci_evals.grading.judge import conversation, loaded
@@ -62,8 +63,9 @@ class Contest:
     """Two conversations of the same test before a judge."""
 
     redactor: Redactor
-    test: Test
-    """With the criteria that tell what matters."""
+    test: TestResult
+    criteria: Sequence[str]
+    """What matters to the test's author."""
     one: Talk
     other: Talk
 
@@ -72,7 +74,7 @@ class Contest:
         """What stands in the prompt whatever the order."""
         told = {
             "background": {"user_info": self.test.user_info, "guidelines": self.test.guidelines},
-            "criteria": [evaluation.criterion for evaluation in self.test.evaluations],
+            "criteria": list(self.criteria),
         }
         return {name: as_data(self.redactor.json(value)) for name, value in told.items()}
 

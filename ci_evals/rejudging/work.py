@@ -9,7 +9,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results import Results, SuiteResult, TrialResult
+from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.suite import AUTO, Test, Turn
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Verdict
@@ -82,13 +82,32 @@ class Case:
     @property
     def transcript(self) -> Transcript:
         """What was said, and why it ended."""
-        saved = self.saved
-        return Transcript(
-            exchanges=tuple(saved.exchanges),
-            status=saved.status,
-            error=saved.error,
-            closing_remark=saved.closing_remark,
+        return transcript_of(self.saved)
+
+
+def transcript_of(saved: TrialResult) -> Transcript:
+    """What was said in a saved trial, and why it ended."""
+    return Transcript(
+        exchanges=tuple(saved.exchanges),
+        status=saved.status,
+        error=saved.error,
+        closing_remark=saved.closing_remark,
+    )
+
+
+def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[Turn, ...]:
+    """The turns of a saved trial, filled up with those of the simulated user as the run has done.
+
+    Raises:
+        UsageError: the trial is none that a run leaves.
+    """
+    if [exchange.index for exchange in saved.exchanges] != [*range(1, len(saved.exchanges) + 1)]:
+        raise UsageError(
+            f"{source}: the exchanges of a trial of {test.name!r} are not numbered from 1, as a run "
+            "leaves them"
         )
+    more = max(0, len(saved.exchanges) - len(test.turns))
+    return test.turns + (Turn(user=AUTO),) * more
 
 
 def case_of(work: Rejudging, trial: Trial) -> Case:
@@ -99,11 +118,7 @@ def case_of(work: Rejudging, trial: Trial) -> Case:
     """
     test = work.judged.suites[trial.suite].tests[trial.test]
     saved = test.trials[trial.index - 1]
-    if [exchange.index for exchange in saved.exchanges] != [*range(1, len(saved.exchanges) + 1)]:
-        raise UsageError(
-            f"{work.source}: the exchanges of a trial of {test.name!r} are not numbered from 1, as a run "
-            "leaves them"
-        )
+    turns = turns_of(test, saved, work.source)
     try:
         asked = tuple(
             Test(
@@ -122,9 +137,7 @@ def case_of(work: Rejudging, trial: Trial) -> Case:
         raise UsageError(
             f"{work.source}: the test {test.name!r} is not as a run leaves it: {place}: {what['msg']}"
         ) from error
-    # As the run has filled them up with turns of the simulated user.
-    more = max(0, len(saved.exchanges) - len(test.turns))
-    return Case(trial, saved, asked, test.turns + (Turn(user=AUTO),) * more)
+    return Case(trial, saved, asked, turns)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import fakes
 import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.suite import AUTO, Test, Turn
+from ci_evals.domain.suite import AUTO, Turn
 from ci_evals.grading.prefer import Contest, Talk
 from ci_evals.redaction import Redactor
 
@@ -16,17 +16,11 @@ GOOD = json.dumps({"reasoning": " It got there. ", "better": "first"})
 SECRET = "tenant-4711-blue"
 
 
-def contest(one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe.", **fields) -> Contest:
-    test = Test(
-        name="t",
-        user_info={"order": 7},
-        guidelines=f"You want it back, {SECRET}.",
-        turns=(Turn(user=AUTO),),
-        evaluations=({"criterion": "The refund is started", "weight": 3},),
-    )
+def contest(one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe.") -> Contest:
+    test = build.test_result(user_info={"order": 7}, guidelines=f"You want it back, {SECRET}.")
     turns = (Turn(user=AUTO, expectation="starts it"),)
     talks = (Talk(turns, build.transcript(text)) for text in (one, other))
-    return Contest(Redactor(values=[SECRET]), test, *talks)
+    return Contest(Redactor(values=[SECRET]), test, ["The refund is started"], *talks)
 
 
 async def test_what_it_is_shown():
