@@ -39,8 +39,17 @@ class Cast:
     user_llm: LLM | None = None
     judge_llm: LLM | None = None
     embedder: Embedder | None = None
+    judge_panel: Sequence[LLM] = ()
+    """The models that vote in turn, in place of one judge."""
+    judge_votes: int = 1
+    """On one criterion, at the most; odd."""
     held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
     """What is left of the findings where something is known against them."""
+
+    @property
+    def judges(self) -> Sequence[LLM]:
+        """The models that judge; none where nothing is judged."""
+        return self.judge_panel or ([self.judge_llm] if self.judge_llm else ())
 
 
 class Stop:
@@ -235,7 +244,7 @@ class _Player:
 
         clock = self.options.clock
         user_meter = MeteredLLM(cast.user_llm, "user", spent, clock) if cast.user_llm else None
-        judge_meter = MeteredLLM(cast.judge_llm, "judge", spent) if cast.judge_llm else None
+        judge_meters = tuple(MeteredLLM(llm, "judge", spent) for llm in cast.judges)
         embedder_meter = MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
@@ -262,18 +271,18 @@ class _Player:
             attempts=tuple(attempts),
             started=started,
             user_seconds=user_meter.seconds if user_meter else 0.0,
-            meters=tuple(meter for meter in (user_meter, judge_meter, embedder_meter) if meter),
-            judge=self._judge(judge_meter, ended),
+            meters=tuple(meter for meter in (user_meter, *judge_meters, embedder_meter) if meter),
+            judge=self._judge(trial, judge_meters, cast.judge_votes, ended),
             meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
             held=cast.held,
         )
 
-    def _judge(self, meter: MeteredLLM | None, ended: Ended) -> Judge | Verdict:
-        if meter is None:
+    def _judge(self, trial: Trial, llms: Sequence[MeteredLLM], votes: int, ended: Ended) -> Judge | Verdict:
+        if not llms:
             return NO_JUDGE
         if isinstance(ended.failure, LLMAccessError):  # the same key opens the judge
             return Verdict.undecided(Cause.JUDGE_ERROR, str(ended.failure))
-        return Judge(meter, self.redactor)
+        return Judge(llms, self.redactor, votes=votes, seat=str(trial.index))
 
     async def graded(self, trial: Trial, played: _Played) -> TrialResult:
         """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""

@@ -254,7 +254,13 @@ class FaultyServer:
         if place is Place.USER:
             said = f"Line {number} to {task}"
         if place is Place.JUDGE:
-            said = json.dumps({"reasoning": f"{task} was judged", "verdict": "pass", "evidence": [1]})
+            said = json.dumps(
+                {
+                    "reasoning": f"{task} was judged",
+                    "verdict": "pass",
+                    "evidence": [{"exchange": 1, "quote": ""}],
+                }
+            )
         fault = self.draw(place, number)
         asked = Asked(place, number, task, text, said, None if fault in UNDELIVERED else fault)
         return asked, written(asked)

@@ -77,7 +77,9 @@ def neighbours(canaries, keys):
             return f"Hm. {canaries.echo()}"
         if "Answers in riddles" in asked.text:
             return canaries.echo()
-        return json.dumps({"reasoning": canaries.echo(), "verdict": "fail", "evidence": [1]})
+        return json.dumps(
+            {"reasoning": canaries.echo(), "verdict": "fail", "evidence": [{"exchange": 1, "quote": ""}]}
+        )
 
     def answer_of_agent(heard):
         echo = canaries.echo()

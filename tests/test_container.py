@@ -45,7 +45,7 @@ SUITE = {
         }
     ],
 }
-PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
+PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]})
 
 
 def docker(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,9 @@ from ci_evals.domain.results import Results, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.wiring.paces import Paces
 
-VERDICT = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
+VERDICT = json.dumps(
+    {"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]}
+)
 
 
 def planned(turns: list[str], evaluation: object) -> dict[str, object]:

@@ -31,7 +31,17 @@ _VERDICT = ResponseSchema(
         properties={
             "reasoning": JSONSchema(type="string"),
             "verdict": JSONSchema(type="string", enum=["pass", "fail"]),
-            "evidence": JSONSchema(type="array", items=JSONSchema(type="integer")),
+            "evidence": JSONSchema(
+                type="array",
+                items=JSONSchema(
+                    type="object",
+                    properties={
+                        "exchange": JSONSchema(type="integer"),
+                        "quote": JSONSchema(type="string"),
+                    },
+                    required=["exchange", "quote"],
+                ),
+            ),
         },
         required=["reasoning", "verdict", "evidence"],
     ),

@@ -88,7 +88,7 @@ class _Ruler:
 
 async def _measured(suite: Suite, test: Test) -> PromptSizes:
     ruler = _Ruler()
-    user, judge = ModelUser(ruler, Redactor()), Judge(ruler, Redactor())
+    user, judge = ModelUser(ruler, Redactor()), Judge([ruler], Redactor())
 
     async def of_user(exchanges: int) -> int:
         await user.next_message(test, _wordless(exchanges))

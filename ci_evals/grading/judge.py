@@ -1,22 +1,26 @@
-"""The judge: one call for one criterion, over the whole conversation."""
+"""The judge: the votes on one criterion, each over the whole conversation."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.domain.base import NonBlank
-from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.domain.verdict import Cause, Quote, Verdict, Vote
+from ci_evals.grading import quotes
+from ci_evals.grading.ballot import Majority, Panel
+from ci_evals.grading.steps import did, texts
 from ci_evals.ports import LLM, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.templates import Data, as_data, render
+
+T = TypeVar("T")
 
 SYSTEM_TEMPLATE = "grading/prompts/judge_system.md.j2"
 TEMPLATE = "grading/prompts/judge.md.j2"
@@ -24,6 +28,11 @@ TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 MOST_CHARACTERS = 100_000
 """Of an answer: a judge's reasoning takes some hundreds of words."""
+
+UNREADABLE = "the judge's answer could not be read"
+
+PARTS = ("background", "conversation", "criterion")
+"""What a prompt is made of, in the first vote's order."""
 
 _ENDS = {
     EndState.COMPLETED: "all planned messages of the user were sent",
@@ -36,78 +45,175 @@ _ENDS = {
 }
 
 
+class Evidence(BaseModel):
+    """Words of an exchange that the judge rests on; empty where it rests on what is not there."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    exchange: int
+    quote: str
+
+
 class Answer(BaseModel):
     """What the judge must answer, reasoning before verdict."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     reasoning: NonBlank
-    verdict: Literal["pass", "fail"]
-    evidence: list[int]
+    evidence: list[Evidence]
+    verdict: Literal["pass", "fail", "cannot_tell"]
 
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "reasoning": {"type": "string"},
-        "verdict": {"type": "string", "enum": ["pass", "fail"]},
-        "evidence": {"type": "array", "items": {"type": "integer"}},
+EVIDENCE = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"exchange": {"type": "integer"}, "quote": {"type": "string"}},
+        "required": ["exchange", "quote"],
+        "additionalProperties": False,
     },
-    "required": ["reasoning", "verdict", "evidence"],
-    "additionalProperties": False,
 }
-"""The part of JSON Schema that every provider enforces; the order of properties is the order of writing."""
+
+
+def schema(verdicts: Sequence[str]) -> dict[str, Any]:
+    """What the answer must be like, the verdicts in this order.
+
+    It keeps to the part of JSON Schema that every provider enforces; the order of properties is the order of
+    writing.
+    """
+    return {
+        "type": "object",
+        "properties": {
+            "reasoning": {"type": "string"},
+            "evidence": EVIDENCE,
+            "verdict": {"type": "string", "enum": [*verdicts, "cannot_tell"]},
+        },
+        "required": ["reasoning", "evidence", "verdict"],
+        "additionalProperties": False,
+    }
 
 
 class Judge:
-    """Asks a model. It sees neither the weights nor the other criteria, and no secret."""
+    """Asks models. They see neither the weights nor the other criteria, and no secret."""
 
-    def __init__(self, llm: LLM, redactor: Redactor) -> None:
-        self._llm = llm
-        self._redactor = redactor
+    def __init__(self, llms: Sequence[LLM], redactor: Redactor, *, votes: int = 1, seat: str = "") -> None:
+        """Asks nobody yet.
+
+        Args:
+            llms: The models that vote in turn; at least one.
+            redactor: Takes the secrets out of what they are shown.
+            votes: On one criterion, at the most; odd.
+            seat: Sets apart equal questions of different trials, so that each is answered by itself.
+        """
+        self._panel, self._redactor = Panel(llms, votes, seat), redactor
 
     def hear(self, test: Test, turns: Sequence[Turn], transcript: Transcript) -> "Hearing":
         """A conversation, to decide criteria by."""
-        return Hearing(self._llm, self._redactor, test, turns, transcript)
+        return Hearing(self._panel, self._redactor, test, turns, transcript)
 
 
 @dataclass(frozen=True)
 class Hearing:
     """One conversation before a judge, whatever the criteria."""
 
-    llm: LLM
+    panel: Panel
     redactor: Redactor
     test: Test
     turns: Sequence[Turn]
     transcript: Transcript
+    steps: bool = False
+    """Whether a judge is shown what the agent did."""
+
+    def with_steps(self) -> "Hearing":
+        """The same, with what the trace says that the agent did."""
+        return replace(self, steps=True)
+
+    @property
+    def traced(self) -> bool:
+        """Whether any trace tells of that."""
+        return any(did(exchange) for exchange in self.transcript.exchanges)
 
     @cached_property
-    def _shown(self) -> Mapping[str, Data]:
+    def _told(self) -> dict[str, Any]:
+        """What a judge is told of the conversation, without secrets."""
+        told = {
+            "background": {"user_info": self.test.user_info, "guidelines": self.test.guidelines},
+            "conversation": conversation(self.turns, self.transcript, steps=self.steps),
+        }
+        return {name: self.redactor.json(value) for name, value in told.items()}
+
+    @cached_property
+    def shown(self) -> Mapping[str, Data]:
         """What stands in the prompt for every criterion."""
-        told = _told(self.test, self.turns, self.transcript)
-        return {name: as_data(self.redactor.json(value)) for name, value in told.items()}
+        return {name: as_data(value) for name, value in self._told.items()}
+
+    @cached_property
+    def _said(self) -> Mapping[int, Sequence[str]]:
+        """What was said in each exchange, as it is shown; a closing remark counts to the last one."""
+        *exchanges, end = self._told["conversation"]
+        said = {one["exchange"]: [one["user"], one["agent"], *texts(one.get("did"))] for one in exchanges}
+        if said and "closing_remark_of_the_user" in end:
+            said[max(said)].append(end["closing_remark_of_the_user"])
+        return said
 
     async def decide(self, evaluation: Judged) -> Verdict:
-        """Passed or failed as the judge says; undecided (`judge_error`) where it cannot be asked or read."""
-        prompt = Prompt(
-            system=render(SYSTEM_TEMPLATE),
-            text=render(TEMPLATE, criterion=self.redactor.text(evaluation.criterion), **self._shown),
-            schema=SCHEMA,
+        """What the majority of votes says; undecided without one, or where the judge cannot tell."""
+
+        async def vote(index: int) -> Vote:
+            return await self.panel.ask(index, self._prompt(evaluation, self.panel.turn(index)), self._read)
+
+        return await self.panel.poll(vote, Majority())
+
+    def _prompt(self, evaluation: Judged, turn: int) -> Prompt:
+        """The question, its parts and the two verdicts in an order of their own for each turn."""
+        verdicts = ("fail", "pass") if turn % 2 else ("pass", "fail")
+        return Prompt(
+            system=render(SYSTEM_TEMPLATE, verdicts=verdicts),
+            text=render(
+                TEMPLATE,
+                parts=turned(PARTS, turn),
+                verdicts=verdicts,
+                criterion=self.redactor.text(evaluation.criterion),
+                **self.shown,
+            ),
+            schema=schema(verdicts),
             schema_name="verdict",
         )
-        unreadable = "the judge's answer could not be read"
-        for _ in range(2):
-            try:
-                answer = read_answer((await self.llm.complete(prompt)).text)
-            except LLMAnswerError as error:
-                unreadable = str(error)
+
+    def _read(self, text: str) -> Verdict | str:
+        """The verdict of an answer, or why it is void."""
+        answer = read_answer(text)
+        if answer is None:
+            return UNREADABLE
+        found = self.checked(answer.evidence)
+        if isinstance(found, str):
+            return found
+        reason = answer.reasoning.strip()
+        if answer.verdict == "cannot_tell":
+            verdict = Verdict.undecided(Cause.CANNOT_TELL, reason)
+        else:
+            verdict = (Verdict.passed if answer.verdict == "pass" else Verdict.failed)(reason)
+        numbers = tuple(sorted({one.exchange for one in answer.evidence}))
+        return verdict.model_copy(update={"evidence": numbers, "quotes": found})
+
+    def checked(self, evidence: Sequence[Evidence]) -> tuple[Quote, ...] | str:
+        """The quotes, each once and in order, or why they are void: a judge that invents has not read."""
+        found: dict[Quote, None] = {}
+        for one in evidence:
+            if one.exchange not in self._said:
+                return f"the judge named exchange {one.exchange}, which there is not"
+            if quotes.is_empty(one.quote):
                 continue
-            except LLMError as error:
-                return Verdict.undecided(Cause.JUDGE_ERROR, str(error))
-            if answer is not None and _within(answer.evidence, len(self.transcript.exchanges)):
-                decided = Verdict.passed if answer.verdict == "pass" else Verdict.failed
-                return decided(answer.reasoning.strip(), *sorted(set(answer.evidence)))
-        return Verdict.undecided(Cause.JUDGE_ERROR, f"{unreadable} (asked twice)")
+            if not quotes.stands(one.quote, self._said[one.exchange]):
+                return f"the judge quoted words that do not stand in exchange {one.exchange}"
+            found[Quote(exchange=one.exchange, text=one.quote.strip())] = None
+        return tuple(sorted(found, key=lambda quote: quote.exchange))
+
+
+def turned(parts: Sequence[T], turn: int) -> Sequence[T]:
+    """The parts, so many of them taken from the front to the back."""
+    place = turn % len(parts)
+    return [*parts[place:], *parts[:place]]
 
 
 def read_answer(text: str) -> Answer | None:
@@ -118,22 +224,22 @@ def read_answer(text: str) -> Answer | None:
         return None
 
 
-def loaded(text: str) -> object:
-    """A model's answer as the JSON that it is.
+def loaded(text: str) -> Any:
+    """The JSON value of an answer.
 
     A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
     unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
 
     Raises:
-        ValueError, RecursionError: it is no JSON, is longer than any answer, or has a key twice.
+        ValueError: it is nothing else but JSON, is too long, or gives a key twice.
+        RecursionError: it is nested beyond measure.
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError("it is too long")
     lines = text.strip().splitlines()
     if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
         text = "\n".join(lines[1:-1])
-    data: object = json.loads(text, object_pairs_hook=_no_duplicates)
-    return data
+    return json.loads(text, object_pairs_hook=_no_duplicates)
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -143,25 +249,20 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def _within(evidence: Sequence[int], exchanges: int) -> bool:
-    """Whether the evidence is of this conversation; a judge that names others has not read it."""
-    return all(1 <= number <= exchanges for number in evidence)
+def conversation(
+    turns: Sequence[Turn], transcript: Transcript, *, steps: bool = False
+) -> list[dict[str, object]]:
+    """A conversation as a judge is shown it, secrets apart: what was said and expected, and why it ended.
 
-
-def _told(test: Test, turns: Sequence[Turn], transcript: Transcript) -> dict[str, object]:
-    return {
-        "background": {"user_info": test.user_info, "guidelines": test.guidelines},
-        "conversation": conversation(turns, transcript),
-    }
-
-
-def conversation(turns: Sequence[Turn], transcript: Transcript) -> list[dict[str, object]]:
-    """A conversation as a judge is shown it: what was said, what was expected, and why it ended."""
+    With `steps` also what the agent did.
+    """
     told = []
     for exchange in transcript.exchanges:
         turn = turns[exchange.index - 1]
         said: dict[str, object] = {"exchange": exchange.index, "user": exchange.user, "agent": exchange.agent}
-        told.append(said | ({"expected": turn.expectation} if turn.expectation else {}))
+        said |= {"expected": turn.expectation} if turn.expectation else {}
+        done = did(exchange) if steps else None
+        told.append(said | ({"did": done} if done else {}))
     end: dict[str, object] = {"end": _ENDS[transcript.status]}
     if transcript.closing_remark:
         end["closing_remark_of_the_user"] = transcript.closing_remark

@@ -62,7 +62,7 @@ class Bench:
         self._listen(TrialStarted(case.trial))
         self._under_way += 1
         meter = MeteredLLM(self._llms[case.trial.suite], "judge", lambda _: None)
-        judge, begun = Judge(meter, self._work.redactor), self._clock()
+        judge, begun = Judge([meter], self._work.redactor, seat=str(case.saved.index)), self._clock()
         found = await asyncio.gather(*(self._verdict(case, test, judge) for test in case.tests))
         again = self._again(case, found, (meter.usage,) if meter.calls else (), self._clock() - begun)
         self._done[case.trial] = again
@@ -79,9 +79,7 @@ class Bench:
         if found is None:
             return None
         (finding,) = found
-        return Verdict(
-            outcome=finding.outcome, reason=finding.reason, cause=finding.cause, evidence=finding.evidence
-        )
+        return Verdict(**{name: getattr(finding, name) for name in Verdict.model_fields})
 
     def _again(
         self, case: Case, verdicts: Sequence[Verdict | None], usage: tuple[RoleUsage, ...], seconds: float
@@ -129,7 +127,7 @@ class Bench:
 
 def _decided(finding: Finding, verdict: Verdict) -> Finding:
     """The finding with another verdict."""
-    return finding.model_copy(update={**dict(verdict), "votes": None})
+    return finding.model_copy(update=dict(verdict))
 
 
 def not_judging(trial: TrialResult) -> tuple[RoleUsage, ...]:

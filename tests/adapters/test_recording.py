@@ -21,7 +21,7 @@ from ci_evals.runner import Cast, Options, Stop, run
 from ci_evals.wiring import Adapter
 from ci_evals.wiring.recordings import recorded, replayed
 
-ANSWER = {"reasoning": "It greets.", "verdict": "pass", "evidence": [1]}
+ANSWER = {"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]}
 PASS, FAIL = (json.dumps(ANSWER | {"verdict": verdict}) for verdict in ("pass", "fail"))
 JUDGED = {"criterion": "The agent greets"}
 MEANT = {"criterion": "It means hello", "strict": "answer_matches", "expected": "Hi", "match": "semantic"}

@@ -58,7 +58,7 @@ def _answer(asked: world.Asked) -> str:
         {
             "reasoning": "The first reply blames the carrier." if unliked else "The first reply does.",
             "verdict": "fail" if unliked else "pass",
-            "evidence": [1],
+            "evidence": [{"exchange": 1, "quote": ""}],
         }
     )
 

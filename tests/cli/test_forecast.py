@@ -45,7 +45,7 @@ def test_sizes_are_those_of_the_real_prompts():
     async def ask():
         await ModelUser(user, Redactor()).next_message(test, exchanges)
         transcript = Transcript(exchanges=exchanges, status=EndState.COMPLETED)
-        hearing = Judge(judge, Redactor()).hear(test, suite.turns_of(test), transcript)
+        hearing = Judge([judge], Redactor()).hear(test, suite.turns_of(test), transcript)
         for evaluation in test.evaluations[:2]:
             await hearing.decide(evaluation)
 

@@ -11,7 +11,7 @@ from commands import ci_evals, files_in, results_in, start, write_suite
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
+PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]})
 JUDGED = {
     "turns": [{"user": "auto"}],
     "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}],

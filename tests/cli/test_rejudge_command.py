@@ -34,7 +34,9 @@ TENANT = "tenant-4711-blue"
 
 def says(verdict: str):
     """A model that plays the user, and judges so."""
-    answer = json.dumps({"reasoning": f"I say {verdict}.", "verdict": verdict, "evidence": [1]})
+    answer = json.dumps(
+        {"reasoning": f"I say {verdict}.", "verdict": verdict, "evidence": [{"exchange": 1, "quote": ""}]}
+    )
     return lambda asked: answer if asked.wants_json else "Hello"
 
 

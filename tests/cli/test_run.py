@@ -12,7 +12,7 @@ import pytest
 import world
 from commands import CLEAN, ci_evals, files_in, results_in, start, write_suite
 
-PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [1]})
+PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]})
 JUDGED = {
     "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}]
 }
@@ -243,7 +243,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path):
     def echo(heard):
         return world.message(echoed, workflows=[echoed], trace=TRACE | {"echo": {echoed: [echoed]}})
 
-    judged = json.dumps({"reasoning": echoed, "verdict": "fail", "evidence": [1]})
+    judged = json.dumps({"reasoning": echoed, "verdict": "fail", "evidence": [{"exchange": 1, "quote": ""}]})
     with world.agent(echo) as agent, world.llm(lambda asked: judged) as models:
         suite = write_suite(
             tmp_path,

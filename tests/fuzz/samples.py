@@ -185,7 +185,7 @@ CLAUDE_CODE = _json(
         "subtype": "success",
         "is_error": False,
         "result": "Hello",
-        "structured_output": {"reasoning": "r", "verdict": "pass", "evidence": [1]},
+        "structured_output": {"reasoning": "r", "evidence": [], "verdict": "pass"},
         "total_cost_usd": 0.0123,
         "usage": {"input_tokens": 3, "cache_read_input_tokens": 10, "output_tokens": 4},
     },
@@ -233,9 +233,9 @@ LIMITS = [
 ]
 
 JUDGE = [
-    *_json({"reasoning": "It says so.", "verdict": "pass", "evidence": [1]}),
+    *_json({"reasoning": "It says so.", "evidence": [{"exchange": 1, "quote": ""}], "verdict": "pass"}),
     *_json({"reasoning": "It does not.", "verdict": "fail", "evidence": []}),
-    b'```json\n{"reasoning": "r", "verdict": "pass", "evidence": [2, 1]}\n```',
+    b'```json\n{"reasoning": "r", "evidence": [{"exchange": 1, "quote": "Hi"}], "verdict": "pass"}\n```',
 ]
 USER = [b"I want my money back.", b"Thanks. ###STOP###", "Dank\u00fc \U0001f600\n\nbye".encode()]
 

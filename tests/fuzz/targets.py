@@ -367,14 +367,19 @@ def judge(data: bytes) -> None:
     """What a judge answers: it passes only what the answer says outright."""
     text = data.decode(errors="replace")
     transcript = Transcript(exchanges=(_SAID,), status=EndState.COMPLETED)
-    hearing = Judge(ScriptedLLM([text]), REDACTOR).hear(TEST, [Turn(user="hi")], transcript)
+    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [Turn(user="hi")], transcript)
     verdict = asyncio.run(hearing.decide(Judged(criterion="c")))
     found = read_answer(text)
     if verdict.outcome is Outcome.UNDECIDED:
-        assert found is None or set(found.evidence) - {1}
+        assert (
+            found is None
+            or found.verdict == "cannot_tell"
+            or any(one.exchange != 1 or one.quote for one in found.evidence)
+        )
     else:
         assert found is not None
-        assert (found.verdict == "pass") is (verdict.outcome is Outcome.PASSED)
+        assert found.verdict == ("pass" if verdict.outcome is Outcome.PASSED else "fail")
+        assert all(one.exchange == 1 for one in found.evidence)
         assert verdict.reason.strip()
 
 

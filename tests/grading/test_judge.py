@@ -31,12 +31,18 @@ SAID = build.transcript("user: hi | agent: Which order? | user: 12 | agent: Done
 
 
 def answer(verdict="pass", reasoning="It asked.", evidence=(1,)) -> str:
-    return json.dumps({"reasoning": reasoning, "verdict": verdict, "evidence": list(evidence)})
+    return json.dumps(
+        {
+            "reasoning": reasoning,
+            "verdict": verdict,
+            "evidence": [{"exchange": n, "quote": ""} for n in evidence],
+        }
+    )
 
 
 async def decide(*answers, transcript=SAID, redactor=None) -> tuple[Verdict, fakes.ScriptedLLM]:
     llm = fakes.ScriptedLLM(answers)
-    judge = Judge(llm, redactor or Redactor())
+    judge = Judge([llm], redactor or Redactor())
     return await judge.hear(TEST, TEST.turns, transcript).decide(FIRST), llm
 
 
@@ -72,7 +78,7 @@ async def test_what_the_judge_is_shown():
         assert part in prompt.text
     assert "SECOND" not in prompt.text
     assert "7" not in prompt.text
-    assert list(prompt.schema["properties"]) == ["reasoning", "verdict", "evidence"]
+    assert list(prompt.schema["properties"]) == ["reasoning", "evidence", "verdict"]
 
 
 async def test_the_conversation_cannot_close_its_own_fence():
@@ -135,7 +141,7 @@ async def test_a_judge_that_cannot_be_reached():
         answer(),
         f"```json\n{answer()}\n```",
         f"\n```\n{answer()}\n```\n",
-        json.dumps({"verdict": "pass", "evidence": [1], "reasoning": "It asked."}),
+        json.dumps({"verdict": "pass", "evidence": [], "reasoning": "It asked."}),
     ],
 )
 def test_readable_answers(text):
@@ -161,6 +167,9 @@ def test_readable_answers(text):
         '{"verdict": "pass", "evidence": []}',
         '{"reasoning": "r", "verdict": "pass"}',
         '{"reasoning": "r", "verdict": "pass", "evidence": ["1"]}',
+        '{"reasoning": "r", "verdict": "pass", "evidence": [1]}',
+        '{"reasoning": "r", "verdict": "pass", "evidence": [{"exchange": "1", "quote": "q"}]}',
+        '{"reasoning": "r", "verdict": "pass", "evidence": [{"exchange": 1}]}',
         '{"reasoning": "r", "verdict": "pass", "evidence": [], "score": 1}',
         "[" * 100_000,
         answer(reasoning="x" * 100_000),
@@ -182,7 +191,7 @@ async def test_grading_keeps_the_order_and_asks_at_the_same_time():
             waiting.set()
             return Completion(answer("fail" if "FIRST" in prompt.text else "pass"))
 
-    findings = await grade(TEST, TEST.turns, SAID, Judge(Slow([]), Redactor()))
+    findings = await grade(TEST, TEST.turns, SAID, Judge([Slow([])], Redactor()))
     assert [(f.criterion, f.kind, f.outcome) for f in findings] == [
         ("FIRST criterion", "judged", "failed"),
         ("SECOND criterion", "judged", "passed"),
@@ -204,6 +213,6 @@ async def test_nothing_said_is_nothing_to_judge():
     """No call is made for a conversation without a reply."""
     llm = fakes.ScriptedLLM([answer()])
     nothing = Transcript(status=EndState.FAILED, error="refused")
-    findings = await grade(TEST, TEST.turns, nothing, Judge(llm, Redactor()))
+    findings = await grade(TEST, TEST.turns, nothing, Judge([llm], Redactor()))
     assert {f.cause for f in findings} == {Cause.NO_EVIDENCE}
     assert llm.prompts == []
