@@ -1,0 +1,81 @@
+"""How far raters agree beyond chance on passes and fails, where labels stand for unequally many things."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+Number = TypeVar("Number", float, Fraction)
+
+
+@dataclass(frozen=True)
+class Table(Generic[Number]):
+    """Two raters' verdicts on the same things, as shares of all: together 1."""
+
+    both_pass: Number
+    first_passes: Number
+    """The first alone."""
+    second_passes: Number
+    both_fail: Number
+
+    @property
+    def agreed(self) -> Number:
+        """Of all things, the share on which both say the same."""
+        return self.both_pass + self.both_fail
+
+    def kappa(self) -> Number | None:
+        """Cohen's kappa (1960): the agreement beyond chance, of what is possible beyond chance.
+
+        None where both say the same throughout: then chance would agree as well.
+        """
+        first, second = self.both_pass + self.first_passes, self.both_pass + self.second_passes
+        by_chance = first * second + (1 - first) * (1 - second)
+        return (self.agreed - by_chance) / (1 - by_chance) if by_chance != 1 else None
+
+    def sensitivity(self) -> Number | None:
+        """Of what the second rater passes, the share that the first passes; None where that is nothing."""
+        passes = self.both_pass + self.second_passes
+        return self.both_pass / passes if passes else None
+
+    def specificity(self) -> Number | None:
+        """Of what the second rater fails, the share that the first fails; None where that is nothing."""
+        fails = self.both_fail + self.first_passes
+        return self.both_fail / fails if fails else None
+
+
+@dataclass(frozen=True, order=True)
+class Split:
+    """How many raters pass a thing, and how many fail it."""
+
+    passes: int
+    fails: int
+
+    @property
+    def raters(self) -> int:
+        """Those who said either."""
+        return self.passes + self.fails
+
+
+def alpha(splits: Mapping[Split, Number], values: int) -> Number | None:
+    """Krippendorff's alpha (2004) of passes and fails: any number of raters, some of whom may be silent.
+
+    Each thing counts as much as its split weighs, whatever the sum. With equal weights it is the alpha of
+    `scoring.krippendorff`.
+
+    Args:
+        splits: How much each split weighs.
+        values: How many verdicts were given on things that have at least two; for the small sample's sake.
+
+    Returns:
+        None where all say the same throughout.
+    """
+    told = [(split, weight) for split, weight in splits.items() if split.raters > 1]
+    total = sum(weight * split.raters for split, weight in told)
+    if not total:
+        return None
+    passes = sum(weight * split.passes for split, weight in told) / total
+    apart = (
+        sum(2 * weight * split.passes * split.fails / (split.raters - 1) for split, weight in told) / total
+    )
+    by_chance = 2 * passes * (1 - passes) * values
+    return 1 - (values - 1) * apart / by_chance if by_chance else None
