@@ -1,0 +1,155 @@
+"""What gives a simulated user away, and what an agent asks: what is found in a text by patterns.
+
+The patterns are in phrases.toml. They are in English for the most part, and narrow: a person may say nearly
+anything to a company. What they let pass is left to the audit by a model.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_FIELD = re.compile(r"\{\{(\w+)\}\}")
+_QUOTED = re.compile(r"\"[^\"\n]*\"|[“„][^”“\n]*[”“]|«[^»\n]*»|(?<!\w)['‘][^'\n]*'(?!\w)|`[^`\n]*`")
+_SENTENCE = re.compile(r"[^.!?\n]*[.!?]*")
+_GESTURE = re.compile(r"\w+")
+
+
+class Phrase(NamedTuple):
+    """Words that were found, outside of quotation marks."""
+
+    text: str
+    sentence: str
+    """That they stand in."""
+
+
+def has(name: str, text: str) -> bool:
+    """Whether one of the patterns of that name is found in the text."""
+    return bool(pattern(name).search(_plain(text)))
+
+
+def both_sides(text: str) -> str | None:
+    """The agent's line in a message that holds lines of the user and of the agent; None without one."""
+    text = _plain(text)
+    by_agent = _lines("by_agent", text)
+    if not by_agent:
+        return None
+    before = text[: by_agent[0].start()].strip()
+    # Words that announce what they were told (`… wrote me:`) and the fields of a form are a person's own.
+    unlabelled = before and not before.endswith(":") and len(pattern("label").findall(text)) == len(by_agent)
+    return by_agent[0][0].strip() if unlabelled or _lines("by_user", text) else None
+
+
+def as_agent(text: str) -> Iterator[Phrase]:
+    """What only the agent's side would say."""
+    for line in _lines("by_agent", _plain(text))[:1]:
+        if line.start() == 0:
+            yield Phrase(line[0].strip(), line[0])
+    yield from _phrases("as_agent", text)
+
+
+def meta(text: str) -> Iterator[Phrase]:
+    """What speaks of the simulation or its instructions, and what is left of a model's format."""
+    return _phrases("meta", text)
+
+
+class Gesture(NamedTuple):
+    """A stage direction, and its verb."""
+
+    text: str
+    verb: str
+
+
+def stage_direction(text: str) -> Gesture | None:
+    """A gesture that is told in place of words; None without one."""
+    found = pattern("stage_direction").search(text)
+    verb = found and _GESTURE.search(found[0])
+    return Gesture(found[0].strip(), verb[0].rstrip("s")) if found and verb else None
+
+
+def is_courtesy(text: str) -> bool:
+    """Whether a message is thanks, a goodbye or a short yes or no, which people say more than once."""
+    words = len(text.split())
+    return (words <= 12 and has("courtesy", text)) or (words <= 7 and has("short_answer", text))
+
+
+def wants_confirmation(reply: str) -> bool:
+    """Whether the agent asks for a yes before it does something."""
+    asked = (one for one in _sentences(reply) if one.endswith("?") and not has("closing", one))
+    return has("please_confirm", reply) or any(has("proposal", question) for question in asked)
+
+
+def wanted(reply: str) -> str:
+    """The sentences in which the agent wants to be told something."""
+    told = (one for one in _sentences(reply) if has("wants_value", one) and has("asks", one))
+    return " ".join(sentence for sentence in told if not has("closing", sentence))
+
+
+def ends_with_closing(reply: str) -> bool:
+    """Whether the last question is one that needs no answer."""
+    asked = [one for one in _sentences(reply) if one.endswith("?") or has("closing", one)]
+    return bool(asked) and has("closing", asked[-1])
+
+
+def confirms(remark: str, *, plainly: bool) -> bool:
+    """Whether a remark says yes; `plainly`: whether it must say more than that, as "go ahead" does."""
+    if has("declines", remark):
+        return False
+    return has("go_ahead", remark) or (not plainly and has("yes", remark))
+
+
+def values(remark: str) -> list[str]:
+    """Numbers, codes and addresses in a remark that does not decline."""
+    return [] if has("declines", remark) else [found[0] for found in pattern("value").finditer(remark)]
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """The pattern of that name, without regard to case."""
+    return re.compile(_written(name), re.IGNORECASE)
+
+
+@cache
+def common() -> frozenset[str]:
+    """Words that any two texts share."""
+    return frozenset(str(_vocabulary()["common"]).split())
+
+
+def _written(name: str) -> str:
+    alternatives = "|".join(_vocabulary()[name])
+    return f"(?:{_FIELD.sub(lambda field: _written(field[1]), alternatives)})"
+
+
+@cache
+def _vocabulary() -> dict[str, list[str]]:
+    # Read and compiled when the first conversation has ended: nobody waits for it before.
+    return tomllib.loads(files("ci_evals.conversation").joinpath("phrases.toml").read_text(encoding="utf-8"))
+
+
+def _phrases(name: str, text: str) -> Iterator[Phrase]:
+    text = _plain(text)
+    for found in pattern(name).finditer(text):
+        first, last = found.span()
+        # JSON is full of quotation marks that quote nobody.
+        if text[first] == "{" or not any(
+            q.start() < last and first < q.end() for q in _QUOTED.finditer(text)
+        ):
+            begin = max(text.rfind(mark, 0, first) for mark in ".!?\n") + 1
+            end = min((at for mark in ".!?\n" if (at := text.find(mark, last)) >= 0), default=len(text))
+            yield Phrase(found[0].strip(), text[begin:end])
+
+
+def _lines(name: str, text: str) -> list[re.Match[str]]:
+    """The lines by one side, of those that are whole sentences."""
+    found = pattern(name).finditer(text)
+    return [line for line in found if pattern("sentence_end").search(line["said"])]
+
+
+def _sentences(text: str) -> Iterator[str]:
+    return (said for sentence in _SENTENCE.findall(text) if (said := sentence.strip()))
+
+
+def _plain(text: str) -> str:
+    return text.replace("’", "'")
