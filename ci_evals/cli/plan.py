@@ -7,6 +7,7 @@ from tabulate import tabulate
 from ci_evals.adapters import prices
 from ci_evals.cli import forecast
 from ci_evals.cli.console import error_console, show
+from ci_evals.cli.models import models_asked
 from ci_evals.cli.reading import load_suites
 from ci_evals.cli.settings import EstimateSettings
 from ci_evals.domain.plan import Plan
@@ -14,18 +15,12 @@ from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.reports import numbers, sanitize
-from ci_evals.wiring import Adapter
 
 
 def plan(settings: EstimateSettings) -> None:
     """Shows the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
     table = prices.read(settings.prices) if settings.prices else prices.bundled()
-    adapter = Adapter(
-        provider=settings.provider,
-        judge_model=settings.judge_model,
-        user_model=settings.user_model,
-        embedding_model=settings.embedding_model,
-    )
+    adapter = models_asked(settings)
     loaded = load_suites(settings, os.environ)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     for place, suite in enumerate(planned.suites):

@@ -24,6 +24,7 @@ def read_policy(settings: GateSettings) -> Policy:
         min_score=settings.min_score,
         thresholds=read_thresholds(settings.thresholds),
         max_errors=settings.max_errors,
+        max_invalid_users=settings.max_invalid_users,
         max_drop=drop,
         max_drops=drops,
         regression=Regression(settings.regression),

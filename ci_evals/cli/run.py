@@ -13,6 +13,7 @@ from ci_evals.cli import actions, progress, recording
 from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
 from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.models import models_asked
 from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
 from ci_evals.cli.policy import in_force, read_policy
@@ -273,13 +274,10 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
 
 def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
     key, token = _llm_key(settings, environ)
-    return Adapter(
-        provider=settings.provider,
+    return replace(
+        models_asked(settings),
         llm_key=key,
         llm_token=token,
-        judge_model=settings.judge_model,
-        user_model=settings.user_model,
-        embedding_model=settings.embedding_model,
         key_header=settings.agent_key_header,
         headers=_headers(settings.agent_headers),
         agent_id_in=settings.agent_id_in,

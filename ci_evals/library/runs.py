@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -30,7 +30,7 @@ from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.selectors import check_names
-from ci_evals.wiring import PROVIDERS, Adapter, keys_of
+from ci_evals.wiring import PROVIDERS, Adapter, checked, keys_of
 from ci_evals.wiring.objects import cast_of
 
 ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
@@ -43,6 +43,10 @@ def create_adapter(
     judge_model: str | None = None,
     user_model: str | None = None,
     embedding_model: str | None = None,
+    judge_votes: int = 1,
+    judge_panel: Sequence[str] = (),
+    audit_user: bool = False,
+    audit_model: str | None = None,
     adapter: str | None = None,
     adapter_options: Mapping[str, Any] | None = None,
     agent_id: str | None = None,
@@ -59,6 +63,10 @@ def create_adapter(
         judge_model: The judge's model, in place of the suite's or the provider's default.
         user_model: The simulated user's model, likewise.
         embedding_model: The model that compares answers by their meaning; `local:NAME` for one of yours.
+        judge_votes: Votes on each judged criterion, an odd number; no more are asked for once it is decided.
+        judge_panel: Models that vote in turn, in place of the one judge's; by default each has a vote.
+        audit_user: Whether a model looks if the simulated user kept to its guidelines and data.
+        audit_model: That model; by default the simulated user's own.
         adapter: How the agent is spoken to: `aui`, `demo`, `openai`, `http`, `python:module:attribute`,
             `command: program`, or a plug-in's name.
         adapter_options: What the adapter needs to know, as a suite's `adapterOptions`.
@@ -67,19 +75,23 @@ def create_adapter(
         base_url: Where the agent's API is.
 
     Raises:
-        UsageError: there is no such provider, or the options cannot be read.
+        UsageError: there is no such provider, the options cannot be read, or models contradict one another.
     """
     if provider not in PROVIDERS:
         raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
     options = None
     if adapter_options is not None:
         options = read_options(json.dumps(adapter_options), "(adapter_options)", os.environ)
-    return Adapter(
+    asked = Adapter(
         provider=provider,
         llm_key=llm_key,
         judge_model=judge_model,
         user_model=user_model,
         embedding_model=embedding_model,
+        judge_votes=judge_votes,
+        judge_panel=tuple(judge_panel),
+        audit_user=audit_user,
+        audit_model=audit_model,
         choice=AgentChoice(
             adapter=adapter,
             options=options,
@@ -89,6 +101,7 @@ def create_adapter(
             base_url=base_url,
         ),
     )
+    return checked(asked)
 
 
 def create_aui_adapter(

@@ -16,6 +16,7 @@ from ci_evals.wiring.models import (
     own_token,
     runs_here,
 )
+from ci_evals.wiring.panel import checked, names_in, panel_of, votes_of
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -27,10 +28,14 @@ __all__ = [
     "Company",
     "Models",
     "casts",
+    "checked",
     "embedding_model",
     "keys_of",
+    "names_in",
     "no_key",
     "own_key",
     "own_token",
+    "panel_of",
     "runs_here",
+    "votes_of",
 ]

@@ -11,6 +11,11 @@ from ci_evals.planning.agents import AgentChoice
 from ci_evals.planning.estimate import of_suite
 from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, TELLS_COST, Models, embedding_model
 
+_NOBODY_TO_ASK = (
+    "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "
+    "effect"
+)
+
 
 @dataclass(frozen=True)
 class Adapter:
@@ -56,6 +61,8 @@ class Adapter:
     def warnings(self, plan: Plan) -> tuple[str, ...]:
         """What to say of the choice of models before a plan is played."""
         judged = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
+        if self.offline:
+            return (_NOBODY_TO_ASK,) if self.judge_votes > 1 or self.audit_user else ()
         pairs = [(self.models(suite), kinship.agents_model(suite)) for suite in judged]
         return kinship.warnings((named.judge, agent) for named, agent in pairs if named and agent)
 

@@ -1,0 +1,71 @@
+"""Which models the options ask for: what makes sense is passed on, what contradicts itself is refused."""
+
+import pytest
+
+import ci_evals
+from ci_evals.cli.choices import Provider
+from ci_evals.cli.models import models_asked
+from ci_evals.cli.policy import read_policy
+from ci_evals.cli.settings import RunSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.library import load_suite
+from ci_evals.planning.selection import Selection, plan
+
+
+def asked(**options):
+    return models_asked(RunSettings(suites=[], **options))
+
+
+def test_what_is_asked_of_judge_and_auditor_is_passed_on():
+    """And the limit of the gate."""
+    adapter = asked(judge_votes=5, judge_panel=" a, b/c:free ,d", audit_user=True, audit_model="small")
+    assert (adapter.judge_votes, adapter.judge_panel) == (5, ("a", "b/c:free", "d"))
+    assert (adapter.audit_user, adapter.audit_model) == (True, "small")
+    assert read_policy(RunSettings(suites=[], max_invalid_users=3)).max_invalid_users == 3
+
+
+@pytest.mark.parametrize(("panel", "votes"), [(None, 1), ("a", 1), ("a,b", 3), ("a,b,c", 3), ("a,b,c,d", 5)])
+def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
+    """Where nobody says how often: an odd number, so that there is a majority."""
+    assert asked(judge_panel=panel).judge_votes == votes
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"judge_votes": 4}, "--judge-votes=4: such a number of votes"),
+        ({"judge_votes": 3, "judge_panel": "a,b,c,d"}, "--judge-votes=3: the panel has 4 models"),
+        ({"judge_panel": "a,,b"}, "--judge-panel=a,,b: a name is empty"),
+        ({"judge_panel": " , "}, "--judge-panel=,: a name is empty"),
+        ({"judge_panel": "a, b,a"}, "--judge-panel=a,b,a: 'a' is there twice"),
+        ({"judge_panel": "a,b", "judge_model": "c"}, "--judge-model=c: the models of --judge-panel judge"),
+        ({"audit_model": "m"}, "--audit-model=m: nobody is audited without --audit-user"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, told):
+    """In one message, by the names of the options."""
+    with pytest.raises(UsageError) as refused:
+        asked(**options)
+    assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    "option", [{"judge_votes": 3}, {"judge_panel": "a,b"}, {"audit_user": True}, {"judge_model": "m"}]
+)
+def test_votes_without_a_model_change_nothing(option):
+    """So a run without a key warns of them, but goes on: a workflow may set them for all its runs."""
+    offline = asked(provider=Provider.OFFLINE, **option)
+    demo = plan([load_suite("demo:hr")], Selection.of(None, None), 1)
+    said = offline.warnings(demo)
+    assert [text.partition(":")[0] for text in said] == (
+        [] if "judge_model" in option else ["--provider=offline"]
+    )
+
+
+def test_a_library_asks_for_the_same():
+    """With the same checks."""
+    adapter = ci_evals.create_adapter(judge_panel=["a", "b"], audit_user=True)
+    assert (adapter.judge_panel, adapter.judge_votes, adapter.audit_user) == (("a", "b"), 3, True)
+    for wrong in ({"judge_votes": 2}, {"judge_panel": ["a", "a"]}, {"audit_model": "m"}, {"judge_votes": 0}):
+        with pytest.raises(UsageError):
+            ci_evals.create_adapter(**wrong)
