@@ -10,6 +10,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.suite import AUTO, Suite, Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.grading.grade import judged
 from ci_evals.grading.judge import Judge
 from ci_evals.planning.forecast import Forecast, PromptSizes, Range, Spending, duration, of_trial
 from ci_evals.ports import Completion, Prompt
@@ -96,16 +97,16 @@ async def _measured(suite: Suite, test: Test) -> PromptSizes:
 
     async def of_judge(criterion: Judged, turns: Sequence[Turn]) -> int:
         transcript = Transcript(exchanges=_wordless(len(turns)), status=EndState.COMPLETED)
-        await judge.hear(test, turns, transcript).decide(criterion)
+        await judged(judge.hear(test, turns, transcript), criterion)
         return ruler.characters
 
     turns, plain = suite.turns_of(test), (Turn(user=AUTO),)
     criteria = [evaluation for evaluation in test.evaluations if isinstance(evaluation, Judged)]
     one, two = await of_user(1), await of_user(2)
-    judged = [
+    longer = [
         await of_judge(criterion, plain * 2) - await of_judge(criterion, plain) for criterion in criteria
     ]
-    exchange = max(judged, default=0)
+    exchange = max(longer, default=0)
     return PromptSizes(
         user=2 * one - two,
         user_exchange=two - one,
@@ -116,6 +117,13 @@ async def _measured(suite: Suite, test: Test) -> PromptSizes:
 
 def _wordless(count: int) -> tuple[Exchange, ...]:
     return tuple(
-        Exchange(index=number, user="", user_source=UserSource.AUTO, agent="", latency_seconds=0)
+        Exchange(
+            index=number,
+            user="",
+            user_source=UserSource.AUTO,
+            agent="",
+            latency_seconds=0,
+            workflows=(),  # a trace, without which no judge is asked of an agent's steps
+        )
         for number in range(1, count + 1)
     )

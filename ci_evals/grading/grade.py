@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
-from ci_evals.domain.evaluation import Judged, Strict, compares_meanings
+from ci_evals.domain.evaluation import Graded, Judged, Strict, compares_meanings
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
-from ci_evals.grading import strict
+from ci_evals.grading import rubric, strict
 from ci_evals.grading.answers import NO_MODEL
-from ci_evals.grading.judge import Judge
+from ci_evals.grading.judge import Hearing, Judge
 from ci_evals.grading.semantic import Meanings
 
 NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
@@ -40,7 +40,14 @@ async def grade(
             return hearing
         if not transcript.exchanges:
             return Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
-        return await hearing.decide(evaluation)
+        return await judged(hearing, evaluation)
 
     verdicts = await asyncio.gather(*(decide(evaluation) for evaluation in test.evaluations))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
+
+
+async def judged(hearing: Hearing, evaluation: Judged) -> Verdict:
+    """What the judge makes of a criterion: passed or failed, by a grade where it has a rubric."""
+    if isinstance(evaluation, Graded):
+        return await rubric.decide(hearing, evaluation)
+    return await hearing.decide(evaluation)

@@ -24,7 +24,7 @@ from ci_evals.domain.results import (
     TrialResult,
 )
 from ci_evals.domain.suite import Suite
-from ci_evals.grading import judge
+from ci_evals.grading import judge, rubric
 from ci_evals.job.job import Job
 from ci_evals.redaction import Redactor
 from ci_evals.reports.names import folder_for
@@ -36,8 +36,8 @@ from ci_evals.scoring.selectors import Threshold
 from ci_evals.scoring.share import Counting
 from ci_evals.wiring import Adapter
 
-JUDGE_TEMPLATES = (*judge.TEMPLATES, "adapters/prompts/json_answer.md.j2")
-"""All that a judge may be shown besides the conversation."""
+JUDGE_TEMPLATES = (*judge.TEMPLATES, *rubric.TEMPLATES, "adapters/prompts/json_answer.md.j2")
+"""All that a judge may be shown besides the suite's own words and the conversation."""
 
 
 class Look:

@@ -1,0 +1,224 @@
+"""Graded criteria: a judge names a level for each dimension of a rubric, and a grade comes of them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ci_evals.domain.base import NonBlank
+from ci_evals.domain.evaluation import Graded
+from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Rubric, RubricDimension, key_of
+from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
+from ci_evals.grading.ballot import counted, no_majority, verdict_of
+from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, loaded, turned
+from ci_evals.ports import Prompt
+from ci_evals.templates import render
+
+SYSTEM_TEMPLATE = "grading/prompts/rubric_system.md.j2"
+TEMPLATE = "grading/prompts/rubric.md.j2"
+TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE, BUILT_IN_FILE)
+"""All that a judge may be shown besides the suite's own words and conversations."""
+
+
+async def decide(hearing: Hearing, evaluation: Graded) -> Verdict:
+    """The grade that the votes come to, and whether the criterion is passed with it.
+
+    Undecided where too few votes name a level for every dimension, and where a dimension is judged by the
+    agent's steps and no reply has told of any.
+    """
+    rubric = hearing.redactor.model(evaluation.whole_rubric)
+    if rubric.steps:
+        if not hearing.traced:
+            return Verdict.undecided(
+                Cause.NO_EVIDENCE,
+                f"no reply carried a trace, by which {_names(rubric, by_steps=True)} is judged",
+            )
+        hearing = hearing.with_steps()
+    criterion = hearing.redactor.text(evaluation.criterion)
+
+    async def vote(index: int) -> Vote:
+        prompt = _prompt(hearing, criterion, rubric, hearing.panel.turn(index))
+        return await hearing.panel.ask(index, prompt, lambda text: read(text, rubric, hearing))
+
+    return await hearing.panel.poll(vote, Median())
+
+
+class _Level(BaseModel):
+    """What a judge makes of one dimension."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    dimension: str
+    reason: NonBlank
+    evidence: list[Evidence]
+    level: str
+
+
+class _Answer(BaseModel):
+    """What the judge must answer, reasoning before levels."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    reasoning: NonBlank
+    dimensions: list[_Level]
+
+
+def _prompt(hearing: Hearing, criterion: str, rubric: Rubric, turn: int) -> Prompt:
+    """The question; its parts, the dimensions and the levels have an order of their own for each turn."""
+    dimensions = turned(rubric.dimensions, turn)
+    best_first = turn % 2 == 0
+    return Prompt(
+        system=render(SYSTEM_TEMPLATE, count=len(dimensions), steps=rubric.steps),
+        text=render(
+            TEMPLATE,
+            parts=turned(PARTS, turn),
+            criterion=criterion,
+            rubric=[_shown(one, best_first=best_first) for one in dimensions],
+            best_first=best_first,
+            **hearing.shown,
+        ),
+        schema=_schema(dimensions, best_first=best_first),
+        schema_name="grades",
+    )
+
+
+def _shown(dimension: RubricDimension, *, best_first: bool) -> dict[str, Any]:
+    """A dimension as a judge is shown it: without weight and scores, which are not its business."""
+    levels = dimension.levels if best_first else dimension.levels[::-1]
+    return {
+        "dimension": dimension.name,
+        **({"description": dimension.description} if dimension.description else {}),
+        **({"judged_by": "did"} if dimension.steps else {}),
+        "levels": [
+            {"level": level.name} | ({"description": level.description} if level.description else {})
+            for level in levels
+        ],
+    }
+
+
+def _schema(dimensions: Sequence[RubricDimension], *, best_first: bool) -> dict[str, Any]:
+    """What the answer must be like. Which level belongs to which dimension is looked at when it is read."""
+    names = [
+        level.name
+        for dimension in dimensions
+        for level in (dimension.levels if best_first else dimension.levels[::-1])
+    ]
+    told = {
+        "dimension": {"type": "string", "enum": [dimension.name for dimension in dimensions]},
+        "reason": {"type": "string"},
+        "evidence": EVIDENCE,
+        "level": {"type": "string", "enum": [*dict.fromkeys(names), CANNOT_TELL]},
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "reasoning": {"type": "string"},
+            "dimensions": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": told,
+                    "required": [*told],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["reasoning", "dimensions"],
+        "additionalProperties": False,
+    }
+
+
+def read(text: str, rubric: Rubric, hearing: Hearing) -> Verdict | str:
+    """The verdict of one answer, or why it is void."""
+    try:
+        answer = _Answer.model_validate(loaded(text))
+    except (ValueError, RecursionError, ValidationError):
+        return UNREADABLE
+    said = {key_of(one.dimension): one for one in answer.dimensions}
+    wanted = [key_of(dimension.name) for dimension in rubric.dimensions]
+    if len(answer.dimensions) != len(wanted) or said.keys() != set(wanted):
+        return "the judge did not name each dimension of the rubric once"
+    evidence = [one for name in wanted for one in said[name].evidence]
+    quotes = hearing.checked(evidence)
+    if isinstance(quotes, str):
+        return quotes
+    rest = {"evidence": tuple(sorted({one.exchange for one in evidence})), "quotes": quotes}
+    graded: list[DimensionGrade] = []
+    for dimension, name in zip(rubric.dimensions, wanted, strict=True):
+        one = said[name]
+        if key_of(one.level) == CANNOT_TELL:
+            reason = f"{dimension.name}: {one.reason.strip()}"
+            return Verdict.undecided(Cause.CANNOT_TELL, reason).model_copy(update=rest)
+        levels = [level for level in dimension.levels if key_of(level.name) == key_of(one.level)]
+        if len(levels) != 1:
+            return f"the judge named a level that {dimension.name!r} does not have"
+        graded.append(
+            DimensionGrade(
+                name=dimension.name,
+                level=levels[0].name,
+                score=levels[0].score,
+                weight=dimension.weight,
+                reason=one.reason.strip(),
+            )
+        )
+    grade = Grade.of(rubric.pass_at, tuple(graded))
+    return _verdict(grade, answer.reasoning.strip()).model_copy(update=rest)
+
+
+def _verdict(grade: Grade, reason: str) -> Verdict:
+    outcome = Outcome.PASSED if grade.passes() else Outcome.FAILED
+    return Verdict(outcome=outcome, reason=reason, grade=grade)
+
+
+class Median:
+    """In each dimension the lower median of the votes; more than half of all wanted must name levels."""
+
+    def more(self, votes: Sequence[Vote], most: int) -> int:
+        """As many as a majority for one level takes, in the dimension that lacks most.
+
+        None once there is one in each dimension, since then no other vote moves a median; nor where too few
+        votes can name levels any more.
+        """
+        grades, majority, left = _grades(votes), most // 2 + 1, most - len(votes)
+        if len(grades) + left < majority:
+            return 0
+        agreed = [max(Counter(one.level for one in row).values()) for row in _rows(grades)]
+        return min(left, max(0, majority - min(agreed, default=0)))
+
+    def verdict(self, votes: Sequence[Vote], most: int) -> Verdict:
+        """The grade of the medians, with reason and evidence of the first vote that has the same outcome."""
+        if most == 1:
+            return verdict_of(votes[0])
+        grades = _grades(votes)
+        if len(grades) <= most // 2:
+            return counted(no_majority(votes, most), votes)
+        grade = Grade.of(grades[0].pass_at, tuple(_lower_median(row) for row in _rows(grades)))
+        verdict = _verdict(grade, "")
+        like = next((vote for vote in votes if vote.outcome is verdict.outcome), None)
+        like = like or next(vote for vote in votes if vote.grade)
+        said = {"reason": like.reason, "evidence": like.evidence, "quotes": like.quotes}
+        return counted(verdict.model_copy(update=said), votes)
+
+
+def _grades(votes: Sequence[Vote]) -> list[Grade]:
+    """Those of the votes that name a level for every dimension."""
+    return [vote.grade for vote in votes if vote.grade]
+
+
+def _rows(grades: Sequence[Grade]) -> list[tuple[DimensionGrade, ...]]:
+    """What the votes say of each dimension."""
+    return list(zip(*(grade.dimensions for grade in grades), strict=True))
+
+
+def _lower_median(row: Sequence[DimensionGrade]) -> DimensionGrade:
+    """The level in the middle, or the lower one of the two there, with the reason of its first vote.
+
+    Levels that are worth the same stand in the order of their names, so that the order of votes is all one.
+    """
+    ranked = sorted(row, key=lambda one: (one.score, one.level))
+    return ranked[(len(ranked) - 1) // 2]
+
+
+def _names(rubric: Rubric, *, by_steps: bool) -> str:
+    return " and ".join(repr(one.name) for one in rubric.dimensions if one.steps is by_steps)
