@@ -15,10 +15,13 @@ from ci_evals.domain.suite import Suite
 from ci_evals.planning.places import Document, Path, short
 from ci_evals.redaction import MASK, Redactor
 
-KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded} | {
+STRICT: Mapping[str, type[BaseModel]] = {
     get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)
 }
-"""Every kind of evaluation by the name in its `strict` key."""
+"""The kinds of strict evaluations by the name in their `strict` key."""
+
+KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded, **STRICT}
+"""Every kind of evaluation."""
 
 _WITHOUT_STRICT = {Judged: "a criterion without 'strict'", Graded: "a criterion with a rubric"}
 
@@ -104,9 +107,7 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
             )
         case "union_tag_invalid":
             kind = found["strict"]
-            message = (
-                f"{kind!r} is no strict type{_nearest(kind, [name for name in KINDS if name != JUDGED])}"
-            )
+            message = f"{kind!r} is no strict type{_nearest(kind, [*STRICT])}"
         case "literal_error":
             wanted = re.findall(r"'([^']*)'", str(context.get("expected")))
             message = f"{short(str(found))!r} is not one of {', '.join(wanted)}"

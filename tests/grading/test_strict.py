@@ -8,7 +8,7 @@ from ci_evals.domain.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Integration, Transcript
 from ci_evals.domain.verdict import Verdict
 from ci_evals.grading import strict
-from ci_evals.planning.faults import KINDS
+from ci_evals.planning.faults import STRICT
 
 
 def decide(strict_kind: str, *replies: dict, **fields) -> Verdict:
@@ -45,8 +45,8 @@ ARGUMENTS = {
 }
 ON_TRACE = [
     kind
-    for kind in KINDS
-    if kind not in {"judged", "answer_matches", "max_agent_turns", "max_latency"}
+    for kind in STRICT
+    if kind not in {"answer_matches", "max_agent_turns", "max_latency"}
     and "contains" not in kind
     and "regex" not in kind
 ]
@@ -60,7 +60,7 @@ def test_a_missing_trace_decides_nothing(kind):
     assert "no reply carried" in verdict.reason
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "judged"])
+@pytest.mark.parametrize("kind", STRICT)
 def test_no_reply_decides_nothing(kind):
     """A trial without an exchange is evidence of nothing."""
     assert outcome(decide(kind, **ARGUMENTS.get(kind, {}))) == "undecided/no_evidence"
