@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue, ValidationError
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.evaluation import judged
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
@@ -126,9 +126,9 @@ def case_of(work: Rejudging, trial: Trial) -> Case:
                 user_info=test.user_info,
                 guidelines=test.guidelines,
                 turns=test.turns,
-                evaluations=(Judged(criterion=finding.criterion),),
+                evaluations=(judged(finding.criterion, test.rubrics.get(place)),),
             )
-            for finding in saved.findings
+            for place, finding in enumerate(saved.findings, 1)
             if is_judged(finding)
         )
     except ValidationError as error:

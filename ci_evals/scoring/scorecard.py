@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.process import Coverage, ProcessSummary
@@ -146,6 +147,11 @@ def _test(
         guidelines=test.guidelines,
         turns=test.turns,
         optimal_tools=test.optimal_tools,
+        rubrics={
+            place: evaluation.whole_rubric
+            for place, evaluation in enumerate(test.evaluations, 1)
+            if isinstance(evaluation, Graded)
+        },
         trials=trials,
         not_run=loops - len(trials),
         **_numbers_of_test(trials, loops, counting),
