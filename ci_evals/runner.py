@@ -9,6 +9,7 @@ from math import fsum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from ci_evals.conversation import audit
 from ci_evals.conversation.converse import Conversation, Ended
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
@@ -18,6 +19,7 @@ from ci_evals.domain.process import Times
 from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
 from ci_evals.domain.results import Attempt, RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState, Exchanges, Transcript
+from ci_evals.domain.trust import UserAudit
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
@@ -43,6 +45,8 @@ class Cast:
     """The models that vote in turn, in place of one judge."""
     judge_votes: int = 1
     """On one criterion, at the most; odd."""
+    audit_llm: LLM | None = None
+    """Looks whether the simulated user kept to its role."""
     held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
     """What is left of the findings where something is known against them."""
 
@@ -216,6 +220,7 @@ class _Played:
     transcript: Transcript
     attempts: tuple[Attempt, ...]
     started: float
+    user_audit: UserAudit | None
     user_seconds: float
     meters: tuple[Meter, ...]
     judge: Judge | Verdict
@@ -234,7 +239,7 @@ class _Player:
     stop: Stop
 
     async def conversation(self, trial: Trial) -> _Played:
-        """Plays the trial, again from a fresh session if it fails."""
+        """Plays the trial, again from a fresh session if it fails or its user breaks its role."""
         self.listen(TrialStarted(trial))
         started = self.options.clock()
         cast = self.cast_of(trial)
@@ -246,6 +251,8 @@ class _Player:
         user_meter = MeteredLLM(cast.user_llm, "user", spent, clock) if cast.user_llm else None
         judge_meters = tuple(MeteredLLM(llm, "judge", spent) for llm in cast.judges)
         embedder_meter = MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
+        auditor_meter = MeteredLLM(cast.audit_llm, "auditor", spent) if cast.audit_llm else None
+        auditor = audit.Auditor(auditor_meter, self.redactor) if auditor_meter else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
@@ -259,23 +266,35 @@ class _Player:
             )
             ended = await self.stop.cuts_off(conversation.play(test, turns))
             ended = ended or Ended(EndState.INTERRUPTED)
-            transcript = conversation.transcript(ended)
-            attempts.append(Attempt(status=transcript.status, error=transcript.error))
+            transcript, looked = conversation.transcript(ended), None
+            if user_meter:
+                looked = await self.stop.cuts_off(audit.look(test, transcript, auditor))
+            if looked and not looked.valid:
+                broke = {"status": EndState.INVALID_USER, "error": audit.reason(looked)}
+                transcript = transcript.model_copy(update=broke)
             if isinstance(ended.failure, AgentAccessError | LLMAccessError):
                 self.stop.because(str(ended.failure), outage=True)
-            again = ended.status is EndState.FAILED and len(attempts) <= self.options.retries
-            if not again or self.stop.requested:
+            attempt = Attempt(status=transcript.status, error=transcript.error)
+            if not self._again(attempts, transcript.status):
+                attempts.append(attempt)
                 break
+            attempts.append(attempt.model_copy(update={"user_audit": looked}))
         return _Played(
             transcript=transcript,
             attempts=tuple(attempts),
+            user_audit=looked,
             started=started,
             user_seconds=user_meter.seconds if user_meter else 0.0,
-            meters=tuple(meter for meter in (user_meter, *judge_meters, embedder_meter) if meter),
+            meters=tuple(m for m in (user_meter, auditor_meter, *judge_meters, embedder_meter) if m),
             judge=self._judge(trial, judge_meters, cast.judge_votes, ended),
             meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
             held=cast.held,
         )
+
+    def _again(self, earlier: Sequence[Attempt], status: EndState) -> bool:
+        """Whether a trial that ended so is played once more: after failures so often, after its user once."""
+        most = {EndState.FAILED: self.options.retries, EndState.INVALID_USER: 1}.get(status, 0)
+        return sum(one.status is status for one in earlier) < most and not self.stop.requested
 
     def _judge(self, trial: Trial, llms: Sequence[MeteredLLM], votes: int, ended: Ended) -> Judge | Verdict:
         if not llms:
@@ -288,7 +307,7 @@ class _Player:
         """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings, begun = played.transcript, None, self.options.clock()
-        if transcript.status is not EndState.INTERRUPTED:
+        if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
             grading = grade(test, turns, transcript, played.judge, played.meanings)
             findings = await self.stop.cuts_off(grading)
             if findings is None:  # what needs no model is decided all the same
@@ -310,6 +329,7 @@ class _Player:
             closing_remark=transcript.closing_remark,
             exchanges=Exchanges(transcript.exchanges),
             findings=played.held(findings) if findings else (),
+            user_audit=played.user_audit,
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
             times=self._times(played, judge=ended - begun, whole=ended - played.started),
         )

@@ -71,11 +71,11 @@ class _Case:
     def own_words(self) -> str:
         """What the user knows before anything is said, word by word."""
         lines = (turn.user for turn in self.test.turns if not turn.auto)
-        return _spoken(" | ".join([self.test.guidelines, *_texts(self.test.user_info), *lines]))
+        return spoken(" | ".join([self.test.guidelines, *_texts(self.test.user_info), *lines]))
 
     def known(self, place: int) -> str:
         """The same with what the agent said before this message."""
-        return f"{self.own_words} {_spoken(' | '.join(e.agent for e in self.exchanges[:place]))}"
+        return f"{self.own_words} {spoken(' | '.join(e.agent for e in self.exchanges[:place]))}"
 
 
 def _of_messages(case: _Case) -> Iterator[Breach]:
@@ -103,22 +103,22 @@ def _alternation(_case: _Case, _place: int, text: str, breach: _Make) -> Iterato
 
 def _as_agent(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
     for phrase in phrases.as_agent(text):
-        if not _is_in(_spoken(phrase.sentence), case.own_words):
+        if not _is_in(spoken(phrase.sentence), case.own_words):
             yield breach("as_agent", phrase.text, "the user speaks as the agent")
             return
-    said = _spoken(text)
+    said = spoken(text)
     earlier = case.exchanges[:place]
     if said.count(" ") + 1 < _ECHO or said in case.own_words:
         return
-    echoes = any(said == _spoken(one.agent) for one in earlier)
+    echoes = any(said == spoken(one.agent) for one in earlier)
     # An agent that repeats its user is no fault of the user's.
-    if echoes and all(said != _spoken(one.user) for one in earlier):
+    if echoes and all(said != spoken(one.user) for one in earlier):
         yield breach("as_agent", text, "the user says a reply of the agent's as its own")
 
 
 def _meta(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
     for phrase in phrases.meta(text):
-        told = _is_in(_spoken(phrase.sentence), case.own_words)
+        told = _is_in(spoken(phrase.sentence), case.own_words)
         if not told and not any(phrase.text in one.agent for one in case.exchanges[:place]):
             yield breach("meta", phrase.text, "the user speaks of its role, or the message is not one alone")
             return
@@ -143,8 +143,8 @@ def _fits(text: str) -> bool:
 
 
 def _repeats(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
-    said = _spoken(text)
-    before = [i for i, earlier in enumerate(case.exchanges[:place]) if _spoken(earlier.user) == said]
+    said = spoken(text)
+    before = [i for i, earlier in enumerate(case.exchanges[:place]) if spoken(earlier.user) == said]
     if not before or _length(said) < _FEWEST_REPEATED or phrases.is_courtesy(text):
         return
     if phrases.has("may_repeat", case.test.guidelines) or _is_stuck(case.exchanges[: place + 1], before[-1]):
@@ -164,7 +164,7 @@ def _repeats(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Brea
 def _is_stuck(exchanges: Sequence[Exchange], since: int) -> bool:
     """Whether the agent said the same twice since then: whoever speaks to such a one may do so too."""
     around = exchanges[max(0, since - 1) :]
-    return any(_spoken(one.agent) == _spoken(other.agent) for one, other in pairwise(around))
+    return any(spoken(one.agent) == spoken(other.agent) for one, other in pairwise(around))
 
 
 def _stops_too_early(case: _Case, transcript: Transcript) -> Iterator[Breach]:
@@ -191,11 +191,11 @@ def _tells(case: _Case, remark: str, asked: str) -> bool:
     before = " ".join(text for exchange in case.exchanges for text in (exchange.user, exchange.agent))
     if any(value not in before for value in found):
         return True
-    words, told = set(_spoken(asked).split()), _spoken(remark)
+    words, told = set(spoken(asked).split()), spoken(remark)
     return any(
-        set(_spoken(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name)).split()) <= words
-        and len(_spoken(str(value))) > 2
-        and f" {_spoken(str(value))} " in f" {told} "
+        set(spoken(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name)).split()) <= words
+        and len(spoken(str(value))) > 2
+        and f" {spoken(str(value))} " in f" {told} "
         for name, value in case.test.user_info.items()
         if isinstance(value, str | int | float) and not isinstance(value, bool)
     )
@@ -235,7 +235,7 @@ def _is_code(name: str) -> bool:
 def _gives_away(case: _Case, place: int, text: str, breach: _Make, leaks: _Leaks) -> Iterator[Breach]:
     for code in leaks.codes:
         stands = code in text and re.search(rf"(?<![\w-]){re.escape(code)}(?![\w-])", text)
-        if stands and _spoken(code) not in case.known(place):
+        if stands and spoken(code) not in case.known(place):
             yield breach("criteria", code, "the user names what only the evaluations name")
             return
     words = _words(text)
@@ -265,7 +265,7 @@ def _words(text: str) -> list[str]:
     return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
 
 
-def _spoken(text: str) -> str:
+def spoken(text: str) -> str:
     """The text as its words alone."""
     return " ".join(_words(text))
 

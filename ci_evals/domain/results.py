@@ -82,6 +82,9 @@ class Attempt(Record):
 
     status: EndState
     error: str | None = None
+    user_audit: UserAudit | None = Field(
+        None, description="Of a conversation that was played again since its simulated user broke its role."
+    )
 
 
 class RoleUsage(Record):

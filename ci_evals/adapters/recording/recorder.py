@@ -71,6 +71,7 @@ class Listening:
     redactor: Redactor
     attempts: list[_Attempt] = field(default_factory=list)
     user: list[_Slot] = field(default_factory=list)
+    auditor: list[_Slot] = field(default_factory=list)
     judge: list[_Slot] = field(default_factory=list)
     embedder: list[_Slot] = field(default_factory=list)
 
@@ -80,6 +81,7 @@ class Listening:
             **asdict(key),
             attempts=tuple(Attempt(fault=one.fault, answers=tuple(one.answers)) for one in self.attempts),
             user=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.user),
+            auditor=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.auditor),
             judge=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.judge),
             embedder=tuple(Embedded(texts=one.digest, answer=one.answer) for one in self.embedder),
             found=found,
@@ -153,7 +155,8 @@ class Recorder:
         evaluations = self._plan.test_of(trial).evaluations
         found = tuple(
             Found(evaluation=of_evaluation(evaluation, self._redactor), outcome=finding.outcome)
-            for evaluation, finding in zip(evaluations, result.findings, strict=True)
+            # Of a trial whose user broke its role nothing was found.
+            for evaluation, finding in zip(evaluations, result.findings, strict=bool(result.findings))
         )
         try:
             self._append(heard.take(key_of(self._plan, trial, self._redactor), found))

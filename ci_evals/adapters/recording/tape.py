@@ -149,6 +149,7 @@ class Take(Named):
 
     attempts: tuple[Attempt, ...] = ()
     user: tuple[Completed, ...] = ()
+    auditor: tuple[Completed, ...] = ()
     judge: tuple[Completed, ...] = ()
     embedder: tuple[Embedded, ...] = ()
     found: tuple[Found, ...] = ()

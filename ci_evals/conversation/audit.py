@@ -1,0 +1,177 @@
+"""The audit: a model looks whether a simulated user kept to what it was told.
+
+One cheap question after a conversation in which the ledger has found nothing. What it finds counts only with
+words that the simulated user wrote.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ci_evals.conversation.ledger import breaches, is_looked_at, spoken
+from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import EndState, Transcript, UserSource
+from ci_evals.domain.trust import Breach, UserAudit
+from ci_evals.ports import LLM, Prompt
+from ci_evals.redaction import Redactor
+from ci_evals.templates import render
+
+SYSTEM_TEMPLATE = "conversation/prompts/audit_system.md.j2"
+TEMPLATE = "conversation/prompts/audit.md.j2"
+
+RULE = "audit"
+"""What a breach that a model has found says of its rule."""
+
+MOST_CHARACTERS = 100_000
+"""Of an answer."""
+
+_ENDS: Mapping[EndState, str] = {
+    EndState.COMPLETED: "all messages that were planned had been sent",
+    EndState.STOPPED: "the simulated user said that it is done",
+    EndState.ESCALATED: "the agent handed over to a person",
+    EndState.AGENT_ERROR: "the agent answered with an error",
+}
+
+
+class _Found(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    exchange: int
+    quote: str
+    what: str
+
+
+class Answer(BaseModel):
+    """What the auditor must answer, reasoning before verdict."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    reasoning: str
+    breaches: list[_Found]
+    verdict: Literal["kept", "broke", "cannot_tell"]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "breaches": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "exchange": {"type": "integer"},
+                    "quote": {"type": "string"},
+                    "what": {"type": "string"},
+                },
+                "required": ["exchange", "quote", "what"],
+                "additionalProperties": False,
+            },
+        },
+        "verdict": {"type": "string", "enum": ["kept", "broke", "cannot_tell"]},
+    },
+    "required": ["reasoning", "breaches", "verdict"],
+    "additionalProperties": False,
+}
+"""The part of JSON Schema that every provider enforces."""
+
+
+async def look(test: Test, transcript: Transcript, auditor: "Auditor | None") -> UserAudit | None:
+    """What the ledger, or else the auditor, makes of a user that a model played.
+
+    None where it wrote nothing, or the conversation broke off.
+    """
+    if not is_looked_at(transcript):
+        return None
+    if found := breaches(test, transcript):
+        return UserAudit(breaches=found)
+    return await auditor.audit(test, transcript) if auditor else UserAudit()
+
+
+def reason(audit: UserAudit) -> str:
+    """Why a conversation is left out, from the first breach."""
+    first = audit.breaches[0]
+    return f"the simulated user broke its role in exchange {first.exchange} ({first.rule}): {first.reason}"
+
+
+class Auditor:
+    """Asks a model. It sees what the simulated user was told and what was said, and no criterion."""
+
+    def __init__(self, llm: LLM, redactor: Redactor) -> None:
+        self._llm = llm
+        self._redactor = redactor
+
+    async def audit(self, test: Test, transcript: Transcript) -> UserAudit:
+        """What the model finds; `by_model` is false where it cannot be asked or read. Raises nothing."""
+        told = self._redactor.json(
+            {
+                "guidelines": test.guidelines,
+                "user_info": test.user_info,
+                "conversation": _told(transcript),
+            }
+        )
+        prompt = Prompt(
+            system=render(SYSTEM_TEMPLATE),
+            text=render(TEMPLATE, **told, end=_ENDS[transcript.status]),
+            schema=SCHEMA,
+            schema_name="audit",
+        )
+        for _ in range(2):
+            try:
+                answer = read_answer((await self._llm.complete(prompt)).text)
+            except LLMAnswerError:
+                continue
+            except LLMError:
+                break
+            if answer:
+                # It was shown the words without secrets, and so it quotes them.
+                written = self._redactor.json(_written(transcript))
+                return UserAudit(breaches=tuple(_breaches(answer, written)), by_model=True)
+        return UserAudit(by_model=False)
+
+
+def read_answer(text: str) -> Answer | None:
+    """The auditor's answer, or None where it is not exactly what was asked for, a code fence apart."""
+    lines = text[: MOST_CHARACTERS + 1].strip().splitlines()
+    if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
+        lines = lines[1:-1]
+    try:
+        return Answer.model_validate(json.loads("\n".join(lines)))
+    except (ValueError, RecursionError, ValidationError):
+        return None
+
+
+def _told(transcript: Transcript) -> Sequence[Mapping[str, object]]:
+    by = {UserSource.AUTO: "simulated user", UserSource.FIXED: "test's author"}
+    said: list[Mapping[str, object]] = [
+        {"exchange": one.index, "written_by": by[one.user_source], "user": one.user, "agent": one.agent}
+        for one in transcript.exchanges
+    ]
+    if transcript.closing_remark:
+        remark = {
+            "written_by": by[UserSource.AUTO],
+            "closing_remark_that_was_not_sent": transcript.closing_remark,
+        }
+        said.append({"exchange": len(said) + 1, **remark})
+    return said
+
+
+def _written(transcript: Transcript) -> dict[int, str]:
+    """What the simulated user itself wrote, by the exchange."""
+    own = {one.index: one.user for one in transcript.exchanges if one.user_source is UserSource.AUTO}
+    remark = {len(transcript.exchanges) + 1: transcript.closing_remark} if transcript.closing_remark else {}
+    return own | remark
+
+
+def _breaches(answer: Answer, written: Mapping[int, str]) -> list[Breach]:
+    """Those whose words stand in the message that they name; of a user that kept to its role none."""
+    if answer.verdict != "broke":
+        return []
+    return [
+        Breach(rule=RULE, exchange=one.exchange, text=one.quote, reason=one.what)
+        for one in answer.breaches
+        if spoken(one.quote) and f" {spoken(one.quote)} " in f" {spoken(written.get(one.exchange, ''))} "
+    ]
