@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
 from ci_evals.domain.plan import Plan
@@ -35,6 +36,8 @@ class Adapter:
     audit_user: bool = False
     audit_model: str | None = None
     """Looks whether the simulated user kept to its role; None for the user's own model."""
+    judge_cache: Path | None = None
+    """The folder in which the judge's answers are kept; None for no such thing."""
     choice: AgentChoice = field(default_factory=AgentChoice)
     """Another agent than the suites name."""
     key_header: str = DEFAULT_KEY_HEADER
@@ -64,14 +67,19 @@ class Adapter:
         if self.offline:
             return (_NOBODY_TO_ASK,) if self.judge_votes > 1 or self.audit_user else ()
         pairs = [(self.models(suite), kinship.agents_model(suite)) for suite in judged]
-        return kinship.warnings((named.judge, agent) for named, agent in pairs if named and agent)
+        return kinship.warnings(
+            (judge, agent) for named, agent in pairs if named and agent for judge in named.judges
+        )
 
     def models(self, suite: Suite) -> Models | None:
         """The models for a suite: those asked for here, else the suite's own, else the provider's default."""
         if self.offline:
             return None
         default = DEFAULT_MODELS[self.provider]
+        panel = self.judge_panel
         return Models(
-            judge=self.judge_model or suite.judge_model or default.judge,
+            judge=panel[0] if panel else self.judge_model or suite.judge_model or default.judge,
             user=self.user_model or suite.user_model or default.user,
+            panel=panel if len(panel) > 1 else (),
+            votes=self.judge_votes,
         )

@@ -17,6 +17,7 @@ from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast
 from ci_evals.wiring import agents, models
 from ci_evals.wiring.adapter import Adapter
+from ci_evals.wiring.cache import Cache
 from ci_evals.wiring.paces import Paces
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Company:
     """By their models' names, whatever their part is."""
     embedder: OpenAIEmbedder | LocalEmbedder | None
     paces: Paces
+    cache: Cache
 
     async def check_agents(self) -> None:
         """Learns whether agents' keys are good, where a simulated user would be paid before they are asked.
@@ -64,7 +66,7 @@ class Company:
         """What a person should know of the limits that the neighbours set to the rate, until now."""
         models = [one for one in (*self.llms.values(), self.embedder) if isinstance(one, _NOTING)]
         told = (model.note() for model in models)
-        return (*self.paces.notes(), *(note for note in told if note))
+        return (*self.paces.notes(), *(note for note in told if note), *self.cache.notes())
 
 
 _CHECKED = SdkLLM | OpenAIEmbedder
@@ -98,6 +100,8 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
                 stack.push_async_callback(llms[model].aclose)
             return llms[model]
 
+        cache = Cache.of(adapter, redactor, "run")
+        stack.callback(cache.close)
         embedder = _embedder(plan, adapter, redactor, stack)
         built = []
         for planned in plan.suites:
@@ -106,9 +110,9 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
             if named and work.user_calls:
                 cast = replace(cast, user_llm=llm(named.user))
             if named and work.judge_calls:
-                cast = replace(cast, judge_llm=llm(named.judge))
+                cast = replace(cast, judge_llm=cache.before(llm(named.judge)))
             built.append(cast)
-        yield Company(tuple(built), llms, embedder, paces)
+        yield Company(tuple(built), llms, embedder, paces, cache)
 
 
 def _embedder(

@@ -15,11 +15,12 @@ from ci_evals.wiring.adapter import Adapter
 def recorded(recorder: Recorder, trial: Trial, cast: Cast) -> Cast:
     """The cast of a trial, listened to."""
     heard = recorder.listen(trial)
-    user, judge, embedder = cast.user_llm, cast.judge_llm, cast.embedder
+    user, embedder = cast.user_llm, cast.embedder
     return Cast(
         agent=RecordedAgent(cast.agent, heard),
         user_llm=user and RecordedLLM(user, heard.user, heard.redactor),
-        judge_llm=judge and RecordedLLM(judge, heard.judge, heard.redactor),
+        judge_panel=tuple(RecordedLLM(judge, heard.judge, heard.redactor) for judge in cast.judges),
+        judge_votes=cast.judge_votes,
         embedder=embedder and RecordedEmbedder(embedder, heard.embedder, heard.redactor),
     )
 
@@ -37,8 +38,11 @@ def replayed(recording: Recording, plan: Plan, adapter: Adapter, redactor: Redac
             user = ReplayedLLM(named.user, "the simulated user's question", played.take.user, played)
             cast = replace(cast, user_llm=user)
         if named and work.judge_calls:
-            judge = ReplayedLLM(named.judge, "the judge's question", played.take.judge, played)
-            cast = replace(cast, judge_llm=judge)
+            judges = tuple(
+                ReplayedLLM(judge, "the judge's question", played.take.judge, played)
+                for judge in named.judges
+            )
+            cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
         if embedder:
             cast = replace(cast, embedder=ReplayedEmbedder(embedder, played.take.embedder, played))
         return cast
