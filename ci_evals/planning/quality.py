@@ -14,12 +14,15 @@ from ci_evals.domain.evaluation import (
     AnswerMatches,
     Contains,
     Criterion,
+    Graded,
     Judged,
     NotContains,
     NotRegex,
     ToolNotUsed,
 )
+from ci_evals.domain.rubric import Dimension, Level, Rubric
 from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.places import Path, short
 from ci_evals.redaction import Redactor
@@ -110,7 +113,9 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
             yield place, f"asks the same as evaluations[{same}] of this test"
         if evaluation.weight == 0:
             yield (*place, "weight"), "is 0: the criterion is shown but counts for nothing"
-        if isinstance(evaluation, Judged):
+        if isinstance(evaluation, Graded):
+            yield from (((*place, *path), message) for path, message in _of_rubric(evaluation))
+        elif isinstance(evaluation, Judged):
             for message in filter(None, (_two_things(evaluation), _could_be_strict(evaluation))):
                 yield (*place, "criterion"), message
         talks_on = len(suite.turns_of(test)) > 1
@@ -119,6 +124,53 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
                 f"{evaluation.strict} looks at the last reply alone, and passes whatever was said before"
             )
             yield place, f'{message}; write "turn": "any"'
+
+
+def _of_rubric(graded: Graded) -> Iterator[Weakness]:
+    written: list[tuple[Path, tuple[Level, ...] | None]] = [(("rubric",), graded.rubric)]
+    for i, dimension in enumerate(graded.dimensions or ()):
+        if isinstance(dimension, Dimension):
+            written.append((("dimensions", i, "rubric"), dimension.rubric))
+            if dimension.weight == 0:
+                yield ("dimensions", i, "weight"), "is 0: the dimension is shown but counts for nothing"
+    for path, levels in written:
+        for k, level in enumerate(levels or ()):
+            if level.description is None:
+                yield (*path, k), "has no description: what tells it from the next level is the judge's guess"
+    whole = graded.whole_rubric
+    for i, one in enumerate(whole.dimensions):
+        if graded.dimensions and one.description is None:
+            yield (
+                ("dimensions", i),
+                f"has no description: what {short(one.name)!r} means is the judge's guess",
+            )
+    own = [levels for _, levels in written[1:] if levels]
+    if graded.rubric and graded.dimensions and len(own) == len(graded.dimensions):
+        yield ("rubric",), "is used by no dimension: each has levels of its own"
+    yield from _never_or_always(whole)
+
+
+def _never_or_always(rubric: Rubric) -> Iterator[Weakness]:
+    """A threshold that tells no conversation from another."""
+    worst, best = (
+        Grade.of(
+            rubric.pass_at,
+            tuple(
+                DimensionGrade(
+                    name=one.name, level="", score=one.levels[place].score, weight=one.weight, reason=""
+                )
+                for one in rubric.dimensions
+            ),
+        )
+        for place in (-1, 0)
+    )
+    if worst.passes():
+        yield ("passAt",), f"is {rubric.pass_at:g}, which the worst levels come to: no conversation can fail"
+    if not best.passes():
+        yield (
+            ("passAt",),
+            f"is {rubric.pass_at:g}, and the best levels come to {best.score:g}: no conversation can pass",
+        )
 
 
 def _held_both_ways(test: Test) -> Iterator[Weakness]:

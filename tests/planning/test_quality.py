@@ -191,3 +191,60 @@ def test_slips_in_checks():
     assert told.endswith('write "turn": "any"')
     assert warnings(a_test(evaluations=[STRICT, REFUSED, words | {"turn": "any"}])) == []
     assert warnings(a_test(evaluations=[STRICT, REFUSED, words], maxTurns=1)) == []
+
+
+LEVELS = [
+    {"score": 0.9, "name": "good", "description": "As it should be."},
+    {"score": 0.2, "name": "bad", "description": "As it should not."},
+]
+BARE = [{"score": 1, "name": "good"}, {"score": 0, "name": "bad", "description": "As it should not."}]
+
+
+def of_rubric(**fields):
+    found = warnings(
+        a_test(evaluations=[STRICT, REFUSED, {"criterion": "The plan is good and says why"} | fields])
+    )
+    return [text.removeprefix("tests[0].evaluations[2].") for text in found]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"rubric": LEVELS}, None),
+        ({"dimensions": ["clarity", {"name": "tact", "description": "d", "rubric": LEVELS}]}, None),
+        ({"rubric": BARE}, "rubric[0]: has no description: what tells it from the next level"),
+        (
+            {"dimensions": [{"name": "clarity", "rubric": BARE}]},
+            "dimensions[0].rubric[0]: has no description",
+        ),
+        (
+            {"dimensions": [{"name": "tact"}], "rubric": LEVELS},
+            "dimensions[0]: has no description: what 'tact' means is",
+        ),
+        ({"dimensions": ["clarity", {"name": "usefulness", "weight": 0}]}, "dimensions[1].weight: is 0"),
+        (
+            {"dimensions": [{"name": "clarity", "rubric": LEVELS}], "rubric": LEVELS},
+            "rubric: is used by no dimension",
+        ),
+        (
+            {"rubric": LEVELS, "passAt": 0.2},
+            "passAt: is 0.2, which the worst levels come to: no conversation can fail",
+        ),
+        (
+            {"rubric": LEVELS, "passAt": 0.95},
+            "passAt: is 0.95, and the best levels come to 0.9: no conversation can pass",
+        ),
+        (
+            {
+                "dimensions": ["clarity", {"name": "tact", "description": "d", "rubric": LEVELS}],
+                "passAt": 0.96,
+            },
+            "passAt: is 0.96, and the best levels come to 0.95",
+        ),
+    ],
+)
+def test_rubrics(fields, said):
+    """Levels and dimensions that leave the judge to guess, and thresholds that tell nothing apart."""
+    found = of_rubric(**fields)
+    assert len(found) == (said is not None)
+    assert not said or found[0].startswith(said)
