@@ -1,0 +1,46 @@
+"""`label`: a saved run in, a sheet out on which people say what the judge should have said."""
+
+from ci_evals.adapters import files
+from ci_evals.cli.console import show
+from ci_evals.cli.saved import read_clean
+from ci_evals.cli.study_settings import LabelSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.library import results_file
+from ci_evals.reports import numbers, sanitize
+from ci_evals.studies import labels, sheet, sheet_reading
+
+
+def label(settings: LabelSettings) -> None:
+    """Writes the sheet, its page, and the guidelines.
+
+    Raises:
+        UsageError: the run cannot be read or holds nothing to label, or a sheet is there that holds labels;
+            nothing is written then.
+    """
+    file = results_file(settings.results)
+    results = read_clean(file)
+    there = settings.output / sheet.SHEET
+    if held := sheet_reading.held(there):
+        raise UsageError(
+            f"{there}: it holds {numbers.count(held, 'label')}, and is not written over; name another folder "
+            "with --output"
+        )
+    found = labels.items(results)
+    if not found:
+        raise UsageError(
+            f"{file}: no judge has decided anything in it, so that there is nothing to label; play the "
+            "suites with a judge (--provider)"
+        )
+    drawn = labels.sample(found, settings.items, settings.seed)
+    files.write_all(settings.output, sheet.files_of(drawn))
+    show(sanitize.log_line(_told(settings, len(drawn), len(found))))
+
+
+def _told(settings: LabelSettings, drawn: int, found: int) -> str:
+    whole = (
+        f"{drawn} of {numbers.count(found, 'verdict')}" if drawn < found else numbers.count(found, "verdict")
+    )
+    return (
+        f"{whole} to label in {settings.output}: open {sheet.PAGE}, or fill in {sheet.SHEET}. Then: "
+        f"ci-evals calibrate LABELS --results={settings.results}"
+    )

@@ -1,0 +1,160 @@
+"""What people are asked to label: criteria of a run's conversations, without what the judge said of them."""
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from ci_evals.domain.results import SCORED_STATES, Results, TestResult, TrialResult
+from ci_evals.domain.text import visible
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Finding, Outcome
+
+_ENDS = {
+    EndState.COMPLETED: "All planned messages of the user were sent.",
+    EndState.STOPPED: "The user had nothing more to say.",
+    EndState.ESCALATED: "The agent handed over to a person.",
+}
+
+
+class Part(NamedTuple):
+    """Something of a conversation, as a labeller sees it."""
+
+    kind: Literal["background", "user", "agent", "end"]
+    head: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """A judged criterion of a conversation. The same of two trials alike is one item."""
+
+    id: str
+    """A digest of criterion and conversation as they are shown."""
+    suite: str
+    test: str
+    criterion: str
+    category: str | None
+    passed: bool
+    """What the judge said."""
+    conversation: str
+    """A digest of it."""
+    trial: tuple[TestResult, TrialResult]
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The conversation."""
+        return _parts(*self.trial)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict of the judge that decides."""
+
+    suite: str
+    test: TestResult
+    trial: TrialResult
+    finding: Finding
+
+    @property
+    def criterion(self) -> str:
+        """As a labeller sees it."""
+        return visible(self.finding.criterion)
+
+    @property
+    def passed(self) -> bool:
+        """What the judge said."""
+        return self.finding.outcome is Outcome.PASSED
+
+
+def judged(results: Results) -> Iterator[Judged]:
+    """The verdicts of the judge, but for undecided ones and those of trials that count in no score."""
+    for suite in results.suites:
+        for test in suite.tests:
+            for trial in test.trials:
+                for finding in trial.findings if trial.status in SCORED_STATES else ():
+                    if finding.kind == "judged" and finding.outcome is not Outcome.UNDECIDED:
+                        yield Judged(suite.name, test, trial, finding)
+
+
+def items(results: Results) -> list[Item]:
+    """What there is to label, in the order of the run. Of trials that are alike the first verdict counts."""
+    found: dict[str, Item] = {}
+    last: tuple[TrialResult | None, str] = (None, "")
+    for one in judged(results):
+        if one.trial is not last[0]:
+            last = (one.trial, _digest([list(part) for part in _parts(one.test, one.trial)]))
+        conversation = last[1]
+        item = Item(
+            # A letter first: a spreadsheet makes a number of digits, and a small one of 12e45678.
+            id=f"i{_digest([one.criterion, conversation])}",
+            suite=one.suite,
+            test=one.test.name,
+            criterion=one.criterion,
+            category=one.finding.category,
+            passed=one.passed,
+            conversation=conversation,
+            trial=(one.test, one.trial),
+        )
+        found.setdefault(item.id, item)
+    return list(found.values())
+
+
+def sample(found: Sequence[Item], most: int, seed: int) -> list[Item]:
+    """At most so many items, as many fails as passes as far as there are, in an order that tells nothing.
+
+    Each pass is as likely to be drawn as any other, and each fail: only so can what is told of the sample be
+    weighted back. They are spread over criteria and tests as they are in the run.
+    """
+    passes, fails = ([item for item in found if item.passed is said] for said in (True, False))
+    of_fails = min(len(fails), max(most // 2, most - len(passes)))
+    of_passes = min(len(passes), most - of_fails)
+    rng = random.Random(f"{seed} sample")  # noqa: S311  # a sample, not a secret
+    drawn = [*_spread(passes, of_passes, rng), *_spread(fails, of_fails, rng)]
+    drawn.sort(key=lambda item: item.id)
+    rng.shuffle(drawn)
+    return drawn
+
+
+def _spread(found: Sequence[Item], most: int, rng: random.Random) -> list[Item]:
+    """Systematic sampling (Madow, 1949): at equal steps through what is put in order, from a random start."""
+    if not most:
+        return []
+    order = sorted(found, key=lambda item: (item.criterion, item.suite, item.test, rng.random()))
+    start = rng.random()
+    return [order[min(len(order) - 1, int((start + place) * len(order) / most))] for place in range(most)]
+
+
+def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
+    """What the judge is shown of it too, cleaned of what no place can show."""
+    parts = [Part("background", "The user's situation", _listed(test.user_info))] if test.user_info else []
+    parts.append(Part("background", "How the user was meant to act", test.guidelines))
+    for exchange in trial.exchanges.without_traces():
+        parts.append(Part("user", f"{exchange.index}. User", exchange.user))
+        parts.append(Part("agent", f"{exchange.index}. Agent", exchange.agent))
+        planned = test.turns[exchange.index - 1] if exchange.index <= len(test.turns) else None
+        if planned and planned.expectation:
+            parts.append(
+                Part("background", f"{exchange.index}. What the test's author expected", planned.expectation)
+            )
+    if trial.closing_remark:
+        parts.append(Part("background", "The user's last remark, not sent", trial.closing_remark))
+    parts.append(Part("end", "How it ended", _ENDS[trial.status]))
+    return tuple(Part(part.kind, part.head, visible(part.text).strip()) for part in parts)
+
+
+def _listed(values: dict[str, JsonValue]) -> str:
+    """A line for each."""
+    return "\n".join(
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in values.items()
+    )
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:20]
