@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from itertools import product
 
 import pytest
 import typer
@@ -11,6 +12,8 @@ from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.importers.table import COLUMNS, USER_INFO
 from ci_evals.cli.app import app
+from ci_evals.domain.evaluation import PASS_AT, Graded
+from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.quality import weaknesses
 
@@ -57,3 +60,53 @@ def test_assertions_become_what_the_page_says(assertion, evaluation):
     config = json.dumps({"tests": [{"vars": {"question": "Hi"}, "assert": [given]}]})
     (test,) = READERS["promptfoo"](config, "c.json").tests
     assert [item.get("strict", "judged") for item in test["evaluations"]] == [evaluation]
+
+
+# The coding rubric of the lecture on the evaluation of agents: weight, and what the levels are worth.
+CODING = {
+    "correctness": (0.40, [1.0, 0.75, 0.5, 0.25, 0.0]),
+    "code quality": (0.20, [1.0, 0.75, 0.5, 0.25, 0.0]),
+    "efficiency": (0.15, [1.0, 0.75, 0.5, 0.25, 0.0]),
+    "error handling": (0.15, [1.0, 0.5, 0.0]),
+    "process": (0.10, [1.0, 0.5, 0.0]),
+}
+
+
+def coding() -> Graded:
+    (example,) = [block for block in blocks("yaml", PAGE) if "dimensions" in block]
+    suite = load(example, "page.yaml", Reading()).suite
+    (graded,) = [item for item in suite.tests[0].evaluations if isinstance(item, Graded)]
+    return graded
+
+
+def test_its_rubric_is_the_lectures():
+    """Weights and levels."""
+    dimensions = coding().whole_rubric.dimensions
+    found = {one.name: (one.weight, [level.score for level in one.levels]) for one in dimensions}
+    assert found == CODING
+
+
+def rubric_evaluate(scores: dict[str, float]) -> float:
+    """The lecture's formula."""
+    total = sum(score * CODING[name][0] for name, score in scores.items())
+    return total / sum(CODING[name][0] for name in scores)
+
+
+def test_its_grades_are_the_lectures():
+    """For every seventh combination of the levels that it has."""
+    rubric = coding().whole_rubric
+    for chosen in list(product(*(one.levels for one in rubric.dimensions)))[::7]:
+        levels = tuple(
+            DimensionGrade(name=one.name, level=level.name, score=level.score, weight=one.weight, reason="")
+            for one, level in zip(rubric.dimensions, chosen, strict=True)
+        )
+        wanted = rubric_evaluate({one.name: one.score for one in levels})
+        assert abs(Grade.of(rubric.pass_at, levels).score - wanted) < 1e-12
+
+
+def test_the_keys_of_a_rubric_are_described():
+    """With the threshold that counts where none is given."""
+    rows = table("key", PAGE)
+    own = Graded.model_fields.keys() - {"criterion", "weight", "category", "aui_logic"}
+    assert {code(cell) for cell, _ in rows} == {Graded.model_fields[name].alias for name in own}
+    assert f"{PASS_AT:g} by default" in rows[-1][1]
