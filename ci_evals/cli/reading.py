@@ -69,6 +69,22 @@ def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[
     return {value for item in suites for value in item.secrets}.union(environment_values(environ, taken))
 
 
+def headers_of(text: str | None) -> dict[str, str]:
+    """The headers that `--agent-headers` names.
+
+    Raises:
+        UsageError: a line is none.
+    """
+    headers = {}
+    for line in (text or "").splitlines():
+        name, colon, value = line.partition(":")
+        if line.strip() and not (colon and name.strip() and value.strip()):
+            raise UsageError("--agent-headers: a line is not of the form NAME: VALUE")
+        if line.strip():
+            headers[name.strip()] = value.strip()
+    return headers
+
+
 def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> OptionsFile | None:
     if path is None:
         return None

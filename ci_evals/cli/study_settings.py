@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.choices import Provider
+from ci_evals.cli.choices import AgentIdPlace, Provider, Trust
 
 Run = Annotated[
     Path,
@@ -124,8 +124,19 @@ class NoiseSettings(JudgeSettings):
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(min=0, help="Most US dollars that it may cost.", show_default=False),
+        typer.Option(
+            min=0,
+            help="Most US dollars that all of it may cost. Where the run's own cost says that it takes more, "
+            "nobody is asked.",
+            show_default=False,
+        ),
     ] = None
+    parallel: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10_000, help="Conversations at a time. Default: as in the run.", show_default=False
+        ),
+    ] = None  # type: ignore[assignment]  # an agent is asked no faster than in the run
     agent_id: Annotated[str | None, typer.Option(help="The agent, in place of the suite's agentId.")] = None
     agent_key: Annotated[
         str | None, typer.Option(help="The agent's network API key, in place of the suite's apiKey.")
@@ -140,3 +151,25 @@ class NoiseSettings(JudgeSettings):
     adapter_options: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What the adapter needs to know, as `run` has it.")
     ] = None
+    agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
+        "x-network-api-key"
+    )
+    agent_headers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME: VALUE",
+            help="Adapters aui, openai, http: more headers, one per line. Their values are secrets.",
+        ),
+    ] = field(default=None, repr=False)
+    agent_id_in: Annotated[
+        AgentIdPlace,
+        typer.Option(
+            help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."
+        ),
+    ] = AgentIdPlace.TOP
+    task_origin_type: Annotated[str, typer.Option(help="AUI: the task_origin_type of a new task.")] = (
+        "web-widget"
+    )
+    trust_suites: Annotated[
+        Trust, typer.Option(help="Whether suites may name endpoints and read ${VARIABLES}, as `run` has it.")
+    ] = Trust.AUTO
