@@ -11,7 +11,7 @@ from functools import cached_property
 from ci_evals.domain.trust import Counted, Estimate
 from ci_evals.scoring.kappa import Number, Split, Table, alpha
 
-DRAWS = 2_000
+DRAWS = 1_000
 UNSEEN = 0.5
 """What is added to each count before it is drawn from: Jeffreys' prior, so that no error is ruled out."""
 

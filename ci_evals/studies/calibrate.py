@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
-from ci_evals.domain.trust import Calibration, OldCalibration, Rater
+from ci_evals.domain.trust import Calibration, OldCalibration, Rater, Studies
 from ci_evals.scoring.calibration import Group, Kind, corrected, rater
 from ci_evals.scoring.judge import judge_of, unlike
 from ci_evals.scoring.labelled import Labelled
@@ -126,6 +126,23 @@ def given(results: Results, calibration: Calibration) -> Results:
         for part in calibration.parts
     )
     return _with(results, calibration.model_copy(update={"parts": parts}), None)
+
+
+def shared(legs: Sequence[Studies]) -> Calibration | None:
+    """What all legs of a run were given about their judge; None where it is not the same."""
+    found = [leg.calibration for leg in legs]
+    first = found[0] if found else None
+    if first is None or any(one is None or _bare(one) != _bare(first) for one in found):
+        return None
+    return first
+
+
+def _bare(calibration: Calibration) -> Calibration:
+    """What does not depend on the run that it was given to."""
+    blank = {"pass_rate": None, "corrected": None}
+    return calibration.model_copy(
+        update={"parts": tuple(part.model_copy(update=blank) for part in calibration.parts)}
+    )
 
 
 def _anew(part: Rater, found: _Verdicts | None, own: bool) -> Rater:
