@@ -24,6 +24,7 @@ from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.legs import Leg
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.selectors import check_names
+from ci_evals.studies.calibrate import given, shared
 
 _NO_LEGS = "; if the legs' artifacts were to be in it, no leg has left any"
 
@@ -61,6 +62,8 @@ def merge_runs(settings: MergeSettings) -> None:
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
+    if known := shared([leg.results.studies for leg in legs]):
+        results = given(results, redactor.model(known))
     sys.exit(publish(results, places, console, before))
 
 

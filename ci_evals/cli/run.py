@@ -27,6 +27,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
+from ci_evals.domain.trust import Calibration
 from ci_evals.job import Job, Limits, evaluate, not_played
 from ci_evals.planning.agents import has_filled_headers, has_key
 from ci_evals.planning.estimate import of_plan
@@ -71,6 +72,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     settings = _in_its_folder(settings)
     settings, tape = recording.opened(settings)
     policy = read_policy(settings)
+    calibration = _calibration(settings)
     prices = _prices(settings)
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
     loaded = load_suites(settings, environ, without_key=may_skip, replay=tape is not None)
@@ -120,7 +122,8 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     )
     job = only_part(job, part, console.say)
     job = recording.replaying(job, tape, adapter)
-    ready = _Ready(settings, platform, job, journal, adapter, places, console, interruption)
+    calibration = calibration and redactor.model(calibration)
+    ready = _Ready(settings, platform, job, journal, adapter, places, console, interruption, calibration)
     sys.exit(_skip(ready, _why_skipped(platform, missing)) if skipped else _play(ready))
 
 
@@ -136,6 +139,7 @@ class _Ready:
     places: Places
     console: Console
     interruption: Interruption
+    calibration: Calibration | None
 
 
 def _skip(ready: _Ready, why: str) -> int:
@@ -159,6 +163,10 @@ def _play(ready: _Ready) -> int:
         recording.recorded(ready.job, settings, console) as job,
     ):
         results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
+    if ready.calibration:
+        from ci_evals.studies.calibrate import given
+
+        results = given(results, ready.calibration)
     from ci_evals.cli.publish import publish
 
     code = publish(results, ready.places, console, job.baseline, verbose=settings.verbose)
@@ -208,6 +216,15 @@ def _prices(settings: RunSettings) -> Callable[[], PriceTable]:
         return price_files.bundled
     table = price_files.read(settings.prices)
     return lambda: table
+
+
+def _calibration(settings: RunSettings) -> Calibration | None:
+    """What is known of the judge, where that is given. It may have faults, so it is read at once."""
+    if settings.calibration is None:
+        return None
+    from ci_evals.cli.calibrate import read
+
+    return read(settings.calibration)
 
 
 def _baseline(settings: RunSettings, platform: Platform, interruption: Interruption) -> Held:
