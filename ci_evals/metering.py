@@ -27,7 +27,7 @@ class Meter:
         self._spent, self._clock = spent, clock
         self._input_tokens = self._output_tokens = 0
         self._costs: list[float | None] = []
-        self.calls = 0
+        self.calls = self.cached = 0
         self.refusal: str | None = None
         self.seconds = 0.0
         """Waited for its answers; where several are asked at a time, for each by itself."""
@@ -43,16 +43,25 @@ class Meter:
         finally:
             self.seconds += self._clock() - begun
 
-    def _count(self, input_tokens: int, output_tokens: int = 0, cost_usd: float | None = None) -> None:
+    def _count(
+        self,
+        input_tokens: int,
+        output_tokens: int = 0,
+        cost_usd: float | None = None,
+        *,
+        cached: bool = False,
+    ) -> None:
         """Counts what an answer took, and tells of it."""
+        self.cached += cached
         self._input_tokens += input_tokens
         self._output_tokens += output_tokens
-        self._costs.append(cost_usd)
+        self._costs += [] if cached else [cost_usd]  # one that cost nothing says nothing of what others did
         self._spent(
             RoleUsage(
                 role=self._role,
                 model=self.model,
                 calls=1,
+                cached=int(cached),
                 input_tokens=input_tokens,
                 output_tokens=output_tokens,
                 cost_usd=cost_usd,
@@ -63,13 +72,15 @@ class Meter:
     def usage(self) -> RoleUsage:
         """What was used so far, with the cost where every answer told its own."""
         told = [cost for cost in self._costs if cost is not None]
+        known = told or self.cached == self.calls > 0
         return RoleUsage(
             role=self._role,
             model=self.model,
             calls=self.calls,
+            cached=self.cached,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
-            cost_usd=fsum(told) if told and len(told) == len(self._costs) else None,
+            cost_usd=fsum(told) if known and len(told) == len(self._costs) else None,
         )
 
 
@@ -89,7 +100,12 @@ class MeteredLLM(Meter):
     async def complete(self, prompt: Prompt) -> Completion:
         """Asks the model."""
         completion = await self._asked(self._llm.complete(prompt))
-        self._count(completion.input_tokens, completion.output_tokens, completion.cost_usd)
+        self._count(
+            completion.input_tokens,
+            completion.output_tokens,
+            completion.cost_usd,
+            cached=completion.cached,
+        )
         return completion
 
 

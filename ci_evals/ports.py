@@ -1,7 +1,7 @@
 """What the core asks of the outside world: an agent to talk to, and a model to ask."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ci_evals.domain.suite import Test
@@ -48,6 +48,8 @@ class Completion:
     """What it cost, where the provider itself says so; else the price of its tokens counts."""
     cached: bool = False
     """Whether it was given earlier, and cost nothing now."""
+    accept: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
+    """To be called where the answer could be read and says something: then it may be given again."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,10 @@ from typing import IO, Any
 
 import nursery
 
-CLEAN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-"""No key and no CI of the machine that the tests run on may leak into them."""
+CLEAN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ} | {
+    "CI_EVALS_JUDGE_CACHE": "off"
+}
+"""No key, no CI and no answers of the machine that the tests run on may leak into them."""
 
 MODULE = "ci_evals"
 """`ci-evals`, as a module."""

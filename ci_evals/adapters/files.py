@@ -107,8 +107,10 @@ def check_writable(folder: Path) -> None:
                 made.rmdir()
 
 
-def write(path: Path, text: Text, *, owner: os.stat_result | None = None) -> None:
+def write(path: Path, text: Text, *, owner: os.stat_result | None = None, private: bool = False) -> None:
     """Writes one file: aside first, then in place of what was there. `owner` gets it where we are root.
+
+    A private one is its owner's alone to read, and so are folders that are made for it.
 
     Raises:
         UsageError: It cannot be written.
@@ -116,8 +118,13 @@ def write(path: Path, text: Text, *, owner: os.stat_result | None = None) -> Non
     owner = owner or _owner(path.parent)
     aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        _make_folder(path.parent, owner)
-        with aside.open("x", encoding="utf-8", newline="\n") as file:
+        _make_folder(path.parent, owner, 0o700 if private else 0o777)
+        mode = 0o600 if private else 0o666
+
+        def opener(name: str, flags: int) -> int:
+            return os.open(name, flags, mode)
+
+        with open(aside, "x", encoding="utf-8", newline="\n", opener=opener) as file:
             file.writelines([text] if isinstance(text, str) else text)
         _hand_over(aside, owner)
         aside.replace(path)
@@ -176,9 +183,9 @@ def _missing(folder: Path) -> list[Path]:
     return [place for place in (folder, *folder.parents) if not is_there(place)]
 
 
-def _make_folder(folder: Path, owner: os.stat_result) -> None:
+def _make_folder(folder: Path, owner: os.stat_result, mode: int = 0o777) -> None:
     for parent in reversed(_missing(folder)):
-        parent.mkdir(exist_ok=True)
+        parent.mkdir(mode, exist_ok=True)
         _hand_over(parent, owner)
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from ci_evals.adapters import prices as price_files
@@ -13,6 +14,7 @@ from ci_evals.cli import actions, progress, recording
 from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
 from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.judge_cache import folder_of
 from ci_evals.cli.models import models_asked
 from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
@@ -38,6 +40,7 @@ from ci_evals.reports import numbers
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import (
+    OFFLINE,
     WITHOUT_KEY,
     Adapter,
     embedding_model,
@@ -115,7 +118,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         journal=journal,
         confirm=settings.confirm,
         prices=prices,
-        config=in_force(settings),
+        config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         git=platform.git,
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
         warnings=warnings,
@@ -295,12 +298,19 @@ def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
         models_asked(settings),
         llm_key=key,
         llm_token=token,
+        judge_cache=_judge_cache(settings, environ),
         key_header=settings.agent_key_header,
         headers=_headers(settings.agent_headers),
         agent_id_in=settings.agent_id_in,
         task_origin_type=settings.task_origin_type,
         debug=settings.debug,
     )
+
+
+def _judge_cache(settings: RunSettings, environ: Mapping[str, str]) -> Path | None:
+    """The folder of the judge's answers, where somebody judges who could be asked."""
+    folder = folder_of(settings.judge_cache, environ)
+    return None if settings.replay or settings.provider == OFFLINE else folder
 
 
 class _LLMKey(NamedTuple):

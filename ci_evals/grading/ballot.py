@@ -71,12 +71,15 @@ class Panel:
                 seat=f"{self.seat}/{index}/{attempt}",
             )
             try:
-                found = read((await llm.complete(asked)).text)
+                completion = await llm.complete(asked)
+                found = read(completion.text)
             except LLMAnswerError as error:
                 found = str(error)
             except LLMError as error:
                 return vote_of(llm.model, Verdict.undecided(Cause.JUDGE_ERROR, str(error)))
             if isinstance(found, Verdict):
+                if found.outcome is not Outcome.UNDECIDED:
+                    completion.accept()
                 return vote_of(llm.model, found)
         return vote_of(llm.model, Verdict.undecided(Cause.JUDGE_ERROR, f"{found} (asked twice)"))
 

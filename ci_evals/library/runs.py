@@ -22,7 +22,7 @@ from ci_evals.planning.adapters import read_options
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
-from ci_evals.reports import layout, markdown
+from ci_evals.reports import layout, markdown, trust
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.beside import Beside
 from ci_evals.runner import Options, Stop
@@ -47,6 +47,7 @@ def create_adapter(
     judge_panel: Sequence[str] = (),
     audit_user: bool = False,
     audit_model: str | None = None,
+    judge_cache: str | Path | None = None,
     adapter: str | None = None,
     adapter_options: Mapping[str, Any] | None = None,
     agent_id: str | None = None,
@@ -67,6 +68,7 @@ def create_adapter(
         judge_panel: Models that vote in turn, in place of the one judge's; by default each has a vote.
         audit_user: Whether a model looks if the simulated user kept to its guidelines and data.
         audit_model: That model; by default the simulated user's own.
+        judge_cache: A folder in which the judge's answers are kept, and given again; None for none.
         adapter: How the agent is spoken to: `aui`, `demo`, `openai`, `http`, `python:module:attribute`,
             `command: program`, or a plug-in's name.
         adapter_options: What the adapter needs to know, as a suite's `adapterOptions`.
@@ -92,6 +94,7 @@ def create_adapter(
         judge_panel=tuple(judge_panel),
         audit_user=audit_user,
         audit_model=audit_model,
+        judge_cache=Path(judge_cache) if judge_cache else None,
         choice=AgentChoice(
             adapter=adapter,
             options=options,
@@ -261,10 +264,12 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
         UsageError: it is no test of the run.
     """
     name = test if isinstance(test, str) else test.name
+    doubts = trust.Doubts(results)
     for suite in results.suites:
         for found in suite.tests:
             if found is test or found.name == test:
-                return "".join(markdown.test_report(suite, found, results.run))
+                told = doubts.of_test(suite.name, found.name)
+                return "".join(markdown.test_report(suite, found, results.run, told))
     raise UsageError(f"no test of the run is named {name!r}")
 
 

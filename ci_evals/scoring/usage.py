@@ -19,7 +19,7 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     Calls are counted when they are made, tokens when an answer tells of them. The cost is what the provider
     tells, else what the tokens come to, so that a failed call adds nothing to it. It is null where a model
     has neither, which is then among `unpriced`, and where not one call of a priced model told its tokens,
-    unless the model is free. It is 0 where no model was called.
+    unless the model is free. It is 0 where no model was called, or all answers were there from earlier calls.
     """
     trials = tuple(trials)
     sums: dict[tuple[str, str | None], Counter[str]] = {}
@@ -27,8 +27,13 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     for usage in (usage for trial in trials for usage in trial.usage):
         key = (usage.role, usage.model)
         sums.setdefault(key, Counter()).update(
-            calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
+            calls=usage.calls,
+            cached=usage.cached,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
         )
+        if _all_cached(usage):
+            continue  # it cost nothing, and says nothing of what others cost
         if usage.input_tokens or usage.output_tokens or usage.cost_usd is not None:
             costs.setdefault(key, []).append(usage.cost_usd)
     by_role = tuple(
@@ -67,7 +72,13 @@ def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
         )
 
 
+def _all_cached(usage: RoleUsage) -> bool:
+    return usage.cached == usage.calls > 0
+
+
 def _priced(usage: RoleUsage, told_cost: float | None, prices: PriceTable) -> RoleUsage:
+    if told_cost is None and _all_cached(usage):
+        told_cost = 0.0
     if told_cost is not None:
         return usage.model_copy(update={"cost_usd": told_cost})
     price = prices.price_of(usage.model) if usage.model else None
@@ -108,6 +119,7 @@ def summed(parts: Sequence[Usage]) -> Usage:
             found[key][0].model_copy(
                 update={
                     "calls": _sum(one.calls for one in found[key]),
+                    "cached": _sum(one.cached for one in found[key]),
                     "input_tokens": _sum(one.input_tokens for one in found[key]),
                     "output_tokens": _sum(one.output_tokens for one in found[key]),
                     "cost_usd": _added(one.cost_usd for one in found[key]),

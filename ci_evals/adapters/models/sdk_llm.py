@@ -116,6 +116,11 @@ class SdkLLM(ABC):
         """How many of the vendor's forms of asking the server has refused for good."""
 
     @property
+    def address(self) -> str:
+        """Where the API is."""
+        return self._url
+
+    @property
     def mode(self) -> str:
         """How the next question with a schema is asked: `json_schema`, `json_object` or `text`."""
         return self.vendor.modes[self._refused].value

@@ -1,0 +1,142 @@
+"""A model with a cache before it: one answer for one question, and only where the answer was of use."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import builders as build
+import pytest
+from fakes import ScriptedLLM
+from plans import planned
+
+from ci_evals.adapters.answer_cache import AnswerCache
+from ci_evals.adapters.models.cached_llm import CachedLLM
+from ci_evals.domain.errors import LLMAnswerError
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.grading.judge import Judge
+from ci_evals.metering import MeteredLLM
+from ci_evals.ports import Completion, Prompt
+from ci_evals.redaction import Redactor
+
+PROMPT = Prompt(system="You judge.", text="Is it so?", schema={"a": 1, "b": 2}, seat="1/0/0")
+WHO = ("run", "openai", "https://models.example/v1")
+
+
+def cached(folder, llm, who=WHO):
+    return CachedLLM(llm, AnswerCache(folder / "cache", Redactor()), who)
+
+
+def asked(folder, llm, prompt=PROMPT, who=WHO, *, accept=True):
+    completion = asyncio.run(cached(folder, llm, who).complete(prompt))
+    if accept:
+        completion.accept()
+    return completion
+
+
+def test_a_question_is_asked_once(tmp_path):
+    """The second answer is the first, and took no tokens and no money."""
+    first, second = ScriptedLLM(["yes"]), ScriptedLLM(["no"])
+    assert asked(tmp_path, first) == Completion("yes", input_tokens=100, output_tokens=10)
+    assert asked(tmp_path, second) == Completion("yes", cost_usd=0.0, cached=True)
+    assert second.prompts == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"system": "You judge strictly."},
+        {"text": "Is it not so?"},
+        {"schema": {"b": 2, "a": 1}},
+        {"schema": None},
+        {"schema_name": "verdict"},
+        {"seat": "1/0/1"},
+        {"seat": "1/1/0"},
+        {"seat": "2/0/0"},
+    ],
+    ids=str,
+)
+def test_another_question_is_another(tmp_path, other):
+    """Its words, its form, the vote, the trial and the attempt."""
+    asked(tmp_path, ScriptedLLM(["yes"]))
+    assert asked(tmp_path, ScriptedLLM(["no"]), replace(PROMPT, **other)).text == "no"
+
+
+@pytest.mark.parametrize(
+    ("model", "who"),
+    [
+        ("other-model", WHO),
+        ("scripted-model", ("run", "anthropic", WHO[2])),
+        ("scripted-model", ("run", "openai", "https://other.example/v1")),
+        ("scripted-model", ("rejudge", *WHO[1:])),
+    ],
+)
+def test_another_judge_is_another(tmp_path, model, who):
+    """Its model, its provider and address, and what it is asked for."""
+    asked(tmp_path, ScriptedLLM(["yes"]))
+    assert asked(tmp_path, ScriptedLLM(["no"], model=model), who=who).text == "no"
+
+
+def test_what_was_not_accepted_is_asked_again(tmp_path):
+    """Nor is an error ever kept."""
+    asked(tmp_path, ScriptedLLM(["gibberish"]), accept=False)
+    with pytest.raises(LLMAnswerError):
+        asked(tmp_path, ScriptedLLM([LLMAnswerError("refuses")]))
+    assert asked(tmp_path, ScriptedLLM(["yes"])).text == "yes"
+
+
+def answer(verdict, quote="All is well"):
+    evidence = [{"exchange": 1, "quote": quote}]
+    return json.dumps({"reasoning": "So it is.", "evidence": evidence, "verdict": verdict})
+
+
+PASS, FAIL = answer("pass"), answer("fail")
+VOID, CANNOT = answer("pass", "Nobody said this"), answer("cannot_tell")
+
+
+def judged(folder, llm, seat="1", votes=1):
+    """The outcome and cause of a verdict on a small conversation, and what it took."""
+    test = planned({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
+    suite = test.suites[0].suite
+    transcript = Transcript(exchanges=(build.exchange(1, agent="All is well."),), status=EndState.COMPLETED)
+    meter = MeteredLLM(cached(folder, llm), "judge", lambda _: None)
+    judge = Judge([meter], Redactor(), votes=votes, seat=seat)
+    hearing = judge.hear(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)
+    verdict = asyncio.run(hearing.decide(suite.tests[0].evaluations[0]))
+    return verdict.outcome, verdict.cause, meter.usage
+
+
+@pytest.mark.parametrize("first", ["no JSON", VOID, CANNOT, LLMAnswerError("refuses")], ids=str)
+def test_no_void_answer_is_kept(tmp_path, first):
+    """One that cannot be read, rests on words that were never said, or does not decide is asked again."""
+    judged(tmp_path, ScriptedLLM([first]))
+    outcome, _, usage = judged(tmp_path, ScriptedLLM([PASS]))
+    assert (outcome, usage.cached) == ("passed", 0)
+    outcome, _, usage = judged(tmp_path, ScriptedLLM([FAIL]))
+    assert (outcome, usage.calls, usage.cached, usage.cost_usd) == ("passed", 1, 1, 0.0)
+
+
+def test_a_second_asking_is_another_question(tmp_path):
+    """The void first answer is asked for again, and the good second one is still there."""
+    judged(tmp_path, ScriptedLLM([VOID, FAIL]))
+    outcome, _, usage = judged(tmp_path, ScriptedLLM([VOID]))
+    assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
+
+
+def test_a_forged_answer_decides_nothing(tmp_path):
+    """What stands in the folder is held against the conversation like any other answer, and asked again."""
+    judged(tmp_path, ScriptedLLM([PASS]))
+    (file,) = tmp_path.rglob("*.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": VOID}))
+    outcome, _, usage = judged(tmp_path, ScriptedLLM([FAIL]))
+    assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
+
+
+def test_trials_and_votes_are_judged_apart(tmp_path):
+    """Two equal conversations are two questions: one answer for both would hide the judge's noise."""
+    assert judged(tmp_path, ScriptedLLM([PASS]), seat="1")[0] == "passed"
+    assert judged(tmp_path, ScriptedLLM([FAIL]), seat="2")[0] == "failed"
+    votes = ScriptedLLM([FAIL, PASS, FAIL])
+    judged(tmp_path, votes, seat="3", votes=3)
+    assert len(votes.prompts) == 3
+    again = judged(tmp_path, ScriptedLLM([PASS]), seat="3", votes=3)
+    assert (again[0], again[2].cached) == ("failed", 3)

@@ -1,0 +1,129 @@
+"""`--judge-cache`: the second run asks the judge nothing, says so, and comes to the same verdicts."""
+
+import json
+from pathlib import Path
+
+import pytest
+import world
+from commands import ci_evals, files_in, results_in, write_suite
+
+from ci_evals.cli.judge_cache import folder_of
+from ci_evals.domain.errors import UsageError
+
+TEST = {
+    "guidelines": "You say hello.",
+    "turns": [{"user": "Hello"}],
+    "maxTurns": 1,
+    "evaluations": [{"criterion": "Is polite"}, {"criterion": "Is brief"}],
+}
+PRICES = {"models": {"judge": {"input": 1000, "output": 1000}}}
+
+
+class Coin:
+    """A judge that says pass and fail in turn, whatever it is asked."""
+
+    def __init__(self):
+        self.said = 0
+
+    def __call__(self, asked):
+        self.said += 1
+        verdict = "pass" if self.said % 2 else "fail"
+        evidence = [{"exchange": 1, "quote": "You said: Hello"}]
+        return json.dumps({"reasoning": "I threw a coin.", "evidence": evidence, "verdict": verdict})
+
+
+@pytest.fixture
+def neighbours(tmp_path):
+    with world.agent() as agent, world.llm(Coin()) as models:
+        write_suite(tmp_path, {"name": "Greets", **TEST}, judgeModel="judge")
+        (tmp_path / "prices.json").write_text(json.dumps(PRICES))
+        env = models.env | {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
+        yield models, env
+
+
+def run(folder, env, *options, cache="answers", **more):
+    options = ("--prices=prices.json", "--no-gate", *([f"--judge-cache={cache}"] if cache else []), *options)
+    ran = ci_evals("run", "suite.json", *options, cwd=folder, env=env | more)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    results = results_in(folder)
+    (judge,) = [one for one in results["usage"]["byRole"] if one["role"] == "judge"]
+    trials = results["suites"][0]["tests"][0]["trials"]
+    return ran, results, judge, [[one["outcome"] for one in trial["findings"]] for trial in trials]
+
+
+def test_the_second_run_asks_the_judge_nothing(tmp_path, neighbours):
+    """It costs nothing, counts what was there already, and a budget admits it; its verdicts are the same."""
+    models, env = neighbours
+    _, results, judge, first = run(tmp_path, env, "--loops=3")
+    assert results["run"]["config"]["judgeCache"] == "on"
+    assert (judge["calls"], judge["cached"], len(models.asked)) == (6, 0, 6)
+    assert judge["costUsd"] > 0.1
+    _, results, judge, second = run(tmp_path, env, "--loops=3", "--max-cost=0")
+    assert (judge["calls"], judge["cached"], len(models.asked)) == (6, 6, 6)
+    assert (judge["costUsd"], results["usage"]["costUsd"], results["usage"]["unpriced"]) == (0, 0, [])
+    assert second == first
+    _, results, judge, _ = run(tmp_path, env, "--loops=4")
+    assert (judge["calls"], judge["cached"], len(models.asked)) == (8, 6, 8)
+    assert 0 < judge["costUsd"] < 0.1
+
+
+def test_equal_conversations_of_one_run_are_judged_apart(tmp_path, neighbours):
+    """The agent says the same in every trial, the judge throws a coin: trials differ, then and later."""
+    _, env = neighbours
+    for _ in range(2):
+        _, _, _, outcomes = run(tmp_path, env, "--loops=8", cache="answers")
+        assert {outcome for trial in outcomes for outcome in trial} == {"passed", "failed"}
+    assert len(files_in(tmp_path / "answers")) == 17  # and the mark of the last look for old ones
+
+
+def test_without_it_every_question_is_asked(tmp_path, neighbours):
+    """Where it is off, and by itself in CI, nothing is written."""
+    models, env = neighbours
+    home = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""}
+    for more in ({"CI_EVALS_JUDGE_CACHE": "off"}, {"CI_EVALS_JUDGE_CACHE": "auto", "CI": "true"}):
+        models.asked.clear()
+        _, results, judge, _ = run(tmp_path, env, cache=None, **home, **more)
+        assert (results["run"]["config"]["judgeCache"], judge["cached"], len(models.asked)) == ("off", 0, 2)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_recording_holds_the_answers_that_were_there_already(tmp_path, neighbours):
+    """And is played again without the cache."""
+    models, env = neighbours
+    _, _, _, first = run(tmp_path, env)
+    run(tmp_path, env, "--record=tape")
+    assert len(models.asked) == 2
+    _, results, judge, replayed = run(tmp_path, env, "--replay=tape")
+    assert (replayed, judge["cached"], results["run"]["config"]["judgeCache"]) == (first, 0, "off")
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_the_calls(tmp_path, neighbours):
+    """It is said once, and stands in the results."""
+    _, env = neighbours
+    (tmp_path / "answers").write_text("a file")
+    ran, results, judge, _ = run(tmp_path, env, "--loops=2")
+    assert (ran.stdout + ran.stderr).count("the judge's answers are not kept") == 1
+    assert any("--judge-cache: cannot write" in warning for warning in results["run"]["warnings"])
+    assert (judge["calls"], judge["cached"]) == (4, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "environ", "place"),
+    [
+        ("off", {"HOME": "/home/a"}, None),
+        ("auto", {"HOME": "/home/a", "CI": "1"}, None),
+        ("auto", {"HOME": "/home/a", "GITHUB_ACTIONS": "true"}, None),
+        ("auto", {"HOME": "/home/a", "XDG_CACHE_HOME": "/var/a", "CI": "false"}, "/var/a/ci-evals/judge"),
+        ("auto", {}, None),
+        ("here", {"HOME": "/home/a", "CI": "1"}, "here"),
+    ],
+)
+def test_where_answers_are_kept(said, environ, place):
+    """In the user's cache folder, in none in CI, or where somebody says."""
+    assert folder_of(said, environ) == (place and Path(place))
+
+
+def test_a_cache_must_be_somewhere():
+    """An empty name is no folder."""
+    with pytest.raises(UsageError, match="name a folder"):
+        folder_of(" ", {})
