@@ -43,3 +43,15 @@ def share_of(bundles: Iterable[Bundle]) -> Estimate | None:
         effective = share * (1 - share) / squared_error * (_Z / t_quantile(n - 1)) ** 2
     low, high = wilson(share, effective, -_Z), wilson(share, effective, _Z)
     return Estimate(value=share, low=min(low, share), high=max(high, share), count=count)
+
+
+def wilson_share(yes: int, of: int) -> Estimate | None:
+    """The share of yes among things that have nothing to do with one another, with Wilson's 95 % interval.
+
+    None where there are none.
+    """
+    if not of:
+        return None
+    share = yes / of
+    low, high = wilson(share, of, -_Z), wilson(share, of, _Z)
+    return Estimate(value=share, low=min(low, share), high=max(high, share), count=of)

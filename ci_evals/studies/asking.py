@@ -1,0 +1,140 @@
+"""What studies of the judge have in common: samples, and asking models many things, some at a time."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ci_evals.domain.errors import LLMAccessError
+from ci_evals.domain.results import RoleUsage
+from ci_evals.domain.trust import JudgeUsed
+from ci_evals.grading.judge import Judge
+from ci_evals.metering import MeteredLLM
+from ci_evals.ports import LLM
+from ci_evals.redaction import Redactor
+from ci_evals.rejudging import Judges
+from ci_evals.runner import Stop
+
+_MOST_IN_ROW = 10
+"""Things that nobody could be asked about: after so many in a row the models are taken to be gone."""
+
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+
+def drawn(items: Sequence[X], seed: str) -> list[X]:
+    """The items in an order that hangs on the seed alone: the same seed, the same order."""
+    return random.Random(seed).sample(items, len(items))  # noqa: S311  # a sample, not a secret
+
+
+def spread(groups: Sequence[Sequence[X]], most: int, seed: str) -> list[X]:
+    """At most so many items, as evenly over the groups as they have them; which ones is drawn by the seed."""
+    waiting = [drawn(group, f"{seed} {place}") for place, group in enumerate(groups)]
+    taken: list[X] = []
+    while len(taken) < most and (waiting := [group for group in waiting if group]):
+        taken += [group.pop() for group in drawn(waiting, f"{seed} {len(taken)}")][: most - len(taken)]
+    return taken
+
+
+@dataclass
+class Asking:
+    """Models that are asked for a study, and when it ends."""
+
+    judges: Judges
+    panel: Sequence[str]
+    """The models that vote in turn."""
+    used: JudgeUsed
+    """The same, as what they say is kept with."""
+    redactor: Redactor
+    parallel: int = 1
+    stop: Stop = field(default_factory=Stop)
+    done: Callable[[], None] = lambda: None
+    """Hears of each thing that was asked."""
+    expect: Callable[[int], None] = lambda _: None
+    """Hears how many things will be asked, before the first is."""
+
+    def __post_init__(self) -> None:
+        self._meters: dict[str, MeteredLLM] = {}
+        self._in_row = 0
+
+    @property
+    def votes(self) -> int:
+        """At the most, on one question."""
+        return self.used.votes
+
+    @property
+    def llms(self) -> tuple[LLM, ...]:
+        """The models that vote in turn, each under its meter."""
+        return tuple(map(self._metered, self.panel))
+
+    def judge(self, seat: str) -> Judge:
+        """The judge. `seat` sets apart equal questions that are each to be answered by itself."""
+        return Judge(self.llms, self.redactor, votes=self.votes, seat=seat)
+
+    @property
+    def usage(self) -> tuple[RoleUsage, ...]:
+        """What was used so far."""
+        return tuple(meter.usage for meter in self._meters.values() if meter.calls)
+
+    async def each(
+        self,
+        items: Sequence[X],
+        ask: Callable[[X], Awaitable[Y]],
+        missing: Callable[[Y], str | None],
+    ) -> list[Y | None]:
+        """What `ask` gives for each, in their order; None where the study ended before.
+
+        Args:
+            items: What to ask about.
+            ask: Asks about one. An error that it raises is a bug of ours: it ends the study in order, and
+                stands in the stop.
+            missing: Why a model could not be asked or read, of an answer that is none; else None.
+        """
+        self.expect(len(items))
+        answers: list[Y | None] = [None] * len(items)
+        waiting = iter(range(len(items)))
+
+        async def sit() -> None:
+            for place in waiting:
+                if self.stop.requested:
+                    return
+                answers[place] = found = await self.stop.cuts_off(_awaited(ask(items[place])))
+                if found is not None:
+                    self._heard(missing(found))
+
+        await self._check()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self.parallel, len(items))):
+                group.create_task(self.stop.on_bug(sit()))
+        return answers
+
+    def _metered(self, name: str) -> MeteredLLM:
+        if name not in self._meters:
+            self._meters[name] = MeteredLLM(self.judges.named(name), "judge", lambda _: None)
+        return self._meters[name]
+
+    async def _check(self) -> None:
+        """Ends the study before it begins where the key is known to be no good."""
+        for name in self.panel:
+            self._metered(name)
+        try:
+            await self.stop.cuts_off(self.judges.check())
+        except LLMAccessError as error:
+            self.stop.because(str(error), outage=True)
+
+    def _heard(self, missing: str | None) -> None:
+        self.done()
+        for meter in self._meters.values():
+            if meter.refusal:
+                self.stop.because(meter.refusal, outage=True)
+        self._in_row = self._in_row + 1 if missing else 0
+        if self._in_row >= max(_MOST_IN_ROW, self.parallel):
+            self.stop.because(
+                f"{self._in_row} times in a row the judge could not be asked, the last time since {missing}",
+                outage=True,
+            )
+
+
+async def _awaited(work: Awaitable[Y]) -> Y:
+    return await work

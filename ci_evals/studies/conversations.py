@@ -1,0 +1,86 @@
+"""Conversations of a saved run, made ready to be shown to a judge again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.results import SCORED_STATES, Results, TestResult, TrialResult
+from ci_evals.domain.verdict import Finding
+from ci_evals.grading.prefer import Talk
+from ci_evals.redaction import Redactor
+from ci_evals.rejudging.work import Case, Rejudging, case_of, is_judged, transcript_of, turns_of
+from ci_evals.scoring.gate import Policy
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A run whose conversations are looked at again."""
+
+    results: Results
+    source: str
+    """What it is called in messages: its file."""
+
+    def conversations(self) -> Iterator["Conversation"]:
+        """Those that count in a score, in the order of the results."""
+        for s, suite in enumerate(self.results.suites):
+            for t, test in enumerate(suite.tests):
+                for index, trial in enumerate(test.trials, 1):
+                    if speaks(trial):
+                        yield Conversation(self, Trial(s, t, index), suite.name, test, trial)
+
+    def check_judged(self) -> None:
+        """Makes sure that a judge has decided on conversations that are still there.
+
+        Raises:
+            UsageError: with what is missing.
+        """
+        trials = [one.trial for one in self.conversations()]
+        if not trials:
+            raise UsageError(
+                f"{self.source}: it holds no conversation that was played to its end, so that there is "
+                "nothing to judge again"
+            )
+        if not any(is_judged(finding) for trial in trials for finding in trial.findings):
+            raise UsageError(
+                f"{self.source}: it holds no judged verdict, so that there is nothing to judge again"
+            )
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A trial of a saved run."""
+
+    run: Saved
+    place: Trial
+    suite: str
+    test: TestResult
+    trial: TrialResult
+
+    @property
+    def judged(self) -> tuple[Finding, ...]:
+        """Its judged findings, in the order of `case.tests`."""
+        return tuple(filter(is_judged, self.trial.findings))
+
+    def case(self) -> Case:
+        """As a judge is shown it.
+
+        Raises:
+            UsageError: the trial is none that a run leaves.
+        """
+        work = Rejudging(self.run.results, "", Policy(), Redactor(), source=self.run.source)
+        return case_of(work, self.place)
+
+
+def speaks(trial: TrialResult) -> bool:
+    """Whether a trial says something of the agent: it was played to an end of its own, and is still there."""
+    return trial.status in SCORED_STATES and len(trial.exchanges) > 0
+
+
+def talk_of(test: TestResult, trial: TrialResult, source: str) -> Talk:
+    """A trial as one of two conversations.
+
+    Raises:
+        UsageError: the trial is none that a run leaves.
+    """
+    return Talk(turns_of(test, trial, source), transcript_of(trial))

@@ -1,0 +1,52 @@
+"""A judge of a saved run, over the wire of a provider, and made-up runs for it to look at."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import builders as build
+import pytest
+import world
+
+from ci_evals.domain.results import Results
+from ci_evals.domain.trust import JudgeUsed
+from ci_evals.redaction import Redactor
+from ci_evals.rejudging import judges
+from ci_evals.studies.asking import Asking
+from ci_evals.studies.conversations import Saved
+from ci_evals.wiring import Adapter
+
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@asynccontextmanager
+async def asking(
+    models: world.Models, monkeypatch: pytest.MonkeyPatch, *panel: str, votes: int = 1, **fields
+) -> AsyncIterator[Asking]:
+    """What a study asks with; the models are those of a server on loopback."""
+    monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
+    panel = panel or ("some-model",)
+    used = JudgeUsed(provider="openai", models=tuple(sorted(panel)), votes=votes, prompt="p" * 64)
+    redactor = Redactor([models.key])
+    async with judges(Adapter(provider="openai", llm_key=models.key), redactor) as found:
+        yield Asking(found, panel, used, redactor, **{"parallel": 20} | fields)
+
+
+def talk(agent: str, *outcomes: str, criterion: str = "It helps", index: int = 1, **fields):
+    """A trial of one exchange, with a judged finding for each outcome."""
+    findings = [
+        build.finding(outcome, kind="judged", criterion=f"{criterion} {number}" if number else criterion)
+        for number, outcome in enumerate(outcomes)
+    ]
+    exchange = build.exchange(agent=agent)
+    return build.trial_result(index, **{"exchanges": (exchange,), "findings": tuple(findings)} | fields)
+
+
+def run(*tests, name: str = "Refunds", **fields) -> Results:
+    """A run of one suite with these tests."""
+    return build.results(build.suite_result(name, *tests), run=build.run_info(**fields))
+
+
+def saved(results: Results, source: str = "run/_results.json") -> Saved:
+    """The same, as it was read."""
+    return Saved(results, source)
