@@ -5,7 +5,7 @@ Those of a run are made of the parts of it, so that a run and the merger of its 
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -24,9 +24,14 @@ def of_loops(loops: Iterable[int]) -> str:
     return digest([*loops])
 
 
-def of_models(provider: object, models: Iterable[tuple[str | None, str | None, str | None]]) -> str:
-    """Who judges and plays: of the provider, and of each suite's judge, simulated user and embedding model.
+def of_models(provider: object, models: Iterable[tuple[object, str | None, str | None]]) -> str:
+    """Who judges and plays: of the provider, and of each suite's jury, simulated user and embedding model.
 
     An embedding model that is not used leaves no trace, so that earlier runs keep their digest.
     """
     return digest([provider, [[*llms, embedder] if embedder else llms for *llms, embedder in models]])
+
+
+def jury(judge: str | None, panel: Sequence[str], votes: int) -> object:
+    """Who votes in a suite, as a JSON value: its judge alone where that is all, as in earlier runs."""
+    return [[*panel] or [judge], votes] if panel or votes > 1 else judge

@@ -162,19 +162,37 @@ class Named:
     """The models of a suite; None where the user is scripted, nothing is judged, no meaning is compared."""
 
     judge: str | None = None
+    """The judge, or the first of the panel."""
     user: str | None = None
     embedder: str | None = None
+    panel: tuple[str, ...] = ()
+    """The models that vote in turn, where several do."""
+    votes: int = 1
+    """On one criterion, at the most."""
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """All models that judge."""
+        return self.panel or ((self.judge,) if self.judge else ())
 
 
 def models_of(adapter: Adapter | Cast, suite: Suite) -> Named:
     """The models that a suite is played with."""
     wanted = any(compares_meanings(evaluation) for test in suite.tests for evaluation in test.evaluations)
     if isinstance(adapter, Cast):
-        llms = (adapter.judge_llm, adapter.user_llm, adapter.embedder if wanted else None)
-        return Named(*(llm.model if llm else None for llm in llms))
+        judges = tuple(llm.model for llm in adapter.judges)
+        return Named(
+            judge=next(iter(judges), None),
+            user=adapter.user_llm.model if adapter.user_llm else None,
+            embedder=adapter.embedder.model if adapter.embedder and wanted else None,
+            panel=judges if len(judges) > 1 else (),
+            votes=adapter.judge_votes if judges else 1,
+        )
     embedder = adapter.embedder if wanted else None
     models = adapter.models(suite)
-    return Named(models.judge, models.user, embedder) if models else Named(embedder=embedder)
+    if models is None:
+        return Named(embedder=embedder)
+    return Named(models.judge, models.user, embedder, models.panel, models.votes)
 
 
 def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
@@ -184,7 +202,9 @@ def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFa
         models = models_of(adapter, planned.suite)
         folder = folder_for(job.redactor.text(planned.suite.name), started, taken)
         taken.add(folder)
-        facts.append(SuiteFacts(folder, models.judge, models.user, models.embedder))
+        facts.append(
+            SuiteFacts(folder, models.judge, models.user, models.embedder, models.panel, models.votes)
+        )
     return facts
 
 
@@ -201,9 +221,7 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
                 [[s.adapter, s.adapter_options, s.agent_id, s.base_url, s.model] for s in suites]
             )
         ),
-        models=of_models(
-            provider, ((fact.judge_model, fact.user_model, fact.embedding_model) for fact in facts)
-        ),
+        models=of_models(provider, ((fact.jury, fact.user_model, fact.embedding_model) for fact in facts)),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
         user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
         loops=of_loops(loops),

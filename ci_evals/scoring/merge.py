@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
+from ci_evals.domain.digest import digest, jury, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import (
     Confirmation,
@@ -273,7 +273,15 @@ def _loops(suites: Iterable[SuiteResult]) -> str:
 
 def _models(provider: JsonValue, suites: Iterable[SuiteResult]) -> str:
     return of_models(
-        provider, ((suite.judge_model, suite.user_model, suite.embedding_model) for suite in suites)
+        provider,
+        (
+            (
+                jury(suite.judge_model, suite.judge_panel, suite.judge_votes),
+                suite.user_model,
+                suite.embedding_model,
+            )
+            for suite in suites
+        ),
     )
 
 

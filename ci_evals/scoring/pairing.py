@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ci_evals.domain.comparison import TestName
+from ci_evals.domain.digest import jury
 from ci_evals.domain.results import Latency, Results, RunInfo, SuiteResult, TestResult, Usage
 from ci_evals.domain.verdict import Cause
 
@@ -115,8 +116,8 @@ def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None) -> Su
 
 
 def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:
-    if head.judge_model != base.judge_model:
-        yield f"the judge is {head.judge_model}, in the baseline it was {base.judge_model}"
+    if _voting(head) != _voting(base):
+        yield f"the judge is {_voting(head)}, in the baseline it was {_voting(base)}"
     if head.user_model != base.user_model:
         yield f"the simulated user is {head.user_model}, in the baseline it was {base.user_model}"
     if head.embedding_model != base.embedding_model and _compares_meanings(head) and _compares_meanings(base):
@@ -130,5 +131,19 @@ def _compares_meanings(suite: SuiteResult) -> bool:
     return bool(suite.embedding_model) or any(finding.cause is Cause.NO_MODEL for finding in findings)
 
 
-def _models(side: Side) -> list[tuple[str | None, ...]]:
-    return [(suite.name, suite.judge_model, suite.user_model, suite.embedding_model) for suite in side.suites]
+def _voting(suite: SuiteResult) -> str:
+    """Who judges a suite, and how often."""
+    models = " and ".join(suite.judge_panel) or str(suite.judge_model)
+    return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
+
+
+def _models(side: Side) -> list[tuple[object, ...]]:
+    return [
+        (
+            suite.name,
+            jury(suite.judge_model, suite.judge_panel, suite.judge_votes),
+            suite.user_model,
+            suite.embedding_model,
+        )
+        for suite in side.suites
+    ]

@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.digest import jury
 from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.prices import NO_PRICES, PriceTable
@@ -44,6 +45,13 @@ class SuiteFacts:
     embedding_model: str | None = None
 
 
+    judge_panel: tuple[str, ...] = ()
+    judge_votes: int = 1
+
+    @property
+    def jury(self) -> object:
+        """Who votes, for a digest."""
+        return jury(self.judge_model, self.judge_panel, self.judge_votes)
 @dataclass(frozen=True)
 class Scorecard:
     """Everything that was counted."""
@@ -227,6 +235,8 @@ def _suite(
         embedding_model=facts.embedding_model,
         min_score=planned.suite.min_score,
         folder=facts.folder,
+        judge_panel=facts.judge_panel,
+        judge_votes=facts.judge_votes,
         **_numbers_of_suite(tests, counting),
     )
 

@@ -22,7 +22,17 @@ class Models:
     """Which models play the judge and the simulated user."""
 
     judge: str
+    """The judge, or the first of the panel."""
     user: str
+    panel: tuple[str, ...] = ()
+    """The models that vote in turn, where several do."""
+    votes: int = 1
+    """On one criterion, at the most."""
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """All models that judge."""
+        return self.panel or (self.judge,)
 
 
 DEFAULT_MODELS: Mapping[str, Models] = {
