@@ -13,7 +13,7 @@ from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results import Origin
 from ci_evals.job import Job
 from ci_evals.redaction import MASK, Redactor
-from ci_evals.wiring import Adapter
+from ci_evals.wiring import Adapter, names_in, panel_of
 
 if TYPE_CHECKING:
     from ci_evals.adapters.recording.reading import Recording
@@ -58,8 +58,12 @@ def opened(settings: RunSettings) -> Opened:
         settings,
         provider=Provider(then.provider),
         judge_model=settings.judge_model or then.judge_model,
+        judge_panel=settings.judge_panel or ",".join(then.judge_panel) or None,
+        judge_votes=settings.judge_votes if settings.judge_votes > 1 else then.judge_votes,
         user_model=settings.user_model or then.user_model,
         embedding_model=settings.embedding_model or then.embedding_model,
+        audit_user=settings.audit_user or then.audit_user,
+        audit_model=settings.audit_model or then.audit_model,
         agent_headers=None,  # in a fork's pull request they lack their secret
     )
     return Opened(settings, recording)
@@ -136,6 +140,10 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
         judge_model=settings.judge_model,
         user_model=settings.user_model,
         embedding_model=settings.embedding_model,
+        judge_votes=settings.judge_votes,
+        judge_panel=panel_of(names_in(settings.judge_panel)),
+        audit_user=settings.audit_user,
+        audit_model=settings.audit_model,
     )
     past = job.journal.past if job.journal else None
     if past and past.done and not (settings.record / NAME).exists():

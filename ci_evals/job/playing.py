@@ -15,6 +15,7 @@ from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, TakenUp
 from ci_evals.domain.results import Confirmation, Results, TrialResult
+from ci_evals.domain.suite import Suite
 from ci_evals.job.job import Job
 from ci_evals.job.limits import Budget, Watch
 from ci_evals.job.look import Look, models_of
@@ -170,9 +171,17 @@ def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
     for suite in job.plan.suites:
         named, work = models_of(adapter, suite.suite), of_suite(job.plan, suite)
         models |= {named.user} if named.user and work.user_calls else set()
-        models |= {named.judge} if named.judge and work.judge_calls else set()
+        auditor = _auditor(adapter, suite.suite)
+        models |= {auditor} if auditor and work.user_calls else set()
+        models |= set(named.judges) if work.judge_calls else set()
         models |= {named.embedder} if named.embedder and work.embedder_calls else set()
     check_priced(models, job.prices())
+
+
+def _auditor(adapter: Adapter | Cast, suite: Suite) -> str | None:
+    if isinstance(adapter, Adapter):
+        return adapter.auditor(suite)
+    return adapter.audit_llm.model if adapter.audit_llm else None
 
 
 def _too_dear(job: Job, results: Results, trials: int) -> bool:

@@ -71,6 +71,11 @@ class Adapter:
             (judge, agent) for named, agent in pairs if named and agent for judge in named.judges
         )
 
+    def auditor(self, suite: Suite) -> str | None:
+        """The model that looks at a suite's simulated user; None where that is not wanted."""
+        models = self.models(suite)
+        return (self.audit_model or models.user) if models and self.audit_user else None
+
     def models(self, suite: Suite) -> Models | None:
         """The models for a suite: those asked for here, else the suite's own, else the provider's default."""
         if self.offline:

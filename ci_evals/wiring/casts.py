@@ -109,8 +109,11 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
             if named and work.user_calls:
                 cast = replace(cast, user_llm=llm(named.user))
+                if auditor := adapter.auditor(planned.suite):
+                    cast = replace(cast, audit_llm=llm(auditor))
             if named and work.judge_calls:
-                cast = replace(cast, judge_llm=cache.before(llm(named.judge)))
+                judges = tuple(cache.before(llm(judge)) for judge in named.judges)
+                cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
             built.append(cast)
         yield Company(tuple(built), llms, embedder, paces, cache)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Record
+from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Positive, Record
 from ci_evals.domain.digest import digest
 from ci_evals.domain.errors import (
     AgentAccessError,
@@ -186,6 +186,10 @@ class Choice(Record):
     judge_model: str | None = None
     user_model: str | None = None
     embedding_model: str | None = None
+    judge_votes: Positive = 1
+    judge_panel: tuple[str, ...] = ()
+    audit_user: bool = False
+    audit_model: str | None = None
 
 
 class Header(Record):
@@ -201,7 +205,8 @@ class Header(Record):
 
 def of_prompt(model: str, prompt: Prompt, redactor: Redactor) -> str:
     """The digest by which an answer to this prompt is found again."""
-    return digest([model, _clean(prompt.system, redactor), _clean(prompt.text, redactor), prompt.schema])
+    asked = [model, _clean(prompt.system, redactor), _clean(prompt.text, redactor), prompt.schema]
+    return digest([*asked, prompt.seat] if prompt.seat else asked)
 
 
 def of_texts(model: str, texts: Sequence[str], redactor: Redactor) -> str:
