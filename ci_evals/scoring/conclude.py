@@ -51,5 +51,6 @@ def conclude(
         latency=card.latency,
         process=card.process,
         coverage=against(card.coverage, pairing.pairs) if card.coverage and pairing else card.coverage,
+        user_ledger=card.user_ledger,
         suites=card.suites,
     )

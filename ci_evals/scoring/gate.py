@@ -12,10 +12,11 @@ from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Decision, GateCheck, SuiteResult, TestResult, points
 from ci_evals.scoring import share
 from ci_evals.scoring.compare import Pairing, Part
+from ci_evals.scoring.distrust import distrust
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import Selector, Threshold
 from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, ended_well, lost_trials, scores_of_tests
+from ci_evals.scoring.soundness import all_passed, ended_well, left_out, lost_trials, scores_of_tests
 from ci_evals.scoring.statistics import ALPHA, mean_interval
 
 _TIE = 1e-9
@@ -95,7 +96,7 @@ class Case:
 
 def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
-    reasons = tuple(_distrust(case.card, case.policy, ending))
+    reasons = tuple(distrust(case.card, case.policy, ending))
     if ending.failed_fast:
         checks = (_fail_fast(ending), *checks_of(_of_what_ran(case)))
     else:
@@ -154,20 +155,6 @@ def decide_change(case: Case) -> Decision:
     return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
 
 
-def _distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
-    """Why the run cannot be trusted, whatever its score."""
-    yield from ending.incomplete
-    if ending.stopped_because and not ending.failed_fast:
-        yield f"the run was stopped: {ending.stopped_because}"
-    if card.counts.not_run and not ending.failed_fast:
-        yield f"{card.counts.not_run} of {card.counts.trials + card.counts.not_run} trials were not run"
-    if card.counts.errors > policy.max_errors:
-        trials = "1 unsound trial" if card.counts.errors == 1 else f"{card.counts.errors} unsound trials"
-        yield f"{trials}, at most {policy.max_errors} allowed (max-errors)"
-    if card.score is None:
-        yield "nothing could be scored"
-
-
 def _lost_decides(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> Iterator[str]:
     """Whether the trials that say nothing of the agent would have decided these checks, played to the end."""
     lost = sum(map(lost_trials, case.card.tests))
@@ -175,9 +162,10 @@ def _lost_decides(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> 
         return
     worst, best = (all(c.holds for c in checks(replace(case, lost=supposed))) for supposed in (0, 100))
     if worst != best:
+        without = " or are left out" if case.card.counts.invalid_users else ""
         yield (
-            f"trials that broke off ({lost}) decide the gate: it would not hold if all of them had failed, "
-            "and would if all had passed"
+            f"trials that broke off{without} ({lost}) decide the gate: it would not hold if all of them had "
+            "failed, and would if all had passed"
         )
 
 
@@ -199,6 +187,11 @@ class _Checks:
         yield from self._budgets()
         errors, allowed = self.card.counts.errors, self.policy.max_errors
         yield GateCheck(name="max-errors", required=allowed, seen=errors, holds=errors <= allowed)
+        if self.card.user_ledger:
+            invalid, allowed = self.card.counts.invalid_users, self.policy.max_invalid_users
+            yield GateCheck(
+                name="max-invalid-users", required=allowed, seen=invalid, holds=invalid <= allowed
+            )
 
     def of_baseline(self) -> Iterator[GateCheck]:
         """What must hold against the baseline."""
@@ -264,6 +257,8 @@ class _Checks:
         if self.lost:
             passed += lost_trials(test)
         planned = len(test.trials) + test.not_run
+        if self.lost is None:  # supposing something of them, those that are left out count too
+            planned -= sum(map(left_out, test.trials))
         return GateCheck(
             name=f"critical:{test.name}",
             required=100,

@@ -26,11 +26,13 @@ from ci_evals.domain.results import (
     points,
 )
 from ci_evals.domain.transcript import EndState
+from ci_evals.domain.trust import UserLedger
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import process, share
 from ci_evals.scoring.coverage import Part, coverage, wanted
+from ci_evals.scoring.ledger import user_ledger
 from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, outcome_of, scores_of_tests, unsound
+from ci_evals.scoring.soundness import all_passed, left_out, outcome_of, scores_of_tests, unsound
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
 
@@ -43,8 +45,6 @@ class SuiteFacts:
     judge_model: str | None
     user_model: str | None
     embedding_model: str | None = None
-
-
     judge_panel: tuple[str, ...] = ()
     judge_votes: int = 1
 
@@ -52,6 +52,8 @@ class SuiteFacts:
     def jury(self) -> object:
         """Who votes, for a digest."""
         return jury(self.judge_model, self.judge_panel, self.judge_votes)
+
+
 @dataclass(frozen=True)
 class Scorecard:
     """Everything that was counted."""
@@ -65,6 +67,7 @@ class Scorecard:
     latency: Latency
     process: ProcessSummary | None
     coverage: Coverage | None
+    user_ledger: UserLedger | None
     suites: tuple[SuiteResult, ...]
 
     @classmethod
@@ -120,6 +123,7 @@ def total(
         latency=latency_of(trial for test in tests for trial in test.trials),
         process=process.of_run(process.of_tests(tests, counting), points_of_all, usage, played),
         coverage=coverage(suites, parts),
+        user_ledger=user_ledger(trial for test in tests for trial in test.trials),
         suites=tuple(suites),
     )
 
@@ -231,12 +235,12 @@ def _suite(
         agent_id=planned.suite.agent_id,
         adapter=planned.suite.adapter,
         judge_model=facts.judge_model,
+        judge_panel=facts.judge_panel,
+        judge_votes=facts.judge_votes,
         user_model=facts.user_model,
         embedding_model=facts.embedding_model,
         min_score=planned.suite.min_score,
         folder=facts.folder,
-        judge_panel=facts.judge_panel,
-        judge_votes=facts.judge_votes,
         **_numbers_of_suite(tests, counting),
     )
 
@@ -298,6 +302,7 @@ def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
         trials=len(trials),
         scored_trials=sum(share.of_trial(trial, counting) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),
+        invalid_users=sum(map(left_out, trials)),
         by_status={state: statuses[state] for state in EndState},
         by_outcome={outcome: outcomes[outcome] for outcome in Outcome},
     )

@@ -10,8 +10,9 @@ from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import share
 from ci_evals.scoring.share import Choice, Counting
 
-CUT_OFF = frozenset({EndState.FAILED, EndState.INTERRUPTED})
-"""Conversations that broke off: what their agent did not do, it may not have come to."""
+CUT_OFF = frozenset({EndState.FAILED, EndState.INTERRUPTED, EndState.INVALID_USER})
+"""Conversations that broke off, or whose user broke its role: what their agent did not do, it may not have
+come to."""
 
 
 def expects_error(trial: TrialResult) -> bool:
@@ -24,8 +25,18 @@ def ended_well(trial: TrialResult) -> bool:
     return trial.status in SCORED_STATES or (trial.status is EndState.AGENT_ERROR and expects_error(trial))
 
 
+def left_out(trial: TrialResult) -> bool:
+    """Whether its simulated user broke its role: it says nothing of the agent, and is not needed."""
+    return trial.status is EndState.INVALID_USER
+
+
 def unsound(trial: TrialResult, counting: Counting) -> bool:
-    """Whether the trial ended in an error, or holds a verdict that could not be reached."""
+    """Whether the trial ended in an error, or holds a verdict that could not be reached.
+
+    One that is left out is not: such trials have a limit of their own.
+    """
+    if left_out(trial):
+        return False
     return not ended_well(trial) or any(undecided(finding, counting) for finding in trial.findings)
 
 
@@ -41,21 +52,25 @@ def all_passed(trial: TrialResult, counting: Counting) -> bool:
 
 
 def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) -> TestOutcome:
-    """What a test came to, of whose `planned` trials these were played."""
+    """What a test came to, of whose `planned` trials these were played.
+
+    Those that are left out are not needed, as long as one other is there.
+    """
     if not trials:
         return TestOutcome.NOT_RUN
-    whole = [trial for trial in trials if trial.status not in CUT_OFF]
+    counted = [trial for trial in trials if not left_out(trial)]
+    whole = [trial for trial in counted if trial.status not in CUT_OFF]
     if any(finding.outcome is Outcome.FAILED for trial in whole for finding in trial.findings):
         return TestOutcome.FAILED
-    if len(trials) < planned or not all(ended_well(trial) for trial in trials):
+    if not counted or len(trials) < planned or not all(ended_well(trial) for trial in counted):
         return TestOutcome.ERROR
-    if all(all_passed(trial, counting) for trial in trials):
+    if all(all_passed(trial, counting) for trial in counted):
         return TestOutcome.PASSED
     return TestOutcome.UNDECIDED
 
 
 def lost_trials(test: TestResult) -> int:
-    """How many planned trials say nothing of the agent: they broke off, or never began."""
+    """How many planned trials say nothing of the agent: they broke off, are left out, or never began."""
     return sum(not ended_well(trial) for trial in test.trials) + test.not_run
 
 

@@ -15,12 +15,13 @@ from ci_evals.wiring.adapter import Adapter
 def recorded(recorder: Recorder, trial: Trial, cast: Cast) -> Cast:
     """The cast of a trial, listened to."""
     heard = recorder.listen(trial)
-    user, embedder = cast.user_llm, cast.embedder
+    user, embedder, auditor = cast.user_llm, cast.embedder, cast.audit_llm
     return Cast(
         agent=RecordedAgent(cast.agent, heard),
         user_llm=user and RecordedLLM(user, heard.user, heard.redactor),
         judge_panel=tuple(RecordedLLM(judge, heard.judge, heard.redactor) for judge in cast.judges),
         judge_votes=cast.judge_votes,
+        audit_llm=auditor and RecordedLLM(auditor, heard.auditor, heard.redactor),
         embedder=embedder and RecordedEmbedder(embedder, heard.embedder, heard.redactor),
     )
 
@@ -37,6 +38,9 @@ def replayed(recording: Recording, plan: Plan, adapter: Adapter, redactor: Redac
         if named and work.user_calls:
             user = ReplayedLLM(named.user, "the simulated user's question", played.take.user, played)
             cast = replace(cast, user_llm=user)
+            if auditor := adapter.auditor(planned.suite):
+                asked = ReplayedLLM(auditor, "the auditor's question", played.take.auditor, played)
+                cast = replace(cast, audit_llm=asked)
         if named and work.judge_calls:
             judges = tuple(
                 ReplayedLLM(judge, "the judge's question", played.take.judge, played)

@@ -1,0 +1,30 @@
+"""Why a run cannot be trusted, whatever its score: it is not whole, or too much of it went wrong."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ci_evals.scoring.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from ci_evals.scoring.gate import Ending, Policy
+
+
+def distrust(card: Scorecard, policy: "Policy", ending: "Ending") -> Iterator[str]:
+    """Every reason, in words; none where the run can be trusted."""
+    yield from ending.incomplete
+    if ending.stopped_because and not ending.failed_fast:
+        yield f"the run was stopped: {ending.stopped_because}"
+    if card.counts.not_run and not ending.failed_fast:
+        yield f"{card.counts.not_run} of {card.counts.trials + card.counts.not_run} trials were not run"
+    if card.counts.errors > policy.max_errors:
+        trials = "1 unsound trial" if card.counts.errors == 1 else f"{card.counts.errors} unsound trials"
+        yield f"{trials}, at most {policy.max_errors} allowed (max-errors)"
+    if card.counts.invalid_users > policy.max_invalid_users:
+        many = card.counts.invalid_users
+        trials = "1 trial was left out" if many == 1 else f"{many} trials were left out"
+        yield (
+            f"{trials}, since the simulated user broke its role twice in a row, at most "
+            f"{policy.max_invalid_users} allowed (max-invalid-users)"
+        )
+    if card.score is None:
+        yield "nothing could be scored"
