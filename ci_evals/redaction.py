@@ -202,8 +202,11 @@ def _texts_of_json(value: Any) -> list[str]:
             found += part.values()
         elif isinstance(part, list | tuple):
             found += part
-        elif isinstance(part, str) and not isinstance(part, Enum):
-            texts.append(part)
+        elif isinstance(part, str):
+            if not isinstance(part, Enum):
+                texts.append(part)
+        elif part is not None and kind is not bool and isinstance(part, BaseModel):
+            texts += _texts(part)  # a record by its name or place
     return texts
 
 

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from ci_evals.domain.base import Record
 from ci_evals.domain.text import bare, visible
+from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.redaction import MASK, Redactor
@@ -249,6 +250,15 @@ def test_a_model_is_redacted_to_its_leaves():
     assert clean.trace == {"number": MASK, "many": [MASK, 1]}
     assert clean.raw == MASK
     assert exchange.agent == "your key is sk-12345678"
+
+
+def test_records_that_stand_under_a_number_are_redacted():
+    """As the rubrics of a test do, by the place of their criterion."""
+    level = {"score": 1, "name": "of sk-12345678"}
+    rubric = Rubric.model_validate({"passAt": 0.5, "dimensions": [{"name": "tact", "levels": [level]}]})
+    clean = Redactor(keys=["sk-12345678"]).model(build.test_result(rubrics={1: rubric}))
+    assert clean.rubrics[1].dimensions[0].levels[0].name == f"of {MASK}"
+    assert clean.rubrics[1].pass_at == 0.5
 
 
 def test_closed_sets_and_counts_survive_any_secret():

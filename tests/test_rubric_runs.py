@@ -1,0 +1,203 @@
+"""Graded criteria in whole runs: what the results hold, what is judged again, what is found of the truth."""
+
+import json
+import re
+
+import fakes
+import pytest
+import whole_text
+import world
+from commands import ci_evals, results_in, write_suite
+from seeded import block, luck
+
+from ci_evals import run_suite
+from ci_evals.domain.results import Results
+from ci_evals.ports import Prompt
+from ci_evals.redaction import Redactor
+from ci_evals.rejudging import Judges, Rejudging, rejudge
+from ci_evals.reports import layout
+from ci_evals.runner import Cast
+from ci_evals.scoring.gate import Policy
+
+SECRET = "tenant-4711-blue"
+LEVELS = [{"score": step / 4, "name": f"level {step}", "description": f"Number {step}."} for step in range(5)]
+WORK = {
+    "criterion": "The work is well made",
+    "rubric": LEVELS,
+    "dimensions": ["clarity", {"name": "tact", "description": "Kind to ${TENANT}?", "weight": 3}],
+    "weight": 3,
+    "passAt": 0.5,
+}
+BRIEF = {"criterion": "It is brief"}
+
+
+def a_suite(*evaluations: dict, tests: int = 1) -> dict:
+    return {
+        "name": "S",
+        "adapter": "demo",
+        "tests": [
+            {
+                "name": str(number),
+                "guidelines": "g",
+                "turns": [{"user": "hi"}],
+                "maxTurns": 1,
+                "evaluations": list(evaluations),
+            }
+            for number in range(tests)
+        ],
+    }
+
+
+def graded(text: str, level: int) -> str:
+    """A judge's answer: this level in every dimension that the prompt's rubric has."""
+    return json.dumps(
+        {
+            "reasoning": "All in all.",
+            "dimensions": [
+                {"dimension": one["dimension"], "reason": "So.", "evidence": [], "level": f"level {level}"}
+                for one in block(text, "rubric")
+            ],
+        }
+    )
+
+
+def judge(level: int) -> fakes.ScriptedLLM:
+    """Names this level of every dimension, and passes every plain criterion."""
+    plain = json.dumps({"reasoning": "Yes.", "evidence": [], "verdict": "pass"})
+    return fakes.ScriptedLLM(lambda asked: graded(asked.text, level) if "<rubric>" in asked.text else plain)
+
+
+async def played(
+    suite: dict, *judges: fakes.ScriptedLLM, votes: int = 1, script=("Done.",), **fields
+) -> Results:
+    """A run, as it stands in its file."""
+    cast = Cast(fakes.ScriptedAgent(script), judge_llm=None, judge_panel=judges, judge_votes=votes)
+    made = await run_suite(cast, suite, retries=0, policy=Policy(max_errors=99), **fields)
+    return layout.load(whole_text.dump(made), "_results.json")
+
+
+@pytest.fixture(autouse=True)
+def tenant(monkeypatch):
+    monkeypatch.setenv("TENANT", SECRET)
+
+
+async def test_a_grade_counts_with_what_it_is_worth():
+    """In the score; the outcome goes by `passAt`, and with it all that goes by passing."""
+    results = await played(a_suite(WORK, BRIEF), judge(3))
+    (test,) = results.suites[0].tests
+    finding = test.trials[0].findings[0]
+    assert (finding.kind, finding.outcome, finding.grade.score) == ("judged", "passed", 0.75)
+    assert (test.score, test.passed, test.pass_rate) == (100 * (3 * 0.75 + 1) / 4, True, 1)
+    low = (await played(a_suite(WORK, BRIEF), judge(1))).suites[0].tests[0]
+    assert (low.score, low.passed, low.pass_rate) == (100 * (3 * 0.25 + 1) / 4, False, 0)
+
+
+async def test_a_saved_rubric_is_judged_again():
+    """The next judge is asked in the same words, also of built-in dimensions; no secret is kept."""
+    first, other = judge(3), judge(1)
+    results = await played(a_suite(BRIEF, WORK), first)
+    (rubric,) = results.suites[0].tests[0].rubrics.items()
+    assert (rubric[0], rubric[1].pass_at, [one.name for one in rubric[1].dimensions]) == (
+        2,
+        0.5,
+        ["clarity", "tact"],
+    )
+    assert "Kind to ***?" in repr(rubric)
+    work = Rejudging(results, provider="openai", policy=Policy(), redactor=Redactor())
+    again = (await rejudge(work, Judges(lambda _: other))).results
+    assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
+    assert SECRET not in repr(other.prompts) + whole_text.dump(results)
+    (test,) = again.suites[0].tests
+    assert [finding.outcome for finding in test.trials[0].findings] == ["passed", "failed"]
+    assert (test.trials[0].findings[1].grade.score, test.rubrics) == (
+        0.25,
+        results.suites[0].tests[0].rubrics,
+    )
+
+
+async def test_reasoning_without_a_trace_never_opens_the_gate():
+    """It is undecided, which the floors count as failed."""
+    steps = {"criterion": "It goes about it well", "dimensions": ["reasoning"]}
+    silent = {"workflows": None, "params": None, "rules": None, "integrations": None, "error_response": None}
+    results = await played(a_suite(steps, BRIEF), judge(4), script=[fakes.reply("Done.", **silent)])
+    finding = results.suites[0].tests[0].trials[0].findings[0]
+    assert (finding.outcome, finding.cause, finding.grade) == ("undecided", "no_evidence", None)
+    assert (results.score, results.gate.checks[0].seen_if_undecided_failed) == (100, 50)
+    assert not results.gate.passed
+
+
+def noisy(p: float) -> fakes.ScriptedLLM:
+    """A judge that names the level that the agent tells, or with the chance p each the one above or below."""
+
+    def answer(prompt: Prompt) -> str:
+        told = block(prompt.text, "conversation")[0]["agent"]
+        drawn = luck(told, prompt.seat)
+        return graded(prompt.text, int(told[-1]) + (drawn < p) - (drawn > 1 - p))
+
+    return fakes.ScriptedLLM(answer)
+
+
+TESTS, LOOPS, P = 60, 2, 0.2
+
+
+def truth(number: object) -> int:
+    """The level that the agent has in a test: one in the middle, so that a judge can err both ways."""
+    return 1 + int(3 * luck("truth", number))
+
+
+@pytest.mark.parametrize(("votes", "err"), [(1, 2 * P), (3, 2 * (3 * P**2 - 2 * P**3))])
+async def test_the_truth_is_found(votes, err):
+    """The score lies round the true one; one vote errs as often as it should, three as rarely as computed."""
+    suite = a_suite({"criterion": "c", "rubric": LEVELS}, tests=TESTS)
+    results = await played(
+        suite,
+        noisy(P),
+        votes=votes,
+        loops=LOOPS,
+        parallel=20,
+        script=lambda test, _: f"Test {test.name} is at level {truth(test.name)}",
+    )
+    true = sum(25 * truth(number) for number in range(TESTS)) / TESTS
+    assert results.interval.low <= true <= results.interval.high
+    wrong = [
+        round(4 * trial.findings[0].grade.score) != truth(test.name)
+        for test in results.suites[0].tests
+        for trial in test.trials
+    ]
+    spread = 3 * (err * (1 - err) / len(wrong)) ** 0.5
+    assert len(wrong) == TESTS * LOOPS
+    assert abs(sum(wrong) / len(wrong) - err) < spread
+
+
+def test_votes_on_a_rubric_over_the_wire(tmp_path):
+    """From the suite's file to the reports: three models vote, and the one in the middle counts."""
+
+    def answers(asked):
+        return graded(asked.text, {"low": 1, "mid": 2, "high": 4}[asked.model])
+
+    with (
+        world.agent(lambda heard: world.message("Done", workflows=[])) as agent,
+        world.llm(answers) as models,
+    ):
+        suite = write_suite(tmp_path, {"evaluations": [WORK], "userInfo": {"tenant": SECRET}})
+        ran = ci_evals(
+            "run",
+            suite,
+            "--judge-panel=high,low,mid",
+            cwd=tmp_path,
+            env={"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": SECRET} | models.env,
+        )
+    assert ran.returncode == 1, ran.stderr
+    (finding,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    assert (finding["outcome"], finding["grade"]["score"], results_in(tmp_path)["score"]) == (
+        "passed",
+        0.5,
+        50,
+    )
+    assert [(vote["model"], vote["grade"]["score"]) for vote in finding["votes"]] == [
+        ("high", 1),
+        ("low", 0.25),
+        ("mid", 0.5),
+    ]
+    kept = "".join(path.read_text() for path in (tmp_path / "results").rglob("*.*") if path.suffix != ".html")
+    assert not re.search(SECRET, kept)
