@@ -156,11 +156,33 @@ class RejudgeSettings(BaselineSettings, GateSettings):
             "the provider's default."
         ),
     ] = None
+    judge_votes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=99,
+            help="Votes on each judged criterion, an odd number. Default: as many as the run had; with "
+            "--judge-panel as many as it takes for each model to have a say.",
+            show_default=False,
+        ),
+    ] = None
+    judge_panel: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL,...", help="Models that vote in turn, in place of one judge's model."),
+    ] = None
     prices: Annotated[
         Path | None,
         typer.Option(help="A YAML or JSON file of prices, in place of the bundled table."),
     ] = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged at a time.")] = 10
+    judge_cache: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|off|DIR",
+            help="Keep these judges' answers, apart from those of runs. Off, as whoever judges again wants "
+            "to know what is said this time.",
+        ),
+    ] = "off"
     output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
     junit: Annotated[
         Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")

@@ -21,6 +21,7 @@ from ci_evals.cli.console import (
     show,
 )
 from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.judge_cache import folder_of
 from ci_evals.cli.other_settings import RejudgeSettings
 from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Platform
@@ -40,7 +41,7 @@ from ci_evals.reports.names import RESULTS
 from ci_evals.runner import Stop
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.selectors import check_names
-from ci_evals.wiring import WITHOUT_KEY, Adapter, no_key, own_key, own_token
+from ci_evals.wiring import WITHOUT_KEY, Adapter, checked, names_in, no_key, own_key, own_token
 
 
 def rejudge_run(settings: RejudgeSettings) -> None:
@@ -51,6 +52,7 @@ def rejudge_run(settings: RejudgeSettings) -> None:
     """
     environ = os.environ
     adapter = _adapter(settings, environ)
+    panel = _panel(settings)
     policy = read_policy(settings)
     prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
     file = results_file(settings.results)
@@ -79,12 +81,14 @@ def rejudge_run(settings: RejudgeSettings) -> None:
         redactor=redactor,
         source=str(file),
         judge_model=settings.judge_model,
+        judge_panel=panel,
+        judge_votes=settings.judge_votes,
         parallel=settings.parallel,
         baseline=redactor.model(baseline.results) if baseline.results else None,
         baseline_note=baseline.note,
         incomplete=incomplete,
         prices=prices,
-        config=in_force(settings),
+        config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
     )
     with _listening(settings, _Told(judged, console, len(trials))) as listen:
@@ -107,10 +111,23 @@ def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
     if provider is Provider.OFFLINE:
         others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
+    cache = folder_of(settings.judge_cache, environ)
     if provider in WITHOUT_KEY:
-        return Adapter(provider=provider)
+        return Adapter(provider=provider, judge_cache=cache)
     key = settings.llm_key or environ.get("LLM_API_KEY") or own_key(provider, environ)
-    return Adapter(provider=provider, llm_key=key, llm_token=None if key else own_token(provider, environ))
+    token = None if key else own_token(provider, environ)
+    return Adapter(provider=provider, llm_key=key, llm_token=token, judge_cache=cache)
+
+
+def _panel(settings: RejudgeSettings) -> tuple[str, ...]:
+    """The models that are named to vote in turn; none where that is left to the run."""
+    asked = Adapter(
+        provider=settings.provider,
+        judge_model=settings.judge_model,
+        judge_panel=names_in(settings.judge_panel),
+        judge_votes=settings.judge_votes or 1,
+    )
+    return checked(asked).judge_panel
 
 
 def _redactor(settings: RejudgeSettings, adapter: Adapter, environ: Mapping[str, str]) -> Redactor:

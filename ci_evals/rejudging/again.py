@@ -15,13 +15,13 @@ from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
 from ci_evals.ports import LLM
 from ci_evals.redaction import Redactor
-from ci_evals.rejudging.bench import Bench
+from ci_evals.rejudging.bench import Bench, Sitting
 from ci_evals.rejudging.making import Making
 from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, to_judge
 from ci_evals.runner import Stop
 from ci_evals.scoring import older
 from ci_evals.scoring.agreement import Twice
-from ci_evals.wiring import TELLS_COST, Adapter, models
+from ci_evals.wiring import TELLS_COST, Adapter, Cache, models
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
     """
     async with AsyncExitStack() as stack:
         built: dict[str, SdkLLM | ClaudeCodeLLM] = {}
+        cache = Cache.of(adapter, redactor, "rejudge")
+        stack.callback(cache.close)
 
         def named(model: str) -> LLM:
             if model not in built:
@@ -67,7 +69,7 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
                     adapter.provider, model, adapter.llm_key, redactor, token=adapter.llm_token
                 )
                 stack.push_async_callback(built[model].aclose)
-            return built[model]
+            return cache.before(built[model])
 
         async def check() -> None:
             # They have one key.
@@ -75,7 +77,8 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
                 await one.check()
 
         def notes() -> tuple[str, ...]:
-            return tuple(note for model in built.values() if (note := model.note()))
+            told = (model.note() for model in built.values())
+            return (*(note for note in told if note), *cache.notes())
 
         yield Judges(named, check, notes)
 
@@ -103,11 +106,14 @@ async def rejudge(
         raise UsageError(
             f"{work.source}: it holds no judged verdict, so that there is nothing to judge again"
         )
-    named = [work.judge_of(suite) for suite in work.judged.suites]
+    juries = [work.jury_of(suite) for suite in work.judged.suites]
+    sitting = {case.trial.suite: juries[case.trial.suite] for case in cases}
     if work.policy.max_cost is not None and work.provider not in TELLS_COST:
-        check_priced({named[case.trial.suite] for case in cases}, work.prices)
-    llms = {case.trial.suite: judges.named(named[case.trial.suite]) for case in cases}
-    bench = Bench(work, llms, stop, listen)
+        check_priced({model for jury in sitting.values() for model in jury.models}, work.prices)
+    benches = {
+        suite: Sitting(tuple(map(judges.named, jury.models)), jury.votes) for suite, jury in sitting.items()
+    }
+    bench = Bench(work, benches, stop, listen)
     started, begun = now(), time.perf_counter()
     try:
         await stop.cuts_off(judges.check())
@@ -115,7 +121,7 @@ async def rejudge(
         stop.because(str(error), outage=True)
     await bench.judge(cases)
     again = {case.trial: bench.result_of(case) for case in cases}
-    made = Making(work, named, again, stop, started, judges.notes())
+    made = Making(work, juries, again, stop, started, judges.notes())
     return Rejudged(
         results=made.results(now(), time.perf_counter() - begun),
         verdicts=tuple(twice for case in cases for twice in _both(work.judged, case, again[case.trial])),

@@ -1,6 +1,7 @@
 """Where real parts are built: agents and models from what a suite and its user say."""
 
 from ci_evals.wiring.adapter import Adapter
+from ci_evals.wiring.cache import Cache
 from ci_evals.wiring.casts import Company, casts
 from ci_evals.wiring.keys import keys_of
 from ci_evals.wiring.models import (
@@ -25,6 +26,7 @@ __all__ = [
     "TELLS_COST",
     "WITHOUT_KEY",
     "Adapter",
+    "Cache",
     "Company",
     "Models",
     "casts",

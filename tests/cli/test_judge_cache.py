@@ -127,3 +127,22 @@ def test_a_cache_must_be_somewhere():
     """An empty name is no folder."""
     with pytest.raises(UsageError, match="name a folder"):
         folder_of(" ", {})
+
+
+def test_judging_again_asks_again(tmp_path, neighbours):
+    """What the run's judge said is no answer of the judge that is asked anew; that one's own may be kept."""
+    models, env = neighbours
+    run(tmp_path, env)
+    for options, asked in (
+        ([], 2),
+        (["--judge-cache=answers"], 2),
+        (["--judge-cache=answers"], 0),
+        ([], 2),
+    ):
+        models.asked.clear()
+        ran = ci_evals(
+            "rejudge", "results", "--output-dir=again", "--no-gate", *options, cwd=tmp_path,
+            env=env | {"CI_EVALS_JUDGE_CACHE": ""},
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert len(models.asked) == asked
