@@ -197,17 +197,23 @@ def _texts_of_json(value: Any) -> list[str]:
             found += part
         elif kind is int or kind is float:
             texts.append(repr(part))
-        elif isinstance(part, dict):
-            texts += map(str, part)
-            found += part.values()
-        elif isinstance(part, list | tuple):
-            found += part
-        elif isinstance(part, str):
-            if not isinstance(part, Enum):
-                texts.append(part)
-        elif part is not None and kind is not bool and isinstance(part, BaseModel):
-            texts += _texts(part)  # a record by its name or place
+        elif part is not None and kind is not bool:
+            texts += _texts_of_rare(part)
     return texts
+
+
+def _texts_of_rare(part: Any) -> list[str]:
+    """Of what no JSON is made of, but for classes of its own: a record under its place, an enumerated key."""
+    match part:
+        case dict():
+            return _texts_of_json({**part})
+        case list() | tuple():
+            return _texts_of_json([*part])
+        case str() if not isinstance(part, Enum):
+            return [part]
+        case BaseModel():
+            return _texts(part)
+    return []
 
 
 class _Forms:

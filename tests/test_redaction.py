@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from ci_evals.domain.base import Record
-from ci_evals.domain.text import bare, visible
 from ci_evals.domain.rubric import Rubric
+from ci_evals.domain.text import bare, visible
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.redaction import MASK, Redactor
