@@ -3,7 +3,9 @@
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.plan import Plan
@@ -26,10 +28,13 @@ def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> st
     for planned in plan.suites:
         models = adapter.models(planned.suite)
         for test in planned.tests:
-            trial = of_trial(planned.suite, test, sizes_of(planned.suite, test) if models else None)
+            sizes = sizes_of(planned.suite, test, audited=adapter.audit_user) if models else None
+            trial = of_trial(planned.suite, test, sizes)
             loops = plan.loops_of(test)
             trials += [trial] * loops
             asking = [(models.user, trial.user), (models.judge, trial.judge)] if models else []
+            if auditor := adapter.auditor(planned.suite):
+                asking.append((auditor, trial.auditor))
             if adapter.embedder and not runs_here(adapter.embedder):
                 asking.append((adapter.embedder, trial.embedder))
             for model, spending in asking:
@@ -68,9 +73,16 @@ def _cost(asked: dict[str, Spending], prices: PriceTable, *, told: bool) -> str:
     return f"{numbers.extent(low, high, numbers.money)} ({names}{day})"
 
 
-def sizes_of(suite: Suite, test: Test) -> PromptSizes:
-    """The sizes of the prompts of judge and simulated user for this test, in characters. Asks nobody."""
-    return asyncio.run(_measured(suite, test))
+def sizes_of(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:
+    """The sizes of the prompts of judge and simulated user for this test, in characters. Asks nobody.
+
+    With `audited` also those of the model that looks at the simulated user.
+    """
+    sizes = asyncio.run(_measured(suite, test))
+    if not audited:
+        return sizes
+    one, two = (asyncio.run(_of_auditor(test, exchanges)) for exchanges in (1, 2))
+    return replace(sizes, auditor=2 * one - two, auditor_exchange=two - one)
 
 
 class _Ruler:
@@ -85,6 +97,13 @@ class _Ruler:
         schema = json.dumps(prompt.schema) if prompt.schema else ""
         self.characters = len(prompt.system) + len(prompt.text) + len(schema)
         return Completion('{"reasoning": "measured", "verdict": "pass", "evidence": []}')
+
+
+async def _of_auditor(test: Test, exchanges: int) -> int:
+    ruler = _Ruler()
+    transcript = Transcript(exchanges=_wordless(exchanges), status=EndState.COMPLETED)
+    await Auditor(ruler, Redactor()).audit(test, transcript)
+    return ruler.characters
 
 
 async def _measured(suite: Suite, test: Test) -> PromptSizes:

@@ -30,12 +30,13 @@ def plan(settings: EstimateSettings) -> None:
         error_console(os.environ).say(f"warning: {warning}")
     total = of_plan(planned)
     agent, user, judge = _calls(total, offline=adapter.offline)
+    audits = f", auditor {total.auditor_calls}" if adapter.audit_user and not adapter.offline else ""
     meanings = f", embedding model {total.embedder_calls}" if adapter.embedder and total.semantic else ""
     show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judged} judged evaluations\n"
-        f"calls at most: agent {agent}, simulated user {user}, judge {judge}{meanings}\n"
+        f"calls at most: agent {agent}, simulated user {user}, judge {judge}{audits}{meanings}\n"
         f"{forecast.lines(planned, adapter, table, settings.parallel)}"
     )
 

@@ -19,6 +19,8 @@ class Estimate:
     judged: int
     semantic: int = 0
     """Those of the strict ones that compare meanings."""
+    simulated: int = 0
+    """Trials in which the simulated user writes a line."""
 
     @property
     def agent_calls(self) -> int:
@@ -29,6 +31,11 @@ class Estimate:
     def user_calls(self) -> int:
         """Calls of the simulated user."""
         return self.auto_turns
+
+    @property
+    def auditor_calls(self) -> int:
+        """Calls of the model that looks at the simulated user, where that is wanted."""
+        return self.simulated
 
     @property
     def judge_calls(self) -> int:
@@ -54,6 +61,7 @@ class Estimate:
             strict=self.strict + other.strict,
             judged=self.judged + other.judged,
             semantic=self.semantic + other.semantic,
+            simulated=self.simulated + other.simulated,
         )
 
 
@@ -73,6 +81,7 @@ def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Estimate:
         strict=trials * (len(test.evaluations) - judged),
         judged=trials * judged,
         semantic=trials * semantic,
+        simulated=trials * any(turn.auto for turn in turns),
     )
 
 

@@ -37,12 +37,14 @@ AGENT_CHARACTERS = Range(120, 700)
 
 USER_TOKENS = Range(20, 350)
 JUDGE_TOKENS = Range(120, 1_000)
-"""Written for one call: a message, or two to five sentences and a verdict. At the high end with hidden
-thinking, which is paid like what can be read."""
+AUDITOR_TOKENS = Range(80, 800)
+"""Written for one call: a message, or two to five sentences and what follows from them. At the high end with
+hidden thinking, which is paid like what can be read."""
 
 AGENT_SECONDS = Range(1.5, 8)
 USER_SECONDS = Range(1, 4)
 JUDGE_SECONDS = Range(3, 12)
+AUDITOR_SECONDS = Range(1, 8)
 EMBEDDER_SECONDS = Range(0.1, 1)
 """For one call, at the high end with thinking. Providers' limits of calls a minute are not reckoned with."""
 
@@ -61,6 +63,9 @@ class PromptSizes:
     judge: tuple[int, ...]
     """The judge's, for each judged criterion."""
     judge_exchange: int
+    auditor: int = 0
+    """Of the model that looks at the simulated user; 0 where that is not wanted."""
+    auditor_exchange: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class Forecast:
     judging: Range
     """Seconds of its judgements, which are asked for together."""
     embedder: Spending = Spending()
+    auditor: Spending = Spending()
 
 
 def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
@@ -103,12 +109,14 @@ def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
     comparing = EMBEDDER_SECONDS if embedder.calls.high else Range()
     if sizes is None:
         return Forecast(Spending(), Spending(), agent * requests, comparing, embedder)
-    user = _user(turns[: least + 1], turns, sizes)
+    user, auditor = _user(turns[: least + 1], turns, sizes), _auditor(turns[:least], turns, sizes)
     return Forecast(
         user=user,
         judge=_judge(turns[:least], turns, sizes),
         embedder=embedder,
-        talking=agent * requests + USER_SECONDS * user.calls,
+        auditor=auditor,
+        # A conversation is looked at before the next one begins in its place.
+        talking=agent * requests + USER_SECONDS * user.calls + AUDITOR_SECONDS * auditor.calls,
         judging=JUDGE_SECONDS if sizes.judge else comparing,
     )
 
@@ -136,6 +144,17 @@ def _judge(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> S
         sum(sizes.judge_exchange + _longest(turn) for turn in most),
     )
     return Spending(calls, _tokens(Range(asked, asked) + calls * said), calls * JUDGE_TOKENS)
+
+
+def _auditor(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> Spending:
+    """One call for each conversation in which the simulated user has a say."""
+    if not sizes.auditor or not any(turn.auto for turn in most):
+        return Spending()
+    said = Range(
+        sum(sizes.auditor_exchange + _shortest(turn) for turn in least),
+        sum(sizes.auditor_exchange + _longest(turn) for turn in most),
+    )
+    return Spending(Range(1, 1), _tokens(Range(sizes.auditor, sizes.auditor) + said), AUDITOR_TOKENS)
 
 
 def _embedder(test: Test, least: int, most: int) -> Spending:
