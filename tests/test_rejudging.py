@@ -19,6 +19,7 @@ from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.ports import Completion
 from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges, Rejudged, Rejudging, rejudge
+from ci_evals.rejudging.work import Jury
 from ci_evals.reports import layout
 from ci_evals.runner import Cast, Stop
 from ci_evals.scoring.gate import Policy
@@ -187,10 +188,15 @@ def test_which_judge():
     """The one that is named, else that of the run where the provider is the same, else the provider's own."""
     own = build.suite_result(judge_model="theirs")
     judged = build.results(own)
-    assert work(judged, judge_model="named").judge_of(own) == "named"
-    assert work(judged).judge_of(own) == "theirs"
-    assert work(judged, provider="anthropic").judge_of(own) == "claude-sonnet-5-5"
-    assert work(judged).judge_of(build.suite_result(judge_model=None)) == "gpt-6.1-terra"
+    assert work(judged, judge_model="named").jury_of(own) == Jury(("named",))
+    assert work(judged).jury_of(own) == Jury(("theirs",))
+    assert work(judged, provider="anthropic").jury_of(own) == Jury(("claude-sonnet-5-5",))
+    assert work(judged).jury_of(build.suite_result(judge_model=None)) == Jury(("gpt-6.1-terra",))
+    several = build.suite_result(judge_model="a", judge_panel=("a", "b"), judge_votes=5)
+    assert work(judged).jury_of(several) == Jury(("a", "b"), 5)
+    assert work(judged, judge_model="named").jury_of(several) == Jury(("named",), 5)
+    assert work(judged, judge_panel=("c", "d")).jury_of(several) == Jury(("c", "d"), 3)
+    assert work(judged, judge_votes=7).jury_of(several) == Jury(("a", "b"), 7)
 
 
 async def test_what_changed():

@@ -31,7 +31,7 @@ from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished
-from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.results import Results, SuiteResult, TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.library import results_file
 from ci_evals.redaction import Redactor
@@ -169,9 +169,15 @@ def _unknown_names(policy: Policy, judged: Results) -> tuple[str, ...]:
 
 
 def _told(judged: Results, again: Rejudged, *, verbose: bool) -> str:
-    before, after = ([suite.judge_model for suite in one.suites] for one in (judged, again.results))
+    before, after = ([_judges(suite) for suite in one.suites] for one in (judged, again.results))
     who = agreement.judges(before, after)
     return agreement.render(again.verdicts, who, not_judged=again.not_judged, verbose=verbose)
+
+
+def _judges(suite: SuiteResult) -> str | None:
+    """Who judges a suite, and how often."""
+    models = ", ".join(suite.judge_panel) or suite.judge_model
+    return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
 
 
 class _Told:

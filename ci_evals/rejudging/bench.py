@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum
 
 from ci_evals.domain.plan import Trial
@@ -22,18 +23,32 @@ _MOST_IN_ROW = 10
 """Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""
 
 
+@dataclass(frozen=True)
+class Sitting:
+    """The models that vote in turn on the criteria of a suite, and how often at the most."""
+
+    llms: Sequence[LLM]
+    votes: int = 1
+
+
 class Bench:
     """Asks judges about conversations, some at a time, until all are judged or the run ends."""
 
     def __init__(
         self,
         work: Rejudging,
-        llms: Mapping[int, LLM],
+        sittings: Mapping[int, Sitting],
         stop: Stop,
         listen: Listener,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._work, self._llms, self._stop, self._listen, self._clock = work, llms, stop, listen, clock
+        self._work, self._sittings, self._stop, self._listen, self._clock = (
+            work,
+            sittings,
+            stop,
+            listen,
+            clock,
+        )
         self._done: dict[Trial, Again] = {}
         self._under_way = self._in_row = 0
         self._costs: list[float] = []
@@ -61,15 +76,19 @@ class Bench:
     async def _judge(self, case: Case) -> None:
         self._listen(TrialStarted(case.trial))
         self._under_way += 1
-        meter = MeteredLLM(self._llms[case.trial.suite], "judge", lambda _: None)
-        judge, begun = Judge([meter], self._work.redactor, seat=str(case.saved.index)), self._clock()
+        sitting = self._sittings[case.trial.suite]
+        meters = [MeteredLLM(llm, "judge", lambda _: None) for llm in sitting.llms]
+        seat, begun = str(case.saved.index), self._clock()
+        judge = Judge(meters, self._work.redactor, votes=sitting.votes, seat=seat)
         found = await asyncio.gather(*(self._verdict(case, test, judge) for test in case.tests))
-        again = self._again(case, found, (meter.usage,) if meter.calls else (), self._clock() - begun)
+        usage = tuple(meter.usage for meter in meters if meter.calls)
+        again = self._again(case, found, usage, self._clock() - begun)
         self._done[case.trial] = again
         self._under_way -= 1
-        self._costs.append(cost_of(meter.usage, self._work.prices))
-        if meter.refusal:
-            self._stop.because(meter.refusal, outage=True)
+        self._costs.append(fsum(cost_of(one, self._work.prices) for one in usage))
+        for meter in meters:
+            if meter.refusal:
+                self._stop.because(meter.refusal, outage=True)
         self._look_for_judge(found)
         self._listen(TrialFinished(case.trial, again.result))
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from ci_evals import templates
+from ci_evals.domain.digest import jury as voting
 from ci_evals.domain.digest import of_models
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results import (
@@ -23,7 +24,7 @@ from ci_evals.domain.transcript import Exchanges
 from ci_evals.job.look import JUDGE_TEMPLATES
 from ci_evals.planning import kinship
 from ci_evals.rejudging.bench import not_judging
-from ci_evals.rejudging.work import Again, Rejudging
+from ci_evals.rejudging.work import Again, Jury, Rejudging
 from ci_evals.reports.names import folder_for
 from ci_evals.runner import Stop
 from ci_evals.scoring.conclude import conclude
@@ -39,8 +40,8 @@ class Making:
     """Makes results of the trials that were judged again, and of those that are as they were."""
 
     work: Rejudging
-    named: Sequence[str]
-    """The judge of each suite."""
+    juries: Sequence[Jury]
+    """Who judges each suite."""
     again: Mapping[Trial, Again]
     stop: Stop
     started: datetime
@@ -84,13 +85,19 @@ class Making:
                 test.model_copy(update={"trials": tuple(self._trials(Trial(s, t, 0), test))})
                 for t, test in enumerate(suite.tests)
             )
-            yield suite.model_copy(update={"judge_model": self.named[s], "folder": folder, "tests": tests})
+            jury = self.juries[s]
+            judges = {"judge_model": jury.models[0], "judge_panel": jury.panel, "judge_votes": jury.votes}
+            yield suite.model_copy(update={**judges, "folder": folder, "tests": tests})
 
     def _trials(self, place: Trial, test: TestResult) -> Iterator[TrialResult]:
         for index, trial in enumerate(test.trials, 1):
             again = self.again.get(Trial(place.suite, place.test, index))
             # One that was interrupted keeps its verdicts; who judged it then is no judge of this run.
             yield again.result if again else trial.model_copy(update={"usage": not_judging(trial)})
+
+    @property
+    def _judges(self) -> list[str]:
+        return [model for jury in self.juries for model in jury.models]
 
     def _info(self, finished: datetime, seconds: float) -> RunInfo:
         work, stop, saved = self.work, self.stop, self.work.judged.run
@@ -111,7 +118,7 @@ class Making:
             origin=_origin(saved),
             baseline_note=work.baseline_note,
             warnings=(
-                *(one for one in saved.warnings if not kinship.is_outdated(one, self.named)),
+                *(one for one in saved.warnings if not kinship.is_outdated(one, self._judges)),
                 *self.notes,
             ),
         )
@@ -124,8 +131,8 @@ class Making:
             models=of_models(
                 self.work.provider,
                 (
-                    (judge, suite.user_model, suite.embedding_model)
-                    for judge, suite in zip(self.named, suites, strict=True)
+                    (voting(jury.models[0], jury.panel, jury.votes), suite.user_model, suite.embedding_model)
+                    for jury, suite in zip(self.juries, suites, strict=True)
                 ),
             ),
             judge_prompt=templates.digest(*JUDGE_TEMPLATES),

@@ -15,7 +15,7 @@ from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Verdict
 from ci_evals.redaction import Redactor
 from ci_evals.scoring.gate import Policy
-from ci_evals.wiring import DEFAULT_MODELS
+from ci_evals.wiring import DEFAULT_MODELS, votes_of
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class Rejudging:
     """What it is called in messages: its file."""
     judge_model: str | None = None
     """The judge of all suites; None for the one that the run had, or the provider's default."""
+    judge_panel: tuple[str, ...] = ()
+    """The models that vote in turn, in place of one judge."""
+    judge_votes: int | None = None
+    """At most, on one criterion; None for as many as the run had, or as a panel takes."""
     parallel: int = 1
     """Trials judged at a time."""
     baseline: Results | None = None
@@ -41,12 +45,27 @@ class Rejudging:
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     ci: str | None = None
 
-    def judge_of(self, suite: SuiteResult) -> str:
-        """The model that judges a suite."""
-        same = self.judged.run.config.get("provider") == self.provider
-        return (
-            self.judge_model or (suite.judge_model if same else None) or DEFAULT_MODELS[self.provider].judge
-        )
+    def jury_of(self, suite: SuiteResult) -> "Jury":
+        """Who judges a suite."""
+        models = self.judge_panel or ((self.judge_model,) if self.judge_model else ())
+        if not models and self.judged.run.config.get("provider") == self.provider:
+            models = suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())
+        models = models or (DEFAULT_MODELS[self.provider].judge,)
+        asked = self.judge_votes or (1 if self.judge_panel else suite.judge_votes)
+        return Jury(models, votes_of(asked, models))
+
+
+@dataclass(frozen=True)
+class Jury:
+    """The models that vote in turn on the criteria of a suite, at least one, and how often at the most."""
+
+    models: tuple[str, ...]
+    votes: int = 1
+
+    @property
+    def panel(self) -> tuple[str, ...]:
+        """The models, where there are several."""
+        return self.models if len(self.models) > 1 else ()
 
 
 def to_judge(judged: Results) -> tuple[Trial, ...]:
