@@ -7,7 +7,18 @@ from tabulate import tabulate
 from ci_evals.domain.trust import Calibration, Estimate, Rater
 from ci_evals.reports import numbers, sanitize
 
-_HEADS = ("", "labels", "accuracy", "sensitivity", "specificity", "kappa", "alpha", "pass rate", "corrected")
+_HEADS = ("", "labels", "sensitivity", "specificity", "kappa", "pass rate", "corrected")
+_WORDS = {
+    "accuracy": "of the verdicts, those that people give too",
+    "sensitivity": "of what people pass, what the judge passes",
+    "specificity": "of what people fail, what the judge fails",
+    "kappa": "Cohen's, agreement beyond chance",
+    "alpha": "Krippendorff's, of people and judge together",
+    "people": "Krippendorff's, of the people alone",
+    "people_kappa": "Cohen's, of one person against the other",
+    "pass_rate": "of all verdicts of the run, as the judge has it",
+    "corrected": "the same without the judge's errors",
+}
 _WIDEST = 40
 _MOST = 20
 """Rows of criteria; all stand in the file."""
@@ -16,7 +27,7 @@ _MOST = 20
 def render(found: Calibration) -> str:
     """The numbers with their intervals, what was left out, and whether the judge may gate."""
     kinds = {"criterion": "Criteria", "category": "Categories"}
-    tables = [_table([part for part in found.parts if part.kind == "all"])]
+    tables = [_whole(part) for part in found.parts if part.kind == "all"]
     for kind, head in kinds.items():
         parts = [part for part in found.parts if part.kind == kind]
         if parts:
@@ -25,7 +36,7 @@ def render(found: Calibration) -> str:
             tables.append(f"{head}, those with most labels first:\n{_table(shown)}")
             tables += [f"and {more} more, which the file holds"] if more > 0 else []
     whole = found.parts[0] if found.parts else None
-    lines = [_who(found), *tables, *_people(whole), *_left_out(found)]
+    lines = [_who(found), *tables, *_left_out(found)]
     lines += [_may(whole), *_others(found)] if whole else []
     return sanitize.log("\n\n".join(lines))
 
@@ -37,12 +48,23 @@ def _who(found: Calibration) -> str:
     return sanitize.one_line(f"{numbers.count(found.labels, 'label')} by {by}, against {judge}{votes}")
 
 
+def _whole(part: Rater) -> str:
+    """A line for each number that there is."""
+    rows = [
+        (name.replace("_", " "), _number(value) if isinstance(value, float) else _ranged(value), words)
+        for name, words in _WORDS.items()
+        for value in [getattr(part, name)]
+        if value is not None
+    ]
+    return tabulate(rows, ("", "of all", ""), tablefmt="simple", disable_numparse=True)
+
+
 def _table(parts: Sequence[Rater]) -> str:
     rows = [
         (
             sanitize.one_line(part.name, _WIDEST),
             part.items,
-            *map(_ranged, (part.accuracy, part.sensitivity, part.specificity, part.kappa, part.alpha)),
+            *map(_ranged, (part.sensitivity, part.specificity, part.kappa)),
             _number(part.pass_rate),
             _ranged(part.corrected),
         )
@@ -61,12 +83,6 @@ def _ranged(found: Estimate | None) -> str:
 
 def _number(found: float | None) -> str:
     return numbers.coefficient(found)
-
-
-def _people(whole: Rater | None) -> Iterable[str]:
-    if whole and whole.people:
-        also = f", Cohen's kappa {_ranged(whole.people_kappa)}" if whole.people_kappa else ""
-        yield f"The people among themselves: Krippendorff's alpha {_ranged(whole.people)}{also}"
 
 
 def _left_out(found: Calibration) -> Iterable[str]:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.domain.results import SCORED_STATES, Results, TestResult, TrialResult
+from ci_evals.domain.rubric import WHOLE, Rubric
 from ci_evals.domain.text import visible
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
@@ -44,12 +45,12 @@ class Item:
     """What the judge said."""
     conversation: str
     """A digest of it."""
-    trial: tuple[TestResult, TrialResult]
+    verdict: "Judged"
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The conversation."""
-        return _parts(*self.trial)
+        """The rubric, if there is one, and the conversation."""
+        return (*_rubric(self.verdict.rubric), *_parts(self.verdict.test, self.verdict.trial))
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Judged:
     test: TestResult
     trial: TrialResult
     finding: Finding
+    rubric: Rubric | None
 
     @property
     def criterion(self) -> str:
@@ -73,13 +75,19 @@ class Judged:
 
 
 def judged(results: Results) -> Iterator[Judged]:
-    """The verdicts of the judge, but for undecided ones and those of trials that count in no score."""
+    """The verdicts of the judge, but for undecided ones and those of trials that count in no score.
+
+    What is judged by the agent's steps is left out too: these are not shown to people.
+    """
     for suite in results.suites:
         for test in suite.tests:
             for trial in test.trials:
-                for finding in trial.findings if trial.status in SCORED_STATES else ():
-                    if finding.kind == "judged" and finding.outcome is not Outcome.UNDECIDED:
-                        yield Judged(suite.name, test, trial, finding)
+                findings = trial.findings if trial.status in SCORED_STATES else ()
+                for place, finding in enumerate(findings, start=1):
+                    rubric = test.rubrics.get(place)
+                    decided = finding.kind == "judged" and finding.outcome is not Outcome.UNDECIDED
+                    if decided and not (rubric and rubric.steps):
+                        yield Judged(suite.name, test, trial, finding, rubric)
 
 
 def items(results: Results) -> list[Item]:
@@ -90,16 +98,17 @@ def items(results: Results) -> list[Item]:
         if one.trial is not last[0]:
             last = (one.trial, _digest([list(part) for part in _parts(one.test, one.trial)]))
         conversation = last[1]
+        rubric = [list(part) for part in _rubric(one.rubric)]
         item = Item(
             # A letter first: a spreadsheet makes a number of digits, and a small one of 12e45678.
-            id=f"i{_digest([one.criterion, conversation])}",
+            id=f"i{_digest([one.criterion, rubric, conversation])}",
             suite=one.suite,
             test=one.test.name,
             criterion=one.criterion,
             category=one.finding.category,
             passed=one.passed,
             conversation=conversation,
-            trial=(one.test, one.trial),
+            verdict=one,
         )
         found.setdefault(item.id, item)
     return list(found.values())
@@ -146,6 +155,25 @@ def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
         parts.append(Part("background", "The user's last remark, not sent", trial.closing_remark))
     parts.append(Part("end", "How it ended", _ENDS[trial.status]))
     return tuple(Part(part.kind, part.head, visible(part.text).strip()) for part in parts)
+
+
+def _rubric(rubric: Rubric | None) -> Iterator[Part]:
+    """What a graded criterion asks: its levels, what they are worth, and with how much it is passed."""
+    for dimension in rubric.dimensions if rubric else ():
+        levels = [
+            f"{level.name} ({level.score:g}){f': {level.description}' if level.description else ''}"
+            for level in dimension.levels
+        ]
+        told = [dimension.description, *levels] if dimension.description else levels
+        head = (
+            "Levels"
+            if dimension.name == WHOLE
+            else f"Levels of {dimension.name}, weight {dimension.weight:g}"
+        )
+        yield Part("background", visible(head), visible("\n".join(told)))
+    if rubric:
+        least = f"It is passed where that comes to {rubric.pass_at:g} at least."
+        yield Part("background", "When to pass", f"{least} Of several dimensions the weighted mean counts.")
 
 
 def _listed(values: dict[str, JsonValue]) -> str:
