@@ -122,6 +122,13 @@ def commands(text: str) -> list[str]:
     ]
 
 
+_CLOSED = {
+    *("folder", "role", "kind", "outcome", "method", "told_from", "only", "best", "best_in_general"),
+    *("gains", "gains_in_general"),
+}
+"""Fields whose values are of a closed set."""
+
+
 def poisoned(value, text: str, *, clean: bool = True):
     """A copy of a domain value in which every free text is `text`; folders and closed sets stay.
 
@@ -139,7 +146,7 @@ def poisoned(value, text: str, *, clean: bool = True):
                 name: poisoned(getattr(value, name), text, clean=clean)
                 for name, info in type(value).model_fields.items()
                 if get_origin(info.annotation) is not Literal
-                and name not in {"folder", "role", "kind", "outcome", "method", "told_from", "only"}
+                and name not in _CLOSED
                 and (clean or not any(isinstance(mark, Clean) for mark in info.metadata))
             }
             return value.model_copy(update=changes)

@@ -10,6 +10,7 @@ from ci_evals.domain.progress import (
     TrialFinished,
 )
 from ci_evals.domain.results import TrialResult
+from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, sanitize
 
@@ -73,4 +74,6 @@ def _summary(result: TrialResult) -> str:
     """How it ended, and the verdicts by outcome."""
     counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
     told = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    if result.status is EndState.INVALID_USER:
+        return "left out"  # Its error says why.
     return ", ".join([f"ended {result.status.replace('_', ' ')}", *told])

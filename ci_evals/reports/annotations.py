@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain.results import Results, SuiteResult, TestOutcome, TestResult
-from ci_evals.reports import change, highlights, mishaps, numbers, sanitize
+from ci_evals.reports import change, highlights, mishaps, numbers, sanitize, trust
 from ci_evals.reports.highlights import Standing
 
 _TITLE_LIMIT = 200
@@ -38,6 +38,8 @@ class Annotation:
 def annotations(results: Results) -> tuple[Annotation, ...]:
     """The verdict, then the tests that failed, the worst first, then what else went wrong, each cause once.
 
+    Last come the criteria that are to be trusted less.
+
     Nothing is an error where the gate fails nothing, since it holds or was only reported.
     """
     standing = highlights.standing(results)
@@ -48,6 +50,7 @@ def annotations(results: Results) -> tuple[Annotation, ...]:
         *([] if green else [_of_run(results, Level.ERROR)]),
         *_failed(results, Level.WARNING if green else Level.ERROR),
         *_troubles(results),
+        *_doubts(results),
     )
 
 
@@ -86,6 +89,16 @@ def _troubles(results: Results) -> Iterator[Annotation]:
         result = highlights.OUTCOMES[trouble.result].words.capitalize()
         told = f"{trouble.what}: {sanitize.one_line(trouble.why, _WHY_LIMIT)}{which}"
         yield _made(Level.WARNING, f"{result}: {met}", told, *trouble.met[0])
+
+
+def _doubts(results: Results) -> Iterator[Annotation]:
+    """The criteria that are to be trusted less, a warning for each test."""
+    doubts = trust.Doubts(results)
+    for suite in results.suites:
+        for test in suite.tests:
+            told = [f"{name}: {why}" for name, why in doubts.of_test(suite.name, test.name).items()]
+            if told:
+                yield _made(Level.WARNING, f"To be trusted less: {test.name}", " | ".join(told), suite, test)
 
 
 def _made(

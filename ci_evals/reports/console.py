@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from ci_evals.domain.comparison import Comparison, TestChange
 from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult
-from ci_evals.reports import change, gate, highlights, mishaps, numbers, sanitize
+from ci_evals.reports import change, gate, highlights, mishaps, numbers, sanitize, trust
 from ci_evals.reports.highlights import OUTCOMES, Standing, Tone
 
 _NAME_LIMIT = 60
@@ -33,6 +33,7 @@ def render(results: Results, *, color: bool = False, verbose: bool = False) -> s
         *_suites(results, color=color),
         _failed(results, color=color, verbose=verbose),
         _troubles(results, color=color),
+        _trust(results),
         _against(results, color=color),
         _gate(results, color=color),
         _verdict(results, color=color),
@@ -132,9 +133,10 @@ def _trials(test: TestResult) -> str:
 
 
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
-    lines = []
+    lines, doubts = [], trust.Doubts(results)
     for suite, test in highlights.tests_of(results, "failed"):
         failed = highlights.failed_criteria(test)
+        doubted = doubts.of_test(suite.name, test.name)
         where = f"{sanitize.log_line(suite.name, _NAME_LIMIT)} › " if len(results.suites) > 1 else ""
         lines.append(
             f"{_painted('✗', _RED, color=color)} {where}{sanitize.log_line(test.name, 2 * _NAME_LIMIT)}"
@@ -142,6 +144,8 @@ def _failed(results: Results, *, color: bool, verbose: bool) -> str:
         for criterion in failed if verbose else failed[:1]:
             times = f" (in {criterion.times} of {criterion.trials} trials)" if criterion.trials > 1 else ""
             lines.append(f"    {sanitize.log_line(criterion.finding.criterion, _REASON_LIMIT)}{times}")
+            if doubt := doubted.get(criterion.finding.criterion):
+                lines.append(f"      {_painted('!', _YELLOW, color=color)} {sanitize.log_line(doubt)}")
             if verbose:
                 reason = sanitize.one_line(criterion.finding.reason) or "no reason was given"
                 lines.append(f"      {sanitize.log(reason)}")
@@ -162,6 +166,15 @@ def _troubles(results: Results, *, color: bool) -> str:
         more = len(trouble.tests) - 3
         lines.append(f"    {named}" + (f"; and {numbers.count(more, 'more test')}" if more > 0 else ""))
     return "\n".join(["Errors and undecided", *lines]) if lines else ""
+
+
+def _trust(results: Results) -> str:
+    """What is known of judge and simulated user."""
+    told = [
+        sanitize.log_line(f"{remark.topic}: {remark.text}", 3 * _REASON_LIMIT)
+        for remark in trust.remarks(results)
+    ]
+    return "\n".join(["Judge and simulated user", *(f"  {line}" for line in told)]) if told else ""
 
 
 def _against(results: Results, *, color: bool, named: bool = True) -> str:
@@ -188,6 +201,7 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
 def _who(results: Results, found: Comparison, *, color: bool) -> list[str]:
     """The tests that came out otherwise, a line for each kind."""
     undecided = change.not_failed(results)
+    marks = undecided | _doubted(results, found, undecided)
     lists = (
         (_failing_title(undecided), _RED, change.failing(found), change.on_failing),
         ("suspects", _YELLOW, change.suspects(found), change.on_suspects),
@@ -197,11 +211,23 @@ def _who(results: Results, found: Comparison, *, color: bool) -> list[str]:
     for name, paint, tests, say in lists:
         if tests:
             lines.append(
-                _painted(f"{name} ({len(tests)})", paint, color=color)
-                + f": {_named(tests, found, undecided)}"
+                _painted(f"{name} ({len(tests)})", paint, color=color) + f": {_named(tests, found, marks)}"
             )
             lines += [say(tests)] if say else []
     return lines
+
+
+def _doubted(
+    results: Results, found: Comparison, others: Mapping[tuple[str, str], str]
+) -> dict[tuple[str, str], str]:
+    """What else is to be said of newly failing tests: that what shows them to fail is to be trusted less."""
+    doubts, told = trust.Doubts(results), {}
+    for test in found.regressed:
+        doubt = doubts.of(test.suite, test.name, test.evidence.criterion) if test.evidence else ""
+        if doubt:
+            known = others.get((test.suite, test.name))
+            told[test.suite, test.name] = f"{known}, {doubt}" if known else doubt
+    return told
 
 
 def _failing_title(undecided: Mapping[tuple[str, str], str]) -> str:
@@ -259,8 +285,9 @@ def _otherwise(results: Results, found: Comparison, *, color: bool) -> list[str]
     mended = _painted("✓", _GREEN, color=color)
     undecided = change.not_failed(results)
     title = _failing_title(undecided).capitalize()
+    marks = undecided | _doubted(results, found, undecided)
     return [
-        _evidence(title, failing, change.failing(found), change.on_failing, undecided),
+        _evidence(title, failing, change.failing(found), change.on_failing, marks),
         _evidence("Suspects", suspect, change.suspects(found), change.on_suspects),
         _evidence("Fixed", mended, found.fixed),
     ]
@@ -311,6 +338,7 @@ def _verdict(results: Results, *, color: bool) -> str:
         *([f"{counts.failed} failed"] if counts.failed else []),
         *([f"{counts.undecided} undecided"] if counts.undecided else []),
         *([numbers.count(counts.errors, "unsound trial")] if counts.errors else []),
+        *([f"{numbers.count(counts.invalid_users, 'trial')} left out"] if counts.invalid_users else []),
         *([f"{counts.flaky} flaky"] if counts.flaky else []),
         numbers.count(counts.trials, "trial"),
         numbers.duration(results.run.duration_seconds),
@@ -319,12 +347,16 @@ def _verdict(results: Results, *, color: bool) -> str:
     score = f": score {numbers.score(results.score)}"
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
     told = [change.sentence(results)] if results.comparison else []
+    if from_cache := trust.cached(results):
+        told = [f"{told[0]} {from_cache}."] if told else []
+        interval += f"; {from_cache}"
     lines = [
         *_origin(results),
         *results.gate.reasons,
         *told,
         ", ".join(facts),
         *_took(results),
+        *trust.warnings(results),
         *highlights.notes(results),
     ]
     head = _standing(results, "" if told else score + interval, color=color)

@@ -1,12 +1,12 @@
 """The tests that fail, each with what failed, why, and the exchange that shows it; or in a line."""
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ci_evals.domain.comparison import TestChange
 from ci_evals.domain.results import Results, TestOutcome, TestResult
-from ci_evals.reports import change, highlights, numbers, parting, sanitize
+from ci_evals.reports import change, highlights, numbers, parting, sanitize, trust
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.pieces import Rank, Section, folded, listing, section
 
@@ -31,6 +31,8 @@ class Failure:
     """Its suite, where there are several, and its name; sanitised."""
     test: TestResult | None = None
     change: TestChange | None = None
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """Of its criteria those that are to be trusted less, and why; plain."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,13 @@ def newly(results: Results) -> tuple[Failure, ...]:
         for test in suite.tests:
             if test.outcome is not TestOutcome.PASSED:
                 waiting[suite.name, test.name].append(test)
-    many = len(found.suites) > 1
+    many, doubts = len(found.suites) > 1, trust.Doubts(results)
     out = []
     for became in change.failing(found):
         known = waiting[became.suite, became.name]
         named = place(became.suite, became.name, many=many)
-        out.append(Failure(named, known.popleft() if known else None, became))
+        doubted = doubts.of_test(became.suite, became.name)
+        out.append(Failure(named, known.popleft() if known else None, became, doubted))
     return _critical_first(out)
 
 
@@ -105,10 +108,14 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
 
 def others(results: Results, shown: Sequence[Failure]) -> tuple[Failure, ...]:
     """The failed tests that are not among `shown`, critical ones first."""
-    told = {id(failure.test) for failure in shown}
+    told, doubts = {id(failure.test) for failure in shown}, trust.Doubts(results)
     return _critical_first(
         [
-            Failure(place(suite.name, test.name, many=len(results.suites) > 1), test)
+            Failure(
+                place(suite.name, test.name, many=len(results.suites) > 1),
+                test,
+                doubts=doubts.of_test(suite.name, test.name),
+            )
             for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
             if id(test) not in told
         ]
@@ -155,6 +162,7 @@ def _whole(failure: Failure) -> str:
         criteria=found[:_CRITERIA],
         more=len(found[_CRITERIA:]),
         evidence=failure.change.evidence if failure.change else None,
+        doubts=failure.doubts,
         quoted=quoted(failure, found[:_CRITERIA]),
         parts=_parts(failure),
     )
@@ -196,7 +204,9 @@ def _brief(failure: Failure) -> str:
     if not found:
         return line
     criterion, reason = (sanitize.inline(text, _BRIEF) for text in found[0])
-    return f"{line}. “{criterion}”: {reason or 'no reason was given'}"
+    doubt = failure.doubts.get(found[0][0])
+    doubted = f" (⚠️ {sanitize.inline(doubt, _BRIEF)})" if doubt else ""
+    return f"{line}. “{criterion}”: {reason or 'no reason was given'}{doubted}"
 
 
 def _scores(failure: Failure) -> str:

@@ -12,7 +12,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Odds, Results, RunInfo, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.transcript import Exchange
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.reports import change, gate, numbers
 from ci_evals.scoring.odds import WORTH_TELLING
 from ci_evals.scoring.soundness import CUT_OFF
@@ -289,7 +289,7 @@ def kind(finding: Finding) -> str:
     return f"strict {finding.strict}" if finding.strict else finding.kind
 
 
-def tally(findings: Iterable[Finding]) -> str:
+def tally(findings: Iterable[Finding | Vote]) -> str:
     """`3 passed, 1 failed`."""
     counts = Counter(finding.outcome for finding in findings)
     return (

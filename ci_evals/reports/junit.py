@@ -17,8 +17,9 @@ from tabulate import tabulate
 
 from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import change, highlights, mishaps, numbers, sanitize
+from ci_evals.reports import change, highlights, judged, mishaps, numbers, sanitize, trust
 from ci_evals.reports.highlights import FailedCriterion, Standing
 
 _GATE = {
@@ -42,6 +43,7 @@ class _Told:
     """Of those that fail newly, by suite and name."""
     not_tested: str | None
     """Why no test was played."""
+    doubts: trust.Doubts
 
 
 def render(results: Results) -> str:
@@ -51,7 +53,8 @@ def render(results: Results) -> str:
     `skipped`.
     """
     root = ET.Element("testsuites", name="ci-evals")
-    changes, told = change.of_suites(results), _Told(_passed_before(results), _why_not_tested(results))
+    changes = change.of_suites(results)
+    told = _Told(_passed_before(results), _why_not_tested(results), trust.Doubts(results))
     for suite, found, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
         cases = [_case(suite, test, name, told) for test in suite.tests]
         whole = TestSuite(
@@ -106,6 +109,9 @@ def _properties(results: Results, suite: SuiteResult, found: SuiteComparison | N
         "agent": suite.agent_id,
         "adapter": suite.adapter,
         "judge-model": suite.judge_model,
+        "judge-panel": ", ".join(suite.judge_panel),
+        "judge-votes": str(suite.judge_votes) if suite.judge_votes > 1 else None,
+        "invalid-users": str(suite.counts.invalid_users or ""),
         "user-model": suite.user_model,
         "embedding-model": suite.embedding_model,
         **_of_run(results),
@@ -144,8 +150,22 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         "run-confirm-trials": str(confirmation.trials) if confirmation else None,
         "run-origin": highlights.origin(results.run),
+        "run-judge-cached": trust.cached(results),
+        **_agreement(results),
         "gate": _GATE[highlights.standing(results)],
         "gate-failed": ", ".join(check.name for check in results.gate.checks if not check.holds),
+    }
+
+
+def _agreement(results: Results) -> dict[str, str | None]:
+    """How far the judge's votes agree, and on what they do not."""
+    if (found := results.vote_agreement) is None:
+        return {}
+    share, alpha = found.whole.share, found.whole.alpha
+    return {
+        "run-vote-agreement": numbers.decimal(share.value) if share else None,
+        "run-vote-alpha": numbers.coefficient(alpha.value) if alpha else None,
+        "run-votes-disagree": ", ".join(part.name for part in found.criteria if part.low),
     }
 
 
@@ -166,22 +186,27 @@ def _why_not_tested(results: Results) -> str | None:
 
 
 def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> Any:
-    file = highlights.file_of(suite)
+    file, doubts = highlights.file_of(suite), run.doubts.of_test(suite.name, test.name)
     case = TestCase(
         sanitize.xml(sanitize.one_line(test.name)),
         classname=class_name,
         file=sanitize.xml(sanitize.one_line(file)) if file else None,
         line=str(test.line) if file else None,
-        stdout=sanitize.xml(_trials(test)),
+        stdout=sanitize.xml(_trials(test, doubts)),
     )
     if run.not_tested:
         case.add_skipped_info(run.not_tested)
+        return case
+    if _left_out(test):
+        trials = numbers.count(len(test.trials), "trial")
+        why = f"{trials} left out: {mishaps.mishap(test.trials[0]) or 'the simulated user broke its role'}"
+        case.add_skipped_info(sanitize.xml(sanitize.one_line(why, _MESSAGE_LIMIT)))
         return case
     if test.outcome == "passed":
         return case
     failed = highlights.failed_criteria(test)  # looks through all trials: once for a test, not for each
     message = _message(test, failed)
-    told = [run.before.get((suite.name, test.name)), *(_told(trial, failed) for trial in test.trials)]
+    told = [run.before.get((suite.name, test.name)), *(_told(trial, failed, doubts) for trial in test.trials)]
     text = sanitize.xml("\n\n".join(text for text in told if text))
     match test.outcome:
         case "failed":
@@ -221,12 +246,18 @@ def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
     return sanitize.xml(sanitize.one_line(line, _MESSAGE_LIMIT))
 
 
-def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion]) -> str:
+def _left_out(test: TestResult) -> bool:
+    """Whether the simulated user broke its role in all trials, so that nothing is known of the agent."""
+    ended = {trial.status for trial in test.trials}
+    return ended == {EndState.INVALID_USER} and not test.not_run
+
+
+def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], doubts: Mapping[str, str]) -> str:
     """What is to be known of one trial: its verdicts, and the exchanges that failed ones rest on."""
     head = f"Trial {trial.index}: {trial.status.replace('_', ' ')}"
     why = mishaps.mishap(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
-    lines += [_verdict(finding) for finding in trial.findings]
+    lines += [_verdict(finding, doubts) for finding in trial.findings]
     failed = [criterion for criterion in all_failed if criterion.trial is trial]
     shown = {exchange.index: exchange for criterion in failed if (exchange := criterion.exchange)}
     for exchange in shown.values():
@@ -235,13 +266,15 @@ def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion]) -> str:
     return "\n".join(lines)
 
 
-def _verdict(finding: Finding) -> str:
+def _verdict(finding: Finding, doubts: Mapping[str, str]) -> str:
     weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
     reason = sanitize.cut(finding.reason or "no reason was given", _REASON_BYTES)
-    return f"{finding.outcome.upper()}  {finding.criterion} ({highlights.kind(finding)}{weight}): {reason}"
+    head = f"{finding.outcome.upper()}  {finding.criterion} ({highlights.kind(finding)}{weight}): {reason}"
+    behind = judged.lines(finding, doubts.get(finding.criterion))
+    return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in behind)])
 
 
-def _trials(test: TestResult) -> str:
+def _trials(test: TestResult, doubts: Mapping[str, str]) -> str:
     """What all trials came to, the verdicts where no failure tells them, and what was said."""
     rows = [
         [
@@ -258,7 +291,10 @@ def _trials(test: TestResult) -> str:
         tabulate(rows, ["trial", "ended", "score", "verdicts", "time"], disable_numparse=True) if rows else ""
     )
     told = test.trials if test.outcome == "passed" else ()
-    verdicts = [f"Trial {trial.index}\n" + "\n".join(map(_verdict, trial.findings)) for trial in told]
+    verdicts = [
+        "\n".join([f"Trial {trial.index}", *(_verdict(finding, doubts) for finding in trial.findings)])
+        for trial in told
+    ]
     parts = [head, table, *verdicts, _conversations(test.trials)]
     return "\n\n".join(part for part in parts if part)
 

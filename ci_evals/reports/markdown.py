@@ -1,7 +1,7 @@
 """Results as Markdown: the run's summary, a suite's summary, and the whole story of one test."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -15,11 +15,13 @@ from ci_evals.reports import (
     failures,
     fit,
     highlights,
+    judged,
     mishaps,
     numbers,
     process,
     sanitize,
     tables,
+    trust,
 )
 from ci_evals.reports import summary as run_summary
 from ci_evals.reports.pieces import REASON_BYTES, REASON_LIMIT, Section, section
@@ -52,7 +54,13 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
     newly = failures.newly(results)
     missing = highlights.without_judge(results, [suite])
     sections = run_summary.present(
-        Section("the score", section("suite_head", results=results, suite=suite, missing=missing)),
+        Section(
+            "the score",
+            section(
+                "suite_head", results=results, suite=suite, missing=missing, cached=trust.cached(results)
+            ),
+        ),
+        run_summary.cautions(results),
         *(_against(results) if results.comparison else ()),
         *failures.of_newly(results, newly),
         *baseline.fixed(results.comparison),
@@ -62,6 +70,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         *(Section("a group", text) for text in tables.groups(suite)),
         *failures.of_failed(results, newly),
         *run_summary.troubles((suite,)),
+        *run_summary.judge_and_user(results),
         process.of_suite(suite),
         baseline.differing(results.comparison),
         run_summary.foot(results),
@@ -88,10 +97,16 @@ def comparison(results: Results) -> str:
     return fit.whole(sections)
 
 
-def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> Iterator[str]:
+def test_report(
+    suite: SuiteResult,
+    test: TestResult,
+    run: RunInfo,
+    doubts: Mapping[str, str] | None = None,  # noqa: PT028  # no test
+) -> Iterator[str]:
     """The whole story of one test: every trial's conversation, what the agent did, and each verdict.
 
-    The text comes in parts: that of a thousand trials would be large.
+    The text comes in parts: that of a thousand trials would be large. `doubts`: of the criteria those that
+    are to be trusted less, and why.
     """
     yield section(
         "test",
@@ -111,7 +126,11 @@ def test_report(suite: SuiteResult, test: TestResult, run: RunInfo) -> Iterator[
             several=len(test.trials) > 1,
             mishap=mishaps.mishap(trial),
             process=process.of_trial(trial),
-            verdicts=[(_facts_of(finding), _reason(finding)) for finding in trial.findings],
+            breaches=judged.breaches(trial),
+            verdicts=[
+                (_facts_of(finding, doubts or {}), _reason(finding), judged.behind(finding))
+                for finding in trial.findings
+            ],
             conversation=[_said(exchange) for exchange in trial.exchanges.without_traces()],
         )
     yield "\n"
@@ -156,7 +175,7 @@ def _quoted(text: str) -> str:
     return sanitize.quote(text) if text.strip() else "(no text)"
 
 
-def _facts_of(finding: Finding) -> Iterator[str]:
+def _facts_of(finding: Finding, doubts: Mapping[str, str]) -> Iterator[str]:
     """A verdict in short."""
     cause = f" ({mishaps.CAUSES[finding.cause]})" if finding.cause else ""
     sign = highlights.OUTCOMES[finding.outcome].sign
@@ -170,6 +189,8 @@ def _facts_of(finding: Finding) -> Iterator[str]:
     if finding.evidence:
         noun = "exchange" if len(finding.evidence) == 1 else "exchanges"
         yield f"rests on {noun} {', '.join(map(str, finding.evidence))}"
+    if doubt := doubts.get(finding.criterion):
+        yield f"⚠️ {sanitize.inline(doubt)}"
 
 
 def _reason(finding: Finding) -> str:

@@ -6,6 +6,8 @@
 | percent | of a share between 0 and 1, whole, never rounded up | 2/3 → `66 %` |
 | fault | of a share that should be small, whole, never rounded down | 0.031 → `4 %` |
 | excess | what is beyond a whole, as a part of it: its sign, whole, rounded | 0.5 → `+50 %` |
+| coefficient | kappa or alpha, at most 1: two decimals, never rounded up | 0.789 → `0.78` |
+| grade | what a rubric gives, 0 to 1: two decimals or those of its floor, never rounded up | 2/3 → `0.66` |
 | average | how many of something there are in each: one decimal, rounded; less in words | 2.777 → `2.8` |
 | plain | as written by a person, without a needless fraction | 80.0 → `80` |
 | least | what has an upper limit: one decimal or those of the limit, never rounded down | 5.04 → `5.1` |
@@ -69,6 +71,16 @@ def excess(part: float | None) -> str:
         return NONE
     text = _rounded(_near(part), Decimal("0.01"), ROUND_HALF_EVEN, 100)
     return f"+{text} %" if int(text) > 0 else f"{text} %"
+
+
+def coefficient(number: float | None) -> str:
+    """How far raters agree beyond chance: kappa, alpha."""
+    return NONE if number is None else _rounded(_near(number), Decimal("0.01"), ROUND_FLOOR)
+
+
+def grade(worth: float | None, floor: float | None = None) -> str:
+    """What a rubric gives, 0 to 1; where it is held against a floor, with as many decimals as that has."""
+    return NONE if worth is None else _rounded(_near(worth), _step(floor, 2), ROUND_FLOOR)
 
 
 def average(number: float | None) -> str:

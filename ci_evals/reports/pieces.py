@@ -30,7 +30,8 @@ _TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "note"})
 _UNBROKEN = frozenset({"95 %", "95 % of change", "min to max", "tests passed", "compared tests"})
 """Columns whose cells a browser must not break: an interval on three lines is hard to read."""
 _OPTIONAL = _UNBROKEN - {"min to max", "tests passed"} | {
-    *("p", "tests compared", "baseline", "change", "failed", "undecided", "unsound trials", "flaky", "note")
+    *("p", "tests compared", "baseline", "change", "failed", "undecided", "unsound trials"),
+    *("trials left out", "flaky", "note"),
 }
 """Columns that are left out where there is nothing in them: tables are to be narrow."""
 
@@ -133,8 +134,11 @@ def tabled(inner: Section, text: str) -> Section:
     return replace(inner, titles=titles, rows=tuple(_PADDING.sub(" ", row) for row in rows))
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of sanitised cells: numbers stand to the right, the first column and texts to the left."""
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[bool] = ()) -> str:
+    """A table of sanitised cells: numbers stand to the right, the first column and texts to the left.
+
+    `texts`: of each column whether it holds words, where its header does not tell.
+    """
     places = [
         place
         for place, header in enumerate(headers)
@@ -149,5 +153,6 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for row in rows
     ]
     # tabulate escapes nothing and, left to itself, reads numbers anew (007 becomes 7).
-    align = ["left", *["left" if header in _TEXTS else "right" for header in headers[1:]]]
+    words = [texts[place] if texts else headers[at] in _TEXTS for at, place in enumerate(places)]
+    align = ["left", *["left" if is_text else "right" for is_text in words[1:]]]
     return tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=align if rows else None)

@@ -15,6 +15,8 @@ from ci_evals.reports import (
     process,
     sanitize,
     tables,
+    trust,
+    trust_tables,
 )
 from ci_evals.reports.failures import place
 from ci_evals.reports.highlights import Standing
@@ -57,6 +59,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         *suites(results),
         baseline.line(results),
         *baseline.reasons(found),
+        cautions(results),
         *notes(results),
         *(wrong if broken else ()),
         *failures.of_newly(results, newly),
@@ -67,6 +70,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         *of_gate(results),
         *failures.of_failed(results, newly),
         *(() if broken else wrong),
+        *judge_and_user(results),
         baseline.pace(found),
         *_details(results),
         foot(results, shown_at),
@@ -98,6 +102,32 @@ def notes(results: Results) -> tuple[Section, ...]:
     """What is to be known of the numbers."""
     rows = tuple(f"- {sanitize.inline(note, 600)}" for note in highlights.notes(results))
     return listing(Section("the notes", "", Rank.TELLING, rows, noun="note")) if rows else ()
+
+
+def cautions(results: Results) -> Section | None:
+    """Why judge or simulated user are to be trusted less. It is never left out, and short for that."""
+    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in trust.warnings(results))
+    return Section("what is to be trusted less", "", Rank.ALWAYS, rows, noun="warning") if rows else None
+
+
+def judge_and_user(results: Results) -> tuple[Section, ...]:
+    """What is known of judge and simulated user: a line for each thing, and its numbers folded."""
+    found = trust.remarks(results)
+    if not found:
+        return ()
+    rows = tuple(f"- **{remark.topic}**: {sanitize.inline(remark.text, 900)}" for remark in found)
+    told = Section(
+        "judge and simulated user", "### Judge and simulated user", Rank.TELLING, rows, noun="line"
+    )
+    tables = [_grid(grid) for grid in trust_tables.grids(results) if not grid.told]
+    return (told, *tables)
+
+
+def _grid(grid: trust_tables.Grid) -> Section:
+    inner = Section(
+        f"the numbers of: {grid.title}", "", Rank.LISTS if grid.long else Rank.DETAILS, noun="row"
+    )
+    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, tables.of_grid(grid)))
 
 
 def of_gate(results: Results) -> tuple[Section, ...]:
@@ -156,6 +186,7 @@ def _head(results: Results, shown_at: Place) -> Section:
         results=results,
         look=standing.value,
         skipped=standing is Standing.SKIPPED,
+        cached=trust.cached(results),
         commit=_commit(results, shown_at),
         foreign=shown_at.foreign,
     )

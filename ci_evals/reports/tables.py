@@ -7,6 +7,7 @@ from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import GateCheck, Group, SuiteResult, TestResult
 from ci_evals.reports import change, gate, highlights, numbers, sanitize
 from ci_evals.reports.pieces import section, table
+from ci_evals.reports.trust_tables import Grid
 
 _NAME = 60
 """Characters of a suite's or a check's name: these tables stand where there is no room for more."""
@@ -37,7 +38,13 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
     most = min((max(suite.pass_hat_k, default=1) for suite in suites), default=1)
     chances = ["one trial passes", f"all of {most} pass"] if most > 1 else []
     counts = [
-        (suite.counts.failed, suite.counts.undecided, suite.counts.errors, suite.counts.flaky)
+        (
+            suite.counts.failed,
+            suite.counts.undecided,
+            suite.counts.errors,
+            suite.counts.invalid_users,
+            suite.counts.flaky,
+        )
         for suite in suites
     ]
     if not chances and not any(map(any, counts)):
@@ -50,7 +57,9 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
         ]
         for suite, found in zip(suites, counts, strict=True)
     ]
-    return table(["suite", "failed", "undecided", "unsound trials", "flaky", *chances], rows)
+    return table(
+        ["suite", "failed", "undecided", "unsound trials", "trials left out", "flaky", *chances], rows
+    )
 
 
 def of_checks(checks: Sequence[GateCheck]) -> str:
@@ -65,6 +74,16 @@ def of_checks(checks: Sequence[GateCheck]) -> str:
         for check in checks
     ]
     return table(["check", "required", "seen", "note"], rows)
+
+
+def of_grid(grid: Grid) -> str:
+    """What is known of judge and simulated user, in numbers; columns with nothing in them are left out."""
+    kept = [
+        place for place, _ in enumerate(grid.headers) if not place or any(row[place] for row in grid.rows)
+    ]
+    rows = [[sanitize.cell(row[place], 300) for place in kept] for row in grid.rows]
+    texts = [place > 0 and grid.headers[place] in grid.texts for place in kept]
+    return table([grid.headers[place] for place in kept], rows, texts)
 
 
 def of_tests(suite: SuiteResult) -> str:

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from functools import cache
 
 import builders as build
+import trust_cases
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results import (
@@ -435,7 +436,14 @@ def confirmed() -> Results:
 
 
 COMPARED = {"unproven": unproven, "proven": proven, "incomparable": incomparable, "confirmed": confirmed}
-CASES = {"good": good, "bad": bad, "undecided": undecided, "invalid": invalid, **COMPARED}
+CASES = {
+    "good": good,
+    "bad": bad,
+    "undecided": undecided,
+    "invalid": invalid,
+    "trusted": trust_cases.trusted,
+    **COMPARED,
+}
 
 
 @cache

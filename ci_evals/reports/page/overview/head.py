@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.results import Results
-from ci_evals.reports import change, failures, gate, highlights, numbers, sanitize
+from ci_evals.reports import change, failures, gate, highlights, numbers, sanitize, trust
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page.overview.places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
@@ -81,7 +81,7 @@ def of(results: Results, places: Places) -> Head:
         baseline=_baseline(results),
         not_compared=_lines(change.shown_reasons(found)) if found else (),
         small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
-        notes=_lines(highlights.notes(results)),
+        notes=_lines((*trust.warnings(results), *highlights.notes(results))),
         facts=_facts(results),
     )
 
@@ -95,16 +95,18 @@ def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
         (counts.undecided, "undecided"),
         (counts.flaky, "flaky"),
     )
+    from_cache = [told for told in (trust.cached(results),) if told]
+    left_out = [f"{numbers.count(counts.invalid_users, 'trial')} left out"] if counts.invalid_users else []
     unsound = [numbers.count(counts.errors, "unsound trial")] if counts.errors else []
     not_run = [f"{numbers.count(counts.not_run, 'trial')} not run"] if counts.not_run else []
     return (
-        Tile("Score", numbers.score(results.score), ("of 100", *interval, *nothing), large=True),
+        Tile("Score", numbers.score(results.score), ("of 100", *interval, *nothing, *from_cache), large=True),
         *((_changed(results, found),) if found else ()),
         *((_newly(results, found, places),) if found and found.delta is not None else ()),
         Tile(
             "Tests passed",
             f"{counts.passed:,} of {counts.tests:,}",
-            tuple([f"{many:,} {what}" for many, what in others if many] + unsound + not_run),
+            tuple([f"{many:,} {what}" for many, what in others if many] + unsound + left_out + not_run),
             tone="bad" if counts.failed else "good" if counts.tests and counts.passed == counts.tests else "",
         ),
     )

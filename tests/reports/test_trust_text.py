@@ -1,0 +1,165 @@
+"""What reports tell of judge and simulated user: wherever people look, and nothing where nothing is known."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import builders as build
+import cases
+import pytest
+import trust_cases
+import whole_text
+
+from ci_evals.domain.trust import OldCalibration, Studies
+from ci_evals.reports import comment, console, fit, judged, markdown, mishaps, summary, trust, trust_tables
+from ci_evals.reports.annotations import Level, annotations
+from ci_evals.reports.names import JUNIT
+
+RUN = trust_cases.trusted()
+PLACE = comment.Place()
+FLAG = "the judge's votes disagree on this one (60 % of pairs agree)"
+LEFT_OUT = "3 trials are left out of every score"
+DISAGREE = "The judge's votes disagree on 1 criterion"
+EMPTY = "1 criterion measures nothing"
+
+
+def everywhere(results) -> dict[str, str]:
+    """All texts in which people look for the score of a run."""
+    return {
+        "summary": markdown.summary(results),
+        "step summary": markdown.step_summary(results, 900_000),
+        "comment": comment.render(results, PLACE),
+        "console": console.render(results),
+        "page": whole_text.files(results)["report.html"].split("<script")[0],
+        "suite": next(text for path, text in whole_text.files(results).items() if "_summary.md" in path),
+    }
+
+
+@pytest.mark.parametrize("place", everywhere(RUN))
+def test_what_is_to_be_trusted_less_is_told_wherever_people_look(place):
+    """Trials that were left out, votes that disagree, criteria that measure nothing, and the cached share."""
+    text = everywhere(RUN)[place].replace("&#39;", "'").replace("&#x27;", "'")
+    for said in (LEFT_OUT, DISAGREE, EMPTY, "32 % of the judge's answers are from the cache"):
+        assert said in text
+
+
+@pytest.mark.parametrize("name", ["good", "bad", "undecided", "invalid", "proven"])
+def test_where_nothing_is_known_nothing_is_told(name):
+    """Older results, and runs with one vote, no model in the user's part and no study."""
+    for text in everywhere(cases.made(name)).values():
+        assert "Krippendorff" not in text
+        assert "from the cache" not in text
+        assert "left out of every" not in text
+    assert trust.remarks(cases.made(name)) == ()
+    assert trust.warnings(cases.made(name)) == ()
+    assert trust_tables.grids(cases.made(name)) == ()
+
+
+def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is():
+    """All else goes first, and is named."""
+    sections = summary.sections(RUN, PLACE)
+    always = sum(len(section.text.encode()) + 1 for section in sections if section.rank == 0)
+    text = fit.fitted(sections, always + 600, "More is elsewhere.")
+    assert LEFT_OUT in text
+    assert DISAGREE in text
+    assert "### Judge and simulated user" not in text
+    assert "Left out here for want of room" in text
+
+
+def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree():
+    """In the summary, on the terminal, and by `compare`; so do its own report and JUnit."""
+    passed = build.test_result(
+        trust_cases.TOO_LATE,
+        trials=tuple(trust_cases.judged(index, trust_cases.GRADED) for index in (1, 2, 3)),
+    )
+    base = cases.base_run(build.suite_result("Refunds", passed, **trust_cases.JUDGED))
+    run = cases.against(RUN, base)
+    assert [one.name for one in run.comparison.regressed] == [trust_cases.TOO_LATE]
+    assert f"(⚠️ {FLAG})" in markdown.comparison(run)
+    assert f"(⚠️ {FLAG})" in markdown.summary(run)
+    assert FLAG in console.render(run)
+    assert FLAG in console.comparison(run)
+    files = whole_text.files(run)
+    assert f"⚠️ {FLAG}" in next(text for path, text in files.items() if path.endswith("Refund-too-late.md"))
+    assert f"! {FLAG}" in files[JUNIT]
+
+
+def test_a_flag_is_for_its_own_test_alone():
+    """Another test may have a criterion of the same words."""
+    doubts = trust.Doubts(RUN)
+    assert doubts.of("Refunds", trust_cases.TOO_LATE, trust_cases.KIND) == FLAG
+    assert doubts.of("Refunds", trust_cases.IN_TIME, trust_cases.KIND) == ""
+    assert doubts.of("Exchanges", trust_cases.TOO_LATE, trust_cases.KIND) == ""
+    assert list(doubts.of_test("Refunds", trust_cases.IN_TIME)) == [trust_cases.CLEAR]
+
+
+def test_an_outdated_calibration_is_told_in_one_line():
+    old = OldCalibration(at=trust_cases.AT, why="another judge: the prompt changed")
+    run = trust_cases.trusted(studies=Studies(old_calibration=old))
+    told = [remark.text for remark in trust.remarks(run) if remark.topic == "Calibration"]
+    assert told == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
+
+
+def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
+    whole, *_ = trust_cases.CALIBRATION.parts
+    barred = whole.model_copy(update={"may_gate": False, "why": "kappa may be below 0.4"})
+    run = trust_cases.trusted(
+        studies=Studies(calibration=trust_cases.CALIBRATION.model_copy(update={"parts": (barred,)}))
+    )
+    assert "Held against people, this judge should not gate: kappa may be below 0.4." in trust.warnings(run)
+
+
+def test_a_study_of_another_judge_says_who_judged():
+    """Its numbers say nothing of the judge of this run."""
+    judge = trust_cases.JUDGE.model_copy(update={"models": ("gpt-next",)})
+    run = trust_cases.trusted(
+        studies=Studies(attacks=trust_cases.ATTACKS.model_copy(update={"judge": judge}))
+    )
+    told = next(one.text for one in trust.remarks(run) if one.topic == "Attacks")
+    assert told.endswith(" Judged by gpt-next.")
+
+
+def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
+    """With the words that show it, and on a log line."""
+    trial = trust_cases.left_out()
+    told = judged.breaches(trial)
+    assert "- repeats in exchange 2: it says again what it said in exchange 1" in told
+    assert "> As an AI language model" in told
+    assert "meta text on leaving" in told
+    (trouble, *_) = mishaps.troubles(RUN.suites)
+    assert (trouble.what, trouble.why, trouble.tests) == (
+        "3 trials left out, since the simulated user broke its role",
+        "repeats, meta text",
+        (trust_cases.TOO_LATE, trust_cases.LOST),
+    )
+
+
+def test_junit_skips_a_test_of_which_no_trial_is_valid():
+    """With the reason; one that has a valid trial is told by that."""
+    cases_by_name = {
+        case.get("name"): case for case in ET.fromstring(whole_text.files(RUN)[JUNIT]).iter("testcase")
+    }
+    skipped = cases_by_name[trust_cases.LOST].find("skipped")
+    assert skipped.get("message").startswith("2 trials left out: the simulated user broke its role")
+    assert cases_by_name[trust_cases.TOO_LATE].find("failure") is not None
+
+
+def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
+    told = [one for one in annotations(RUN) if one.title.startswith("To be trusted less")]
+    assert [(one.level, one.line) for one in told] == [(Level.WARNING, 12), (Level.WARNING, 31)]
+    assert FLAG in told[1].message
+
+
+def test_a_graded_verdict_shows_its_dimensions_as_a_table():
+    """Level, score, weight and reason; what the grade is held against beside it."""
+    told = judged.behind(trust_cases.GRADED)
+    assert "Graded 0.75 of 1; passed from 0.7 on." in told
+    assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", told)
+    assert "The day is named &#124; late." in told
+
+
+def test_votes_are_told_with_model_outcome_and_reason():
+    rude = RUN.suites[0].tests[1].trials[0].findings[1]
+    told = judged.behind(rude)
+    assert "3 votes: 1 passed, 2 failed" in told
+    assert "- ✅ passed, `gpt-5-mini`, rests on 1" in told
+    assert "> You could have read that on our page." in told

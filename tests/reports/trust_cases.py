@@ -1,0 +1,351 @@
+"""A run of which all is known that can be: votes, quotes, grades, left-out users, and every study."""
+
+from datetime import UTC, datetime
+
+import builders as build
+
+from ci_evals.domain.results import Attempt, GateCheck, Results, RoleUsage, Tokens, Usage
+from ci_evals.domain.transcript import EndState, UserSource
+from ci_evals.domain.trust import (
+    AttackKind,
+    Attacks,
+    Breach,
+    Calibration,
+    Estimate,
+    JudgeUsed,
+    Noise,
+    NoiseShare,
+    PartAgreement,
+    Preference,
+    Preferred,
+    Probe,
+    Probed,
+    Rater,
+    Studies,
+    UserAudit,
+    UserLedger,
+    VoteAgreement,
+)
+from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Quote, Vote
+
+AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
+MODELS = ("claude-haiku-4-5", "gpt-5-mini")
+JUDGE = JudgeUsed(provider="openai", models=MODELS, votes=3, prompt="j" * 64)
+KIND, TOLD, CLEAR = "The agent stays kind", "The agent names the amount", "The answer is clear and complete"
+IN_TIME, TOO_LATE, LOST = "Refund in time", "Refund too late", "Lost parcel"
+TALK = (
+    build.exchange(
+        1,
+        user="I sent the jacket back nine days ago and still have no money.",
+        user_source=UserSource.AUTO,
+        agent="I found order 4471. The refund of **89.00 EUR** is on its way.",
+    ),
+    build.exchange(
+        2,
+        user="And when will it be there?",
+        user_source=UserSource.AUTO,
+        agent="Within five days. You could have read that on our page.",
+    ),
+)
+
+
+def of(value: float, low: float | None = None, high: float | None = None, count: int = 40) -> Estimate:
+    """A number with its interval."""
+    return Estimate(value=value, low=low, high=high, count=count)
+
+
+def vote(outcome: str, reason: str, *quotes: tuple[int, str], model: str = MODELS[0], **fields) -> Vote:
+    """One answer of a judge."""
+    found = tuple(Quote(exchange=number, text=text) for number, text in quotes)
+    evidence = tuple(sorted({number for number, _ in quotes}))
+    return Vote(
+        model=model, outcome=Outcome(outcome), reason=reason, quotes=found, evidence=evidence, **fields
+    )
+
+
+def voted(criterion: str, *votes: Vote) -> Finding:
+    """A criterion with what the majority of these votes says."""
+    outcomes = [one.outcome for one in votes]
+    most = max(set(outcomes), key=outcomes.count)
+    first = next(one for one in votes if one.outcome is most)
+    return build.finding(
+        most,
+        criterion=criterion,
+        kind="judged",
+        category="tone",
+        reason=first.reason,
+        evidence=first.evidence,
+        quotes=first.quotes,
+        grade=first.grade,
+        cause=first.cause,
+        votes=votes,
+        agreement=outcomes.count(most) / len(outcomes),
+    )
+
+
+KINDLY = vote("passed", "Both replies are polite.", (1, "The refund of 89.00 EUR is on its way"))
+RUDELY = vote("failed", "The second reply blames the customer.", (2, "You could have read that on our page."))
+GRADE = Grade(
+    score=0.75,
+    pass_at=0.7,
+    dimensions=(
+        DimensionGrade(name="correctness", level="right", score=1, weight=2, reason="The amount is right."),
+        DimensionGrade(name="clarity", level="some gaps", score=0.25, reason="The day is named | late."),
+    ),
+)
+GRADED = build.finding(
+    criterion=CLEAR,
+    kind="judged",
+    reason="Right, and a little late.",
+    grade=GRADE,
+    evidence=(2,),
+    quotes=(Quote(exchange=2, text="within five … days"),),
+)
+BREACHES = (
+    Breach(
+        rule="repeats",
+        exchange=2,
+        text="I sent the jacket back nine days ago",
+        reason="it says again what it said in exchange 1",
+    ),
+    Breach(
+        rule="meta_text", exchange=3, text="As an AI language model", reason="it speaks of itself as a model"
+    ),
+)
+GONE = "the simulated user broke its role in exchange 2 (repeats): it says again what it said in exchange 1"
+
+
+def judged(index: int = 1, *findings: Finding, **fields):
+    """A trial of the talk, whose user kept to its role."""
+    fields = {"user_audit": UserAudit(by_model=True)} | fields
+    return build.trial_result(index, exchanges=TALK, findings=findings, **fields)
+
+
+def left_out(index: int = 1):
+    """A trial whose user broke its role, twice."""
+    return build.trial_result(
+        index,
+        status=EndState.INVALID_USER,
+        error=GONE,
+        exchanges=TALK,
+        findings=(),
+        closing_remark="As an AI language model I am done.",
+        attempts=(
+            Attempt(status=EndState.INVALID_USER, error=GONE),
+            Attempt(status=EndState.INVALID_USER, error=GONE),
+        ),
+        user_audit=UserAudit(breaches=BREACHES),
+    )
+
+
+def tests() -> tuple:
+    """Three tests: one passes, one fails by two votes of three, of one no trial is valid."""
+    told = voted(TOLD, KINDLY, vote("passed", "89.00 EUR", (1, "89.00 EUR"), model=MODELS[1]))
+    rude = voted(KIND, RUDELY, KINDLY.model_copy(update={"model": MODELS[1]}), RUDELY)
+    torn = voted(
+        KIND,
+        vote("undecided", "It depends on the tone.", cause=Cause.CANNOT_TELL),
+        vote("undecided", "Nothing says how.", cause=Cause.CANNOT_TELL, model=MODELS[1]),
+    )
+    return (
+        build.test_result(IN_TIME, trials=(judged(1, told, GRADED), judged(2, told, GRADED))),
+        build.test_result(
+            TOO_LATE, line=31, trials=(judged(1, told, rude), judged(2, told, torn), left_out(3))
+        ),
+        build.test_result(
+            LOST,
+            line=55,
+            trials=(left_out(1), left_out(2)),
+            outcome="error",
+            passed=False,
+        ),
+    )
+
+
+AGREEMENT = VoteAgreement(
+    votes=3,
+    models=MODELS,
+    whole=PartAgreement(
+        name="all", share=of(0.875, 0.78, 0.94), alpha=of(0.712, 0.55, 0.83), verdicts=40, low=False
+    ),
+    criteria=(
+        PartAgreement(
+            name=KIND,
+            suite="Refunds",
+            test=TOO_LATE,
+            share=of(0.6, 0.31, 0.83, 10),
+            alpha=of(0.05, -0.3, 0.4, 10),
+            verdicts=10,
+            low=True,
+        ),
+        PartAgreement(
+            name=TOLD, suite="Refunds", test=IN_TIME, share=of(1), alpha=None, verdicts=30, low=False
+        ),
+    ),
+    categories=(
+        PartAgreement(name="tone", share=of(0.875, 0.78, 0.94), alpha=of(0.712), verdicts=40, low=False),
+    ),
+)
+LEDGER = UserLedger(
+    conversations=9,
+    played_again=3,
+    invalid=3,
+    audited=5,
+    not_audited=1,
+    by_rule={"repeats": 4, "meta_text": 6},
+)
+CALIBRATION = Calibration(
+    judge=JUDGE,
+    at=AT,
+    run="run-0",
+    people=2,
+    labels=120,
+    parts=(
+        Rater(
+            name="all",
+            items=60,
+            accuracy=of(0.9, 0.8, 0.95, 60),
+            sensitivity=of(0.95, 0.85, 0.99, 40),
+            specificity=of(0.8, 0.58, 0.92, 20),
+            kappa=of(0.768, 0.59, 0.91, 60),
+            alpha=of(0.8, 0.7, 0.9, 60),
+            people=of(0.82, 0.7, 0.92, 60),
+            pass_rate=0.8,
+            corrected=of(0.76, 0.68, 0.84, 60),
+            may_gate=True,
+            why="kappa is at least 0.6, and so is what people reach among themselves",
+        ),
+        Rater(
+            name=KIND,
+            kind="criterion",
+            items=20,
+            accuracy=of(0.7, 0.48, 0.85, 20),
+            sensitivity=None,
+            specificity=None,
+            kappa=of(0.31, 0.0, 0.6, 20),
+            alpha=None,
+            may_gate=False,
+            why="kappa may be below 0.4",
+        ),
+    ),
+)
+NOISE = Noise(
+    judge=JUDGE,
+    at=AT,
+    tests=3,
+    plays=12,
+    judgements=48,
+    parts=(
+        NoiseShare(source="agent", variance=of(120.4, 60, 200), share=of(0.6, 0.4, 0.75)),
+        NoiseShare(source="user", variance=of(20.1, 0, 60), share=of(0.1, 0, 0.3)),
+        NoiseShare(source="judge", variance=of(60.2, 30, 100), share=of(0.3, 0.2, 0.5)),
+    ),
+    between_tests=of(310.5, 100, 800),
+    best="loops",
+    gains={"loops": 4.1, "votes": 2.2, "tests": 3.9},
+    why="a dollar of loops takes 4.1 square points off, one of votes 2.2",
+)
+PREFERENCE = Preference(
+    judge=JUDGE,
+    at=AT,
+    other="run-0",
+    other_commit="3aceb90018667fc15c6a5de9e5af1227deadbeef",
+    pairs=20,
+    wins=11,
+    losses=4,
+    ties=4,
+    undecided=1,
+    share=of(0.684, 0.46, 0.85, 19),
+    first=of(0.7, 0.52, 0.84, 30),
+    swapped=3,
+    tests=(
+        Preferred(suite="Refunds", test=IN_TIME, wins=8, losses=1, ties=1, reasons=("It names the day.",)),
+        Preferred(suite="Refunds", test=TOO_LATE, wins=3, losses=3, ties=3),
+    ),
+)
+ATTACKS = Attacks(
+    judge=JUDGE,
+    at=AT,
+    verdicts=10,
+    kinds=(
+        AttackKind(name="fake_verdict", tried=10, turned=3, share=of(0.3, 0.1, 0.6, 10)),
+        AttackKind(name="closed_fence", tried=10, turned=0, share=of(0, 0, 0.28, 10)),
+    ),
+    whole=AttackKind(name="all", tried=20, turned=3, share=of(0.15, 0.05, 0.36, 20)),
+    control=AttackKind(name="control", tried=10, turned=1, share=of(0.1, 0.01, 0.4, 10)),
+)
+PROBE = Probe(
+    judge=JUDGE,
+    at=AT,
+    criteria=(
+        Probed(
+            suite="Refunds",
+            test=IN_TIME,
+            criterion=CLEAR,
+            tried=8,
+            passed=8,
+            share=of(1, 0.68, 1, 8),
+            vacuous=True,
+        ),
+        Probed(
+            suite="Refunds",
+            test=IN_TIME,
+            criterion=TOLD,
+            tried=8,
+            passed=1,
+            share=of(0.125, 0.02, 0.47, 8),
+            vacuous=False,
+        ),
+    ),
+)
+USED = Usage(
+    calls=140,
+    tokens=Tokens(input=90_000, output=9_100),
+    by_role=(
+        RoleUsage(role="user", model="gpt-5-mini", calls=36, input_tokens=20_000, output_tokens=1_100),
+        RoleUsage(
+            role="judge", model=MODELS[0], calls=64, cached=30, input_tokens=50_000, output_tokens=5_000
+        ),
+        RoleUsage(role="judge", model=MODELS[1], calls=32, input_tokens=16_000, output_tokens=2_600),
+        RoleUsage(role="auditor", model="gpt-5-nano", calls=8, input_tokens=4_000, output_tokens=400),
+    ),
+)
+
+
+JUDGED = {
+    "judge_model": MODELS[0],
+    "judge_panel": MODELS,
+    "judge_votes": 3,
+    "user_model": "gpt-5-mini",
+}
+"""Who judged a suite, and who played the user."""
+
+
+def trusted(**fields) -> Results:
+    """All that can be known of judge and simulated user, good and bad."""
+    suite = build.suite_result("Refunds", *tests(), **JUDGED)
+    fields = {
+        "usage": USED,
+        "vote_agreement": AGREEMENT,
+        "user_ledger": LEDGER,
+        "studies": Studies(
+            calibration=CALIBRATION, noise=NOISE, preference=PREFERENCE, attacks=ATTACKS, probe=PROBE
+        ),
+        "gate": build.decision(
+            GateCheck(name="min-score", required=70, seen=75.0, holds=True),
+            GateCheck(name="max-invalid-users", required=1, seen=3, holds=False),
+            exit_code=3,
+            reasons=("3 trials are left out for their simulated user, and --max-invalid-users allows 1.",),
+        ),
+    } | fields
+    results = build.results(suite, **fields)
+    counts = {"invalid_users": 3}
+    return results.model_copy(
+        update={
+            "counts": results.counts.model_copy(update=counts),
+            "suites": tuple(
+                one.model_copy(update={"counts": one.counts.model_copy(update=counts)})
+                for one in results.suites
+            ),
+        }
+    )
