@@ -26,7 +26,7 @@ from ci_evals.domain.results import (
     points,
 )
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.trust import UserLedger
+from ci_evals.domain.trust import UserLedger, VoteAgreement
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import process, share
 from ci_evals.scoring.coverage import Part, coverage, wanted
@@ -35,6 +35,7 @@ from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, left_out, outcome_of, scores_of_tests, unsound
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
+from ci_evals.scoring.votes import vote_agreement
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Scorecard:
     process: ProcessSummary | None
     coverage: Coverage | None
     user_ledger: UserLedger | None
+    vote_agreement: VoteAgreement | None
     suites: tuple[SuiteResult, ...]
 
     @classmethod
@@ -124,6 +126,7 @@ def total(
         process=process.of_run(process.of_tests(tests, counting), points_of_all, usage, played),
         coverage=coverage(suites, parts),
         user_ledger=user_ledger(trial for test in tests for trial in test.trials),
+        vote_agreement=vote_agreement(suites),
         suites=tuple(suites),
     )
 

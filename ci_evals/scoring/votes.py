@@ -1,0 +1,167 @@
+"""How far the votes of a judge agree, over all verdicts of a run, in its criteria and in its categories.
+
+Only the votes of the first batch count, as many as a majority takes: those are asked for whatever comes.
+Later ones are asked for because the first ones disagree, and would make agreement look worse than it is.
+docs/judge.md has the formulas and where they are from.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ci_evals.domain.results import SuiteResult
+from ci_evals.domain.trust import Estimate, PartAgreement, VoteAgreement
+from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.scoring import krippendorff
+from ci_evals.scoring.clustered import Bundle, share_of
+
+LOW = Fraction(4, 5)
+"""Of pairs of votes: where fewer agree, a verdict hangs on which votes were asked for."""
+DRAWS = 1_000
+LEAST = 10
+"""Tests, or trials of one, from which an interval of alpha can be told."""
+_MOST_WITHOUT = 0.05
+"""Of the draws: where more have no alpha, since all their votes are alike, there is no interval."""
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A verdict by the votes of the first batch that decide: how many pass, how many fail."""
+
+    suite: str
+    test: str
+    trial: int
+    criterion: str
+    category: str | None
+    passes: int
+    fails: int
+
+    @property
+    def votes(self) -> int:
+        """Those that decide."""
+        return self.passes + self.fails
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs they make."""
+        return self.votes * (self.votes - 1) // 2
+
+    @property
+    def agreeing(self) -> int:
+        """Pairs that say the same."""
+        return self.pairs - self.passes * self.fails
+
+
+def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
+    """How far votes agree; None where no criterion was to have several."""
+    voting = [suite for suite in suites if suite.judge_votes > 1]
+    if not voting:
+        return None
+    rated = [one for suite in voting for one in _rated(suite) if one.votes > 1]
+    by_criterion, by_category = defaultdict(list), defaultdict(list)
+    for one in rated:
+        by_criterion[one.suite, one.test, one.criterion].append(one)
+        if one.category is not None:
+            by_category[one.category].append(one)
+    criteria = [
+        _part(found, criterion, lambda one: str(one.trial), suite=suite, test=test)
+        for (suite, test, criterion), found in by_criterion.items()
+    ]
+    return VoteAgreement(
+        votes=max(suite.judge_votes for suite in voting),
+        models=tuple(sorted({model for suite in voting for model in _models(suite)})),
+        whole=_part(rated, "all", _test),
+        criteria=tuple(sorted(criteria, key=_worst_first)),
+        categories=tuple(_part(found, name, _test) for name, found in sorted(by_category.items())),
+    )
+
+
+def _models(suite: SuiteResult) -> Iterable[str]:
+    return suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())
+
+
+def _rated(suite: SuiteResult) -> Iterator[Rated]:
+    for test in suite.tests:
+        for trial in test.trials:
+            for finding in trial.findings:
+                if finding.votes:
+                    yield _rated_by(suite, test.name, trial.index, finding)
+
+
+def _rated_by(suite: SuiteResult, test: str, trial: int, finding: Finding) -> Rated:
+    first = (finding.votes or ())[: suite.judge_votes // 2 + 1]
+    counts = Counter(vote.outcome for vote in first)
+    passes, fails = counts[Outcome.PASSED], counts[Outcome.FAILED]
+    return Rated(suite.name, test, trial, finding.criterion, finding.category, passes, fails)
+
+
+def _test(one: Rated) -> str:
+    return f"{one.suite}\n{one.test}"
+
+
+def _worst_first(part: PartAgreement) -> tuple[Any, ...]:
+    return (part.share.value if part.share else 1.0, part.suite, part.test, part.name)
+
+
+def _part(rated: Sequence[Rated], name: str, unit: Callable[[Rated], str], **place: str) -> PartAgreement:
+    """The agreement on these verdicts; those of one unit are not independent of one another."""
+    units: dict[str, list[Rated]] = defaultdict(list)
+    for one in rated:
+        units[unit(one)].append(one)
+    share = share_of(
+        Bundle(yes=sum(one.agreeing for one in found), of=sum(one.pairs for one in found))
+        for _, found in sorted(units.items())
+    )
+    agreeing, pairs = (sum(getattr(one, what) for one in rated) for what in ("agreeing", "pairs"))
+    return PartAgreement(
+        name=name,
+        **place,
+        share=share,
+        alpha=_alpha(rated, units, f"{place} {name}"),
+        verdicts=len(rated),
+        low=bool(pairs) and Fraction(agreeing, pairs) < LOW,
+    )
+
+
+def _alpha(rated: Sequence[Rated], units: dict[str, list[Rated]], seed: str) -> Estimate | None:
+    """Krippendorff's alpha, nominal, with a bootstrap interval by unit."""
+    value = krippendorff.alpha([True] * one.passes + [False] * one.fails for one in rated)
+    if value is None:
+        return None
+    drawn = _drawn(units, seed) if value < 1 and len(units) >= LEAST else []
+    if not drawn:
+        return Estimate(value=float(value), count=len(rated))
+    edge = len(drawn) // 40
+    return Estimate(value=float(value), low=drawn[edge], high=drawn[-1 - edge], count=len(rated))
+
+
+def _drawn(units: dict[str, list[Rated]], seed: str) -> list[float]:
+    """The alphas of as many runs drawn from these units, in their order; none where too few have one.
+
+    What is drawn hangs on the units' number alone, so that the same results give the same interval.
+    """
+    sums = [tuple(map(sum, zip(*map(_coincidences, units[name]), strict=True))) for name in sorted(units)]
+    rng = random.Random(f"{seed} {len(sums)}")  # noqa: S311  # a simulation, not a secret
+    found = []
+    for _ in range(DRAWS):
+        counts = Counter(rng.choices(sums, k=len(sums)))
+        both_pass, split, both_fail = (
+            sum(one[place] * times for one, times in counts.items()) for place in range(3)
+        )
+        passes, fails = both_pass + split, both_fail + split
+        if passes and fails:
+            found.append(1 - (passes + fails - 1) * split / (passes * fails))
+    return sorted(found) if len(found) >= DRAWS * (1 - _MOST_WITHOUT) else []
+
+
+def _coincidences(one: Rated) -> tuple[float, float, float]:
+    """How often a pass stands beside a pass, beside a fail, a fail beside a fail."""
+    among = one.votes - 1
+    return (
+        one.passes * (one.passes - 1) / among,
+        one.passes * one.fails / among,
+        one.fails * (one.fails - 1) / among,
+    )
