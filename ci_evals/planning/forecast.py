@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 
-from ci_evals.domain.evaluation import compares_meanings
+from ci_evals.domain.evaluation import Graded, compares_meanings
 from ci_evals.domain.suite import Suite, Test, Turn
 
 
@@ -40,6 +40,9 @@ JUDGE_TOKENS = Range(120, 1_000)
 AUDITOR_TOKENS = Range(80, 800)
 """Written for one call: a message, or two to five sentences and what follows from them. At the high end with
 hidden thinking, which is paid like what can be read."""
+
+DIMENSION_TOKENS = Range(40, 150)
+"""Written for each dimension of a rubric: a sentence or two, a quote, a level."""
 
 AGENT_SECONDS = Range(1.5, 8)
 USER_SECONDS = Range(1, 4)
@@ -112,7 +115,7 @@ def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
     user, auditor = _user(turns[: least + 1], turns, sizes), _auditor(turns[:least], turns, sizes)
     return Forecast(
         user=user,
-        judge=_judge(turns[:least], turns, sizes),
+        judge=_judge(turns[:least], turns, sizes) + _levels(test),
         embedder=embedder,
         auditor=auditor,
         # A conversation is looked at before the next one begins in its place.
@@ -144,6 +147,13 @@ def _judge(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> S
         sum(sizes.judge_exchange + _longest(turn) for turn in most),
     )
     return Spending(calls, _tokens(Range(asked, asked) + calls * said), calls * JUDGE_TOKENS)
+
+
+def _levels(test: Test) -> Spending:
+    """What a judge writes more where it names a level for each dimension."""
+    rubrics = [item.whole_rubric for item in test.evaluations if isinstance(item, Graded)]
+    count = sum(len(rubric.dimensions) for rubric in rubrics)
+    return Spending(output=Range(count, count) * DIMENSION_TOKENS)
 
 
 def _auditor(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> Spending:

@@ -127,3 +127,15 @@ def test_counts_of_a_plan():
     work = of_plan(plan)
     assert (work.tests, work.trials, work.turns, work.auto_turns) == (2, 5, 15, 10)
     assert (work.agent_calls, work.user_calls, work.judge_calls, work.needs_llm) == (20, 10, 7, True)
+
+
+def test_a_rubric_is_one_call_that_writes_more():
+    """Whatever dimensions it has: a judge names a level for each."""
+    rubric = {"criterion": "c", "dimensions": ["clarity", "reasoning", "usefulness"]}
+    test = {"name": "t", "turns": [{"user": "hi"}], "maxTurns": 1, "evaluations": [*JUDGED, rubric]}
+    plan = planned(test)
+    assert of_plan(plan).judge_calls == 3
+    (suite,) = plan.suites
+    sizes = replace(SIZES, judge=(2000, 2100, 4000))
+    graded = forecast.of_trial(suite.suite, suite.tests[0], sizes).judge.output
+    assert graded == forecast.JUDGE_TOKENS * Range(3, 3) + forecast.DIMENSION_TOKENS * Range(3, 3)
