@@ -3,8 +3,9 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Self
 
 from ci_evals import templates
 from ci_evals.adapters import prices as price_files
@@ -12,6 +13,7 @@ from ci_evals.cli import actions
 from ci_evals.cli.choices import Provider
 from ci_evals.cli.console import environment_keys, environment_values, remember
 from ci_evals.cli.studied import check_whole
+from ci_evals.cli.study_settings import JudgeSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results import Results
@@ -42,6 +44,11 @@ class Asked:
     judge_votes: int | None = None
     judge_panel: str | None = None
     prices: Path | None = None
+
+    @classmethod
+    def of(cls, settings: JudgeSettings) -> Self:
+        """What these options say."""
+        return cls(**{one.name: getattr(settings, one.name) for one in fields(cls)})
 
 
 @dataclass(frozen=True)

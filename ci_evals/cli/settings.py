@@ -94,7 +94,14 @@ class ValidateSettings(SuiteSettings):
     judge_model: Annotated[
         str | None, typer.Option(help="--probe: the judge's model. Default: the run's.")
     ] = None
+    probe_with: Annotated[
+        int,
+        typer.Option(
+            min=3, max=100, help="--probe: conversations of other tests for each criterion, at most."
+        ),
+    ] = 5
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="--probe: judgements at a time.")] = 10
+    quiet: Annotated[bool, typer.Option("--quiet", help="--probe: no progress, only the results.")] = False
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from ci_evals.reports import numbers, sanitize
 
 
 def validate(settings: ValidateSettings) -> None:
-    """Loads every suite, and says so; with `strict`, tells what makes it weak."""
+    """Loads every suite, and says so; with `strict` or `probe`, tells what makes it weak."""
     console = error_console(os.environ)
-    for loaded in load_suites(settings, os.environ, without_key=True):
+    suites = load_suites(settings, os.environ, without_key=True)
+    for loaded in suites:
         weak = weaknesses(loaded) if settings.strict else ()
         for warning in (*loaded.warnings, *map(str, weak)):
             console.say(f"warning: {warning}")
@@ -23,3 +24,7 @@ def validate(settings: ValidateSettings) -> None:
             f"ok  {name}: {numbers.count(len(suite.tests), 'test')}, "
             f"{numbers.count(evaluations, 'evaluation')}"
         )
+    if settings.probe:
+        from ci_evals.cli.probing import probe_suites  # noqa: PLC0415  # late: most who validate ask no judge
+
+        probe_suites(settings, settings.probe, suites)

@@ -1,0 +1,136 @@
+"""How a command that asks the judge of a saved run goes: asked, shown, kept, and ended as it came out."""
+
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from tabulate import tabulate
+
+from ci_evals.cli import display
+from ci_evals.cli.console import Console, error_console, show
+from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.judging import Judging
+from ci_evals.cli.studied import Study, keep
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results import Results, TrialResult, Usage
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.trust import Studies
+from ci_evals.reports import numbers, sanitize, trust, trust_tables
+from ci_evals.scoring.usage import usage_of
+from ci_evals.studies.asking import Asking
+
+T = TypeVar("T")
+_WORDS = 90
+"""Characters of a cell."""
+_ROWS = 40
+"""Of a table with one for each criterion or test."""
+
+
+class Pace(Protocol):
+    """How fast to ask, and how much to say meanwhile."""
+
+    @property
+    def parallel(self) -> int:
+        """Judgements at a time."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether to show no progress."""
+
+
+Work = Callable[[Asking], Coroutine[Any, Any, T]]
+
+
+def carry_out(judging: Judging, pace: Pace, noun: str, work: Work[T]) -> tuple[T, Asking]:
+    """What a study gives, and what it asked with. A signal ends it in order. `noun` is what it asks about."""
+    console = error_console(os.environ)
+    interruption = Interruption()
+
+    async def asked(expect: Callable[[int], None], done: Callable[[], None]) -> tuple[T, Asking]:
+        async with judging.judges() as judges:
+            asking = Asking(
+                judges=judges,
+                panel=judging.panel,
+                used=judging.used,
+                redactor=judging.redactor,
+                parallel=pace.parallel,
+                stop=interruption.stop,
+                expect=expect,
+                done=done,
+            )
+            return await work(asking), asking
+
+    with _progress(console, judging, noun, quiet=pace.quiet) as (expect, done):
+        return interruption.play(asked(expect, done))
+
+
+@contextmanager
+def _progress(
+    console: Console, judging: Judging, noun: str, *, quiet: bool
+) -> Iterator[tuple[Callable[[int], None], Callable[[], None]]]:
+    """Hears how many things are asked, and of each that is done."""
+    models = sanitize.log_line(", ".join(judging.used.models), 200)
+    if quiet:
+        yield lambda _: None, lambda: None
+    elif not console.stream.isatty():
+        yield lambda count: console.say(f"Asking {models} about {numbers.count(count, noun)}"), lambda: None
+    else:
+        bar = display.bars(console)
+        whole = bar.add_task(models, total=None)
+        with bar:
+            yield lambda count: bar.update(whole, total=count), lambda: bar.advance(whole)
+
+
+def finish(judging: Judging, asking: Asking, *, decided: int, **studies: Study) -> None:
+    """Shows what was found, keeps it with the results, and exits where the study did not come to its end.
+
+    What nothing was decided of is not kept: it would take the place of an earlier study that says something.
+    """
+    console, stop = error_console(os.environ), asking.stop
+    if decided:
+        show(told(judging.results, **studies))
+    _spent(console, judging, asking)
+    if decided:
+        keep(judging.file, judging.results, judging.redactor, **studies)
+    if stop.bug:
+        raise stop.bug
+    if stop.interrupted:
+        console.say("Interrupted" + (": the numbers are of what was decided until then" if decided else ""))
+        sys.exit(Exit.INTERRUPTED)
+    if stop.reason or not decided:
+        console.say(f"Stopped: {stop.reason}" if stop.reason else "The judge decided nothing")
+        sys.exit(Exit.INVALID)
+
+
+def told(results: Results, **studies: Study) -> str:
+    """What was found, as tables and in words."""
+    alone = results.model_copy(
+        update={"studies": Studies(**studies), "vote_agreement": None, "user_ledger": None}
+    )
+    blocks = [_table(grid) for grid in trust_tables.grids(alone)]
+    blocks += [sanitize.log_line(remark.text) for remark in trust.remarks(alone)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(grid: trust_tables.Grid) -> str:
+    rows = grid.rows[:_ROWS] if grid.long else grid.rows
+    cells = [[sanitize.log_line(cell, _WORDS) for cell in row] for row in rows]
+    table = tabulate(cells, headers=grid.headers, tablefmt="simple", disable_numparse=True)
+    more = len(grid.rows) - len(rows)
+    lines = [line.rstrip() for line in table.split("\n")]
+    return "\n".join([grid.title, "", *lines, *([f"and {more:,} more"] if more else [])])
+
+
+def _spent(console: Console, judging: Judging, asking: Asking) -> None:
+    usage = used(judging, asking)
+    cost = "" if usage.cost_usd is None else f", {numbers.money(usage.cost_usd)}"
+    tokens = numbers.tokens(usage.tokens.input + usage.tokens.output)
+    console.say(f"The judge was asked {numbers.count(usage.calls, 'time')}: {tokens} tokens{cost}")
+
+
+def used(judging: Judging, asking: Asking) -> Usage:
+    """What the study used, which is no part of the run's own usage."""
+    spent = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0, usage=asking.usage)
+    return usage_of([spent], judging.prices)
