@@ -1,6 +1,7 @@
 import json
 import re
 
+import jsonschema
 import pytest
 
 from ci_evals.domain.errors import SuiteError
@@ -176,6 +177,24 @@ def test_the_schema_tells_of_rubrics():
     assert made["Graded"]["anyOf"] == [{"required": ["rubric"]}, {"required": ["dimensions"]}]
     assert "correctness" in json.dumps(made["Graded"]["properties"]["dimensions"])
     assert made["Level"]["required"] == ["score", "name"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "valid"),
+    [
+        ({}, True),
+        ({"rubric": LEVELS, "passAt": 0.5, "x-why": "asked for"}, True),
+        ({"dimensions": ["clarity", {"name": "tact", "rubric": LEVELS}]}, True),
+        ({"passAt": 0.5}, False),
+        ({"dimensions": ["clairty"]}, False),
+        ({"dimensions": [{"rubric": LEVELS}]}, False),
+        ({"rubric": [*LEVELS, {"score": 2, "name": "x"}]}, False),
+        ({"rubric": LEVELS, "strict": "escalated"}, False),
+    ],
+)
+def test_the_schema_accepts_what_is_read(fields, valid):
+    """And refuses what is refused, as far as a schema can tell."""
+    assert jsonschema.Draft202012Validator(suite_schema()).is_valid(suite_with(**fields)) is valid
 
 
 def test_only_rubrics_change_what_is_asked():

@@ -8,12 +8,23 @@ from plans import card, gate, planned
 
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome
 
 undecided = st.sampled_from([Cause.NO_EVIDENCE, Cause.JUDGE_ERROR])
 weights = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0, 3.0, 1e-9, 7.25])
+grades = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0]), weights), min_size=1, max_size=3
+).map(
+    lambda told: Grade.of(
+        0.7,
+        tuple(
+            DimensionGrade(name=str(i), level="l", score=score, weight=weight, reason="r")
+            for i, (score, weight) in enumerate(told)
+        ),
+    )
+)
 findings = st.builds(
-    lambda outcome, cause, weight, category: Finding(
+    lambda outcome, cause, weight, category, grade: Finding(
         criterion="c",
         kind="judged",
         reason="r",
@@ -22,11 +33,13 @@ findings = st.builds(
         weight=weight,
         category=category,
         aui_logic=(),
+        grade=grade,
     ),
     st.sampled_from(Outcome),
     undecided,
     weights,
     st.sampled_from([None, "tone"]),
+    st.one_of(st.none(), grades),
 )
 trials = st.builds(
     lambda status, found: TrialResult(index=1, status=status, duration_seconds=1, findings=tuple(found)),
