@@ -5,11 +5,13 @@ Later ones are asked for because the first ones disagree, and would make agreeme
 docs/judge.md has the formulas and where they are from.
 """
 
+import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 from ci_evals.domain.results import SuiteResult
@@ -17,12 +19,14 @@ from ci_evals.domain.trust import Estimate, PartAgreement, VoteAgreement
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import krippendorff
 from ci_evals.scoring.clustered import Bundle, share_of
+from ci_evals.scoring.statistics import t_quantile
 
 LOW = Fraction(4, 5)
 """Of pairs of votes: where fewer agree, a verdict hangs on which votes were asked for."""
 DRAWS = 1_000
 LEAST = 10
 """Tests, or trials of one, from which an interval of alpha can be told."""
+_NORMAL = NormalDist()
 _MOST_WITHOUT = 0.05
 """Of the draws: where more have no alpha, since all their votes are alike, there is no interval."""
 
@@ -127,14 +131,20 @@ def _part(rated: Sequence[Rated], name: str, unit: Callable[[Rated], str], **pla
 
 
 def _alpha(rated: Sequence[Rated], units: dict[str, list[Rated]], seed: str) -> Estimate | None:
-    """Krippendorff's alpha, nominal, with a bootstrap interval by unit."""
+    """Krippendorff's alpha, nominal, with a bootstrap interval by unit.
+
+    Of few units a bootstrap draws too little: its percentiles are taken as far out as Student's t has it
+    (Hesterberg, 2015).
+    """
     value = krippendorff.alpha([True] * one.passes + [False] * one.fails for one in rated)
     if value is None:
         return None
     drawn = _drawn(units, seed) if value < 1 and len(units) >= LEAST else []
     if not drawn:
         return Estimate(value=float(value), count=len(rated))
-    edge = len(drawn) // 40
+    count = len(units)
+    outside = _NORMAL.cdf(-math.sqrt(count / (count - 1)) * t_quantile(count - 1))
+    edge = int(len(drawn) * outside)
     return Estimate(value=float(value), low=drawn[edge], high=drawn[-1 - edge], count=len(rated))
 
 

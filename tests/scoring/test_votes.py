@@ -1,0 +1,161 @@
+"""How far votes agree: the truth of judges whose errors are known is found again."""
+
+import random
+from fractions import Fraction
+from functools import partial
+
+import builders as build
+import pytest
+
+from ci_evals.domain.results import SuiteResult
+from ci_evals.domain.trust import Estimate, VoteAgreement
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
+from ci_evals.grading.ballot import Majority
+from ci_evals.scoring import krippendorff
+from ci_evals.scoring.votes import vote_agreement
+
+ERROR, PASSING = 0.1, 0.75
+"""How often a vote says the opposite of the truth, and how often the truth is a pass."""
+SPLIT = 2 * ERROR * (1 - ERROR)
+PASSES = PASSING * (1 - ERROR) + (1 - PASSING) * ERROR
+SHARE, ALPHA = 1 - SPLIT, 1 - SPLIT / (2 * PASSES * (1 - PASSES))
+"""What two independent votes come to."""
+
+
+def vote(outcome: Outcome | str, cause: Cause | None = None) -> Vote:
+    return Vote(model="m", outcome=Outcome(outcome), cause=cause, reason="r")
+
+
+def polled(rng: random.Random, most: int) -> Finding:
+    """A finding by votes that err at random, as many as are asked for."""
+    true = rng.random() < PASSING
+    votes: list[Vote] = []
+    while more := Majority().more(votes, most):
+        votes += [vote("passed" if true ^ (rng.random() < ERROR) else "failed") for _ in range(more)]
+    return Finding(
+        criterion="c", kind="judged", reason="r", outcome=Majority().verdict(votes, most).outcome, votes=votes
+    )
+
+
+def judged(seed: int, *, tests: int = 40, criteria: int = 3, most: int = 3) -> SuiteResult:
+    rng = random.Random(seed)
+    return suite_of(
+        [
+            [[polled(rng, most).model_copy(update={"criterion": f"c{c}"}) for c in range(criteria)]]
+            for _ in range(tests)
+        ],
+        most,
+    )
+
+
+def suite_of(findings: list[list[list[Finding]]], most: int = 3, name: str = "s") -> SuiteResult:
+    """A suite of tests, each with the findings of its trials."""
+    tests = [
+        build.test_result(
+            f"t{t}",
+            trials=tuple(build.trial_result(i, findings=tuple(found)) for i, found in enumerate(trials, 1)),
+        )
+        for t, trials in enumerate(findings)
+    ]
+    return build.suite_result(name, *tests, judge_model="m", judge_votes=most)
+
+
+def found_in(*suites: SuiteResult) -> VoteAgreement:
+    found = vote_agreement(suites)
+    assert found
+    return found
+
+
+def holds(estimate: Estimate | None, truth: float) -> bool:
+    return estimate is not None and estimate.low <= truth <= estimate.high
+
+
+def test_the_truth_lies_within_the_intervals():
+    """In spite of votes that were asked for only since the first ones had disagreed."""
+    whole = found_in(judged(1)).whole
+    assert holds(whole.share, SHARE)
+    assert holds(whole.alpha, ALPHA)
+    assert whole.verdicts == 120
+
+
+def test_the_intervals_hold_the_truth_as_often_as_they_say():
+    """95 in a hundred, whatever the number of votes."""
+    runs = [found_in(judged(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2))).whole for seed in range(60)]
+    assert sum(holds(run.share, SHARE) for run in runs) >= 55
+    assert sum(holds(run.alpha, ALPHA) for run in runs) >= 54
+
+
+def test_all_votes_together_would_be_biased():
+    """A third vote comes only where two disagree: counted too, it makes agreement look worse."""
+    findings = [
+        finding
+        for seed in range(20)
+        for test in judged(seed).tests
+        for trial in test.trials
+        for finding in trial.findings
+    ]
+
+    def share(votes: list[list[Vote]]) -> float:
+        pairs = [(one.outcome, other.outcome) for found in votes for i, one in enumerate(found)
+                 for other in found[:i]]  # fmt: skip
+        return sum(one is other for one, other in pairs) / len(pairs)
+
+    assert share([finding.votes[:2] for finding in findings]) == pytest.approx(SHARE, abs=0.02)
+    assert share([finding.votes for finding in findings]) < SHARE - 0.06
+
+
+def test_votes_are_counted_as_krippendorff_counts_them():
+    """Those of the first batch that decide; void ones and `cannot tell` are missing answers."""
+    passed, failed = vote("passed"), vote("failed")
+    void, unsure = vote("undecided", Cause.JUDGE_ERROR), vote("undecided", Cause.CANNOT_TELL)
+    units = [
+        (passed, passed, passed),
+        (passed, failed, passed, passed),  # the fourth was asked for since the others disagree
+        (failed, void, failed),
+        (unsure, passed, unsure),
+        (failed, failed, failed),
+    ]
+    finding = partial(build.finding, "passed", kind="judged")
+    suite = suite_of([[[finding(votes=unit, criterion=str(i))]] for i, unit in enumerate(units)], most=5)
+    whole = found_in(suite).whole
+    expected = krippendorff.alpha([[1, 1, 1], [1, 0, 1], [0, 0], [0, 0, 0]])
+    assert whole.verdicts == 4
+    assert Fraction(whole.share.value).limit_denominator(100) == Fraction(8, 10)
+    assert whole.alpha.value == pytest.approx(float(expected))
+    assert whole.alpha.low is None  # of so few tests nothing is known
+    assert not whole.low
+
+
+def test_criteria_and_categories():
+    """The worst criterion first, each with its test; where all votes are alike there is no alpha."""
+    good = [vote("passed"), vote("passed")]
+    split = [vote("passed"), vote("failed"), vote("passed")]
+    finding = partial(build.finding, "passed", kind="judged")
+    fine = finding(criterion="fine", category="tone", votes=good)
+    poor = finding(criterion="poor", category="facts", votes=split)
+    other = finding(criterion="other", votes=good)
+    found = found_in(suite_of([[[fine, poor], [fine, poor]], [[other]]]))
+    assert (found.votes, found.models) == (3, ("m",))
+    assert [(part.name, part.test, part.low, part.verdicts) for part in found.criteria] == [
+        ("poor", "t0", True, 2),
+        ("fine", "t0", False, 2),
+        ("other", "t1", False, 1),
+    ]
+    assert [part.share.value for part in found.criteria] == [0, 1, 1]
+    assert [part.alpha and part.alpha.value for part in found.criteria] == [-0.5, None, None]
+    assert [(part.name, part.low) for part in found.categories] == [("facts", True), ("tone", False)]
+    assert found.whole.low
+
+
+def test_without_votes_there_is_nothing_to_tell():
+    """One vote on each criterion agrees with nobody."""
+    assert vote_agreement([build.suite_result()]) is None
+    nothing = found_in(suite_of([[[build.finding()]]])).whole
+    assert (nothing.share, nothing.alpha, nothing.verdicts, nothing.low) == (None, None, 0, False)
+
+
+def test_the_order_of_suites_and_trials_changes_nothing():
+    """Legs are merged in any order."""
+    one, other = judged(1, tests=12), judged(2, tests=12).model_copy(update={"name": "other"})
+    there, back = found_in(one, other), found_in(other, one)
+    assert there == back
