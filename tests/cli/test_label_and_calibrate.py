@@ -1,0 +1,226 @@
+"""`ci-evals label` and `calibrate`: from a saved run to a judge that is known, and to later runs."""
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import labelled_runs
+import pytest
+import world
+from commands import ci_evals, write_suite
+from labelled_runs import answers, filled, run, saved
+
+from ci_evals.cli.calibrate import calibrate, read
+from ci_evals.cli.label import label
+from ci_evals.cli.study_settings import CalibrateSettings, LabelSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.trust import Calibration, OldCalibration
+from ci_evals.library import load_results
+from ci_evals.studies import sheet_reading
+from ci_evals.studies.calibrate import calibrate as held
+from ci_evals.studies.calibrate import given, shared
+
+PEOPLE = {"ada": 0.02, "ben": 0.04, "cleo": 0.06}
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory) -> Path:
+    """A folder with a run, and the sheets that three people filled."""
+    folder = tmp_path_factory.mktemp("labelled")
+    file = saved(run(tests=25), folder)
+    label(LabelSettings(results=file, output=folder / "labels", items=90))
+    sheet = (folder / "labels/sheet.csv").read_text(encoding="utf-8")
+    for who, mistakes in PEOPLE.items():
+        (folder / f"{who}.csv").write_text(filled(answers(sheet, who, mistakes)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(labelled) -> Calibration:
+    """What these people say of the judge."""
+    results, sheets = load_results(labelled), [labelled / f"{who}.csv" for who in PEOPLE]
+    return held(results, sheet_reading.read(sheets), datetime(2026, 11, 22, tzinfo=UTC))
+
+
+@pytest.fixture
+def folder(labelled, tmp_path) -> Path:
+    shutil.copytree(labelled, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def held_against(folder: Path, *people: str, **settings) -> None:
+    sheets = [folder / f"{who}.csv" for who in people or PEOPLE]
+    settings = {"results": folder, "output": folder / "calibration.json"} | settings
+    calibrate(CalibrateSettings(labels=sheets, **settings))
+
+
+def test_the_judge_is_found_out(folder, capsys):
+    """The truth lies in the intervals; it is told, kept in a file, and with the run and its reports."""
+    held_against(folder)
+    told = capsys.readouterr().out
+    assert "269 labels by 3 people, against a-judge-of-note" in told or "270 labels by 3 people" in told
+    assert "May this judge gate? It may: kappa is" in told
+    assert "It promises no date" in told
+    assert "ci-evals" not in told.split("\n")[0]
+    found = read(folder / "calibration.json")
+    whole = found.parts[0]
+    for name, truth in (("sensitivity", 0.95), ("specificity", 0.9), ("corrected", 0.8)):
+        assert getattr(whole, name).low <= truth <= getattr(whole, name).high, name
+    assert [part.kind for part in found.parts] == ["all"] + ["criterion"] * 3 + ["category"] * 2
+    results = load_results(folder)
+    assert results.studies.calibration == found
+    assert (folder / "report.html").exists()
+    assert found.judge.models == ("a-judge-of-note",)
+
+
+def test_the_same_labels_give_the_same_numbers(folder):
+    """In any order; a file of the same judge is replaced."""
+    held_against(folder, "ada", "ben")
+    first = read(folder / "calibration.json").parts
+    held_against(folder, "ben", "ada")
+    assert read(folder / "calibration.json").parts == first
+
+
+def test_conversations_that_were_judged_again(folder):
+    """The same labels tell of another judge too; of items that are gone it is said."""
+    other = run(tests=22, sensitivity=0.7, judge_model="another")
+    (folder / "other").mkdir()
+    saved(other, folder / "other")
+    held_against(folder, results=folder / "other", output=folder / "other.json")
+    found = read(folder / "other.json")
+    assert found.judge.models == ("another",)
+    assert found.unknown > 0
+    assert found.parts[0].sensitivity.high < 0.9
+    with pytest.raises(
+        UsageError, match="is of another judge: the model changed; take it away, or name another"
+    ):
+        held_against(folder, output=folder / "other.json")
+
+
+def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
+    """Exit 2, one message, and nothing half-written."""
+    before = (folder / "_results.json").read_bytes()
+    (folder / "zoe.csv").write_text("item,label\ni0000,pass\n")
+    with pytest.raises(UsageError, match="none of the labels is of this run"):
+        held_against(folder, "zoe")
+    (folder / "mine.json").write_text("{}")
+    with pytest.raises(UsageError, match="something else is there"):
+        held_against(folder, output=folder / "mine.json")
+    with pytest.raises(UsageError, match="there is no column"):
+        calibrate(CalibrateSettings(labels=[folder / "_results.json"], results=folder))
+    assert (folder / "_results.json").read_bytes() == before
+    assert (folder / "mine.json").read_text() == "{}"
+    assert not (folder / "calibration.json").exists()
+
+
+def test_a_sheet_with_labels_is_never_written_over(folder):
+    (folder / "labels/sheet.csv").write_text((folder / "ada.csv").read_text())
+    with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not written over"):
+        label(LabelSettings(results=folder, output=folder / "labels"))
+    assert (folder / "labels/sheet.csv").read_text() == (folder / "ada.csv").read_text()
+
+
+def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
+    for trial in (run(tests=0), run(tests=2, sensitivity=1).model_copy(update={"suites": ()})):
+        saved(trial, tmp_path)
+        with pytest.raises(UsageError, match="no judge has decided anything in it"):
+            label(LabelSettings(results=tmp_path, output=tmp_path / "labels"))
+    assert not (tmp_path / "labels").exists()
+
+
+def test_another_run_of_the_same_judge(found):
+    """The judge's errors are as they were; pass rates, and what they are without them, are the run's."""
+    worse = run(tests=30, sensitivity=0.6)
+    known = given(worse, found).studies
+    assert known.old_calibration is None
+    now, then = known.calibration.parts[0], found.parts[0]
+    assert now.sensitivity == then.sensitivity
+    assert now.pass_rate == pytest.approx(labels_passed(worse))
+    assert now.pass_rate < then.pass_rate
+    e, f = then.sensitivity.value, then.specificity.value
+    assert now.corrected.value == pytest.approx((now.pass_rate + f - 1) / (e + f - 1))
+    gone = given(run(tests=0), found).studies.calibration.parts[0]
+    assert (gone.pass_rate, gone.corrected) == (None, None)
+
+
+def labels_passed(results) -> float:
+    found = [f for s in results.suites for t in s.tests for trial in t.trials for f in trial.findings]
+    return sum(one.outcome == "passed" for one in found) / len(found)
+
+
+def test_another_judge_is_not_known_by_it(found):
+    known = given(run(judge_model="newer"), found).studies
+    assert known.calibration is None
+    assert known.old_calibration == OldCalibration(at=found.at, why="another judge: the model changed")
+
+
+def test_legs_that_know_the_same(found):
+    """Made anew for the whole; where legs differ in what they know, nothing is known of the whole."""
+    legs = [given(run(tests=tests), found).studies for tests in (5, 10)]
+    assert legs[0].calibration != legs[1].calibration
+    assert given(run(tests=15), shared(legs)) == given(run(tests=15), found)
+    other = found.model_copy(update={"run": "another"})
+    assert shared([legs[0], given(run(), other).studies]) is None
+    assert shared([legs[0], run().studies]) is None
+
+
+TEST = {
+    "name": "First",
+    "userInfo": {"who": "Ada"},
+    "turns": [{"user": "Hello"}],
+    "evaluations": [{"criterion": "It greets"}],
+}
+
+
+def results_at(folder: Path) -> dict:
+    return json.loads((folder / "_results.json").read_text())
+
+
+PASS = json.dumps({"reasoning": "It does.", "evidence": [], "verdict": "pass"})
+
+
+def test_a_run_says_what_is_known_of_its_judge(tmp_path):
+    """Played, labelled, calibrated; then --calibration: shown while the judge is the same, and merged."""
+    with (
+        world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
+        world.llm(lambda asked: PASS) as llm,
+    ):
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | llm.env
+        suite = write_suite(tmp_path, TEST)
+
+        def do(*args: str):
+            return ci_evals(*args, cwd=tmp_path, env=env)
+
+        assert do("run", suite, "--quiet").returncode == 0
+        made = do("label", "results")
+        assert made.returncode == 0, made.stderr
+        (row,) = labelled_runs.rows((tmp_path / "labels/sheet.csv").read_text(encoding="utf-8"))
+        (tmp_path / "ada.csv").write_text(filled({row["item"]: "pass"}))
+        told = do("calibrate", "ada.csv")
+        assert told.returncode == 0, told.stderr
+        assert "Too few labels to say: 1 of 30" in told.stdout
+        again = do("run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=again")
+        assert again.returncode == 0, again.stderr
+        assert results_at(tmp_path / "again")["studies"]["calibration"]["parts"][0]["passRate"] == 1
+        newer = do(
+            "run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=new", "--judge-model=x"
+        )
+        assert newer.returncode == 0, newer.stderr
+        studies = results_at(tmp_path / "new")["studies"]
+        assert studies["calibration"] is None
+        assert studies["oldCalibration"]["why"] == "another judge: the model changed"
+        assert do("merge", "again", "--output-dir=whole").returncode == 0
+        assert results_at(tmp_path / "whole")["studies"]["calibration"]["run"]
+        asked = len(llm.asked)
+        (tmp_path / "bad.json").write_text("[]")
+        for name, why in (
+            ("bad.json", "not what `ci-evals calibrate` writes"),
+            ("none.json", "cannot be read"),
+        ):
+            refused = do("run", suite, f"--calibration={name}", "--output-dir=bad")
+            assert refused.returncode == 2
+            assert refused.stderr.strip().startswith(f"error: {name}: ")
+            assert why in refused.stderr
+        assert len(llm.asked) == asked
+        assert not (tmp_path / "bad").exists()

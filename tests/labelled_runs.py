@@ -1,0 +1,83 @@
+"""A saved run with judged verdicts, whose truth is known, and sheets that people fill in."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import builders as build
+from seeded import luck
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import results_json
+
+CRITERIA = {"It confirms the refund": "service", "It promises no date": "safety", "It is polite": None}
+JUDGE = "a-judge-of-note"
+REASON = "since-the-judge-said-so"
+
+
+def is_good(test: int, trial: int, criterion: str) -> bool:
+    """What a verdict should be."""
+    return luck("truth", test, trial, criterion) < 0.8
+
+
+def run(
+    tests: int = 20, trials: int = 3, sensitivity: float = 0.95, specificity: float = 0.9, **fields
+) -> Results:
+    """Every conversation is another one; the judge errs as it is said."""
+
+    def finding(*of):
+        good = is_good(*of)
+        right = luck("judge", *of) < (sensitivity if good else specificity)
+        return build.finding(
+            "passed" if good is right else "failed",
+            kind="judged",
+            criterion=of[2],
+            category=CRITERIA[of[2]],
+            reason=REASON,
+        )
+
+    played = [
+        build.test_result(
+            f"Test {test}",
+            trials=tuple(
+                build.trial_result(
+                    trial,
+                    exchanges=(build.exchange(1, user=f"Hello {test}", agent=f"Reply {trial} of {test}"),),
+                    findings=tuple(finding(test, trial, criterion) for criterion in CRITERIA),
+                )
+                for trial in range(1, trials + 1)
+            ),
+        )
+        for test in range(tests)
+    ]
+    fields = {"judge_model": JUDGE, "min_score": 77.25} | fields
+    return build.results(build.suite_result("Refunds", *played, **fields))
+
+
+def saved(results: Results, folder: Path) -> Path:
+    """The file of a run."""
+    file = folder / "_results.json"
+    file.write_text("".join(results_json.render(results)))
+    return file
+
+
+def rows(sheet: str) -> list[dict[str, str]]:
+    """A sheet as a spreadsheet has it."""
+    return list(csv.DictReader(io.StringIO(sheet.removeprefix("\ufeff"), newline="")))
+
+
+def answers(sheet: str, who: str, mistakes: float = 0.0) -> dict[str, str]:
+    """What a person says of the items."""
+    found = {}
+    for row in rows(sheet):
+        trial, test = map(int, re.search(r"> Reply (\d+) of (\d+)", row["conversation"]).groups())
+        good = is_good(test, trial, row["criterion"])
+        found[row["item"]] = "pass" if good != (luck(who, row["item"]) < mistakes) else "fail"
+    return found
+
+
+def filled(said: dict[str, str], **columns: str) -> str:
+    """A sheet with labels, of the columns that matter."""
+    lines = [",".join(["item", "label", *columns])]
+    return "\n".join([*lines, *(",".join([item, label, *columns.values()]) for item, label in said.items())])
