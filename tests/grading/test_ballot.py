@@ -1,0 +1,147 @@
+"""Votes: how many are asked for, when it ends, and what they come to."""
+
+import asyncio
+from itertools import product
+
+import fakes
+import pytest
+
+from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.verdict import Cause, Outcome, Verdict, Vote
+from ci_evals.grading.ballot import Majority, Panel, vote_of
+from ci_evals.ports import Prompt
+
+PASS, FAIL = Verdict.passed("It does.", 1), Verdict.failed("It does not.", 2)
+UNSURE = Verdict.undecided(Cause.CANNOT_TELL, "Who knows.")
+VOID = Verdict.undecided(Cause.JUDGE_ERROR, "invented")
+KINDS = {"p": PASS, "f": FAIL, "c": UNSURE, "v": VOID}
+VOTES = {sign: vote_of("m", verdict) for sign, verdict in KINDS.items()}
+
+
+def poll(votes: str, most: int) -> tuple[Verdict, list[int]]:
+    """What these votes come to, and how many were asked for at once each time."""
+    asked: list[int] = []
+    batches: list[int] = []
+
+    async def vote(index: int) -> Vote:
+        asked.append(index)
+        await asyncio.sleep(0)
+        if len(asked) > sum(batches):
+            batches.append(len(asked) - sum(batches))
+        await asyncio.sleep(0.002 * (most - index))  # the last answer comes first
+        return vote_of(f"m{index}", KINDS[votes[index]])
+
+    verdict = asyncio.run(Panel([fakes.ScriptedLLM([])], most).poll(vote, Majority()))
+    assert asked == list(range(len(asked)))
+    return verdict, batches
+
+
+@pytest.mark.parametrize(
+    ("votes", "most", "batches", "outcome", "agreement"),
+    [
+        ("pp", 3, [2], "passed", 1),
+        ("ff", 3, [2], "failed", 1),
+        ("pff", 3, [2, 1], "failed", 2 / 3),
+        ("cpp", 3, [2, 1], "passed", 2 / 3),
+        ("ppp", 5, [3], "passed", 1),
+        ("ppff", 5, [3, 1, 1], "failed", 3 / 5),
+        ("pffpp", 5, [3, 1, 1], "passed", 3 / 5),
+        ("pvvpp", 5, [3, 2], "passed", 3 / 5),
+        ("cccc", 7, [4], "undecided", 1),
+        ("cc", 3, [2], "undecided", 1),
+        ("pcf", 3, [2, 1], "undecided", 1 / 3),
+        ("pcv", 3, [2, 1], "undecided", 2 / 3),
+    ],
+)
+def test_votes(votes, most, batches, outcome, agreement):
+    """As many as a majority takes, then as many as still could decide; no more once nothing can change."""
+    verdict, asked = poll(votes + "f" * (most - len(votes)), most)
+    assert (verdict.outcome, asked) == (outcome, batches)
+    assert verdict.agreement == pytest.approx(agreement)
+    assert [vote.model for vote in verdict.votes] == [f"m{i}" for i in range(sum(batches))]
+
+
+def test_what_a_majority_says():
+    """The reason and the evidence are those of its first vote."""
+    verdict, _ = poll("fpp", 3)
+    assert (verdict.reason, verdict.evidence, verdict.cause) == ("It does.", (1,), None)
+
+
+def test_without_a_majority():
+    """It is undecided: for a void vote the judge has erred, else it cannot tell."""
+    void, _ = poll("pfv", 3)
+    assert (void.cause, void.reason) == (
+        Cause.JUDGE_ERROR,
+        "no majority of 3 votes: 1 passed, 1 failed, 1 void (invented)",
+    )
+    unsure, _ = poll("pfc", 3)
+    assert (unsure.cause, unsure.reason) == (
+        Cause.CANNOT_TELL,
+        "no majority of 3 votes: 1 passed, 1 failed, 1 cannot tell",
+    )
+
+
+@pytest.mark.parametrize("vote", "pfcv")
+def test_one_vote_is_the_verdict(vote):
+    """Without votes and agreement, as in runs that ask for one."""
+    verdict, asked = poll(vote, 1)
+    assert (verdict, asked) == (KINDS[vote], [1])
+
+
+def test_early_stopping_never_changes_the_verdict():
+    """All of five votes come to what those come to that are asked for."""
+    for votes in map("".join, product("pfcv", repeat=5)):
+        verdict, _ = poll_at_once(votes)
+        whole = [outcome for outcome, sign in ((Outcome.PASSED, "p"), (Outcome.FAILED, "f"))
+                 if votes.count(sign) > 2]  # fmt: skip
+        assert verdict.outcome is (whole[0] if whole else Outcome.UNDECIDED), votes
+
+
+def poll_at_once(votes: str) -> tuple[Verdict, int]:
+    rule, found = Majority(), []
+    while more := rule.more(found, len(votes)):
+        new = votes[len(found) : len(found) + more]
+        found += [VOTES[sign] for sign in new]
+    return rule.verdict(found, len(votes)), len(found)
+
+
+def test_an_undecided_vote_opens_no_gate():
+    """The law: whichever vote becomes void or unsure, nothing passes that did not."""
+    for votes in map("".join, product("pfcv", repeat=5)):
+        before, _ = poll_at_once(votes)
+        for place, sign in product(range(5), "cv"):
+            after, _ = poll_at_once(votes[:place] + sign + votes[place + 1 :])
+            assert after.outcome is before.outcome or after.outcome is Outcome.UNDECIDED
+
+
+PROMPT = Prompt(system="s", text="t", schema={"type": "object"}, schema_name="verdict")
+
+
+async def test_models_vote_in_turn_each_in_a_seat_of_its_own():
+    """Vote i is that of model i mod k; equal questions differ by trial, vote and attempt."""
+    llms = [fakes.ScriptedLLM(["ok"], name) for name in ("a", "b")]
+    panel = Panel(llms, 5, seat="3")
+    votes = [await panel.ask(i, PROMPT, lambda text: PASS) for i in range(4)]
+    assert [vote.model for vote in votes] == ["a", "b", "a", "b"]
+    assert [prompt.seat for prompt in llms[0].prompts] == ["3/0/0", "3/2/0"]
+    assert [prompt.seat for prompt in llms[1].prompts] == ["3/1/0", "3/3/0"]
+    assert [panel.turn(i) for i in range(6)] == [0, 1, 1, 2, 2, 3]
+    assert [Panel(llms[:1], 3).turn(i) for i in range(3)] == [0, 1, 2]
+
+
+async def test_a_void_vote_is_asked_for_once_more():
+    """In another seat, so that no cache gives the same answer again; then it is undecided."""
+    llm = fakes.ScriptedLLM(["bad", "good"])
+    read = {"bad": "it invents", "good": PASS}.__getitem__
+    assert (await Panel([llm]).ask(0, PROMPT, read)).outcome is Outcome.PASSED
+    assert [prompt.seat for prompt in llm.prompts] == ["/0/0", "/0/1"]
+    vote = await Panel([fakes.ScriptedLLM(["bad"])]).ask(0, PROMPT, read)
+    assert (vote.cause, vote.reason) == (Cause.JUDGE_ERROR, "it invents (asked twice)")
+
+
+async def test_a_model_that_cannot_be_asked():
+    """Its vote is undecided, at once where another call would not help."""
+    away, empty = fakes.ScriptedLLM([LLMError("away")]), fakes.ScriptedLLM([LLMAnswerError("empty")])
+    assert (await Panel([away]).ask(0, PROMPT, lambda _: PASS)).reason == "away"
+    assert (await Panel([empty]).ask(0, PROMPT, lambda _: PASS)).reason == "empty (asked twice)"
+    assert (len(away.prompts), len(empty.prompts)) == (1, 2)

@@ -1,0 +1,84 @@
+"""Whether a quote stands: what is folded, what is left out, and what is invented."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.grading.quotes import is_empty, stands
+
+USER = "Hi! My order 1042 didn't arrive \u2013 can I get a refund?"
+AGENT = (
+    "**Sorry** to hear that.\n\n"
+    "- We\u2019ll refund \u201cEUR 42\u201d within 5 days\u2026 thanks for `waiting`."
+)
+SAID = (USER, AGENT)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "My order 1042 didn't arrive",
+        "my ORDER  1042\ndidn\u2019t arrive - can I",
+        "Sorry to hear that",
+        "**Sorry** to hear",
+        "We'll refund 'EUR 42' within 5 days",
+        '"We\u2019ll refund"',
+        "We'll refund ... within 5 days",
+        "Sorry [...] refund \u2026 5 days",
+        "5 days... thanks for waiting",
+        "to hear that,",
+        "My order 1042 \u2026",
+        USER,
+        AGENT,
+        'We\\u2019ll refund \\"EUR 42\\"',
+        "fo\u200br waiting",
+    ],
+)
+def test_it_stands(quote):
+    """White space, quotation marks, dashes, case, emphasis and escapes of JSON are all one."""
+    assert stands(quote, SAID)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "My order 1043 didn't arrive",
+        "We will refund",
+        "5 days ... refund",
+        "within 5 days refund",
+        "My order ... Sorry",  # of two speakers
+        "e",
+        "I ... a ... refund",
+        "...",
+        "\u2026 ! \u2026",
+        "",
+        " ",
+    ],
+)
+def test_it_does_not_stand(quote):
+    """Other words, another order, two speakers, or too few letters to mean anything."""
+    assert not stands(quote, SAID)
+
+
+def test_short_answers():
+    """What is all that was said may be short, and some writing says much in few signs."""
+    assert stands("No.", ["no", "x"])
+    assert not stands("no", ["I know that", "x"])
+    assert stands("\u9000\u6b3e", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
+    assert not stands("\u9000", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
+
+
+def test_empty():
+    """A quote of nothing but white space and emphasis quotes nothing."""
+    assert is_empty(" \n")
+    assert is_empty("**")
+    assert not is_empty("...")
+
+
+@given(st.text(min_size=1, max_size=80), st.data())
+def test_any_part_of_what_was_said_stands(text, data):
+    """A judge that copies faithfully is believed, whatever was said, if it copies enough."""
+    start = data.draw(st.integers(0, len(text) - 1))
+    part = text[start : data.draw(st.integers(start + 1, len(text)))]
+    if sum(char.isalnum() for char in part) >= 12 and "." not in part and "\\" not in part:
+        assert stands(part, [text])
