@@ -172,7 +172,11 @@ def _verdict(grade: Grade, reason: str) -> Verdict:
 
 
 class Median:
-    """In each dimension the lower median of the votes; more than half of all wanted must name levels."""
+    """In each dimension the best level that more than half of all votes that are wanted reach.
+
+    With all of them that is the median, and with one less the lower median. A vote that names no levels
+    reaches none, so that losing one never makes a grade better.
+    """
 
     def more(self, votes: Sequence[Vote], most: int) -> int:
         """As many as a majority for one level takes, in the dimension that lacks most.
@@ -193,7 +197,8 @@ class Median:
         grades = _grades(votes)
         if len(grades) <= most // 2:
             return counted(no_majority(votes, most), votes)
-        grade = Grade.of(grades[0].pass_at, tuple(_lower_median(row) for row in _rows(grades)))
+        levels = tuple(_reached(row, most // 2 + 1) for row in _rows(grades))
+        grade = Grade.of(grades[0].pass_at, levels)
         verdict = _verdict(grade, "")
         like = next((vote for vote in votes if vote.outcome is verdict.outcome), None)
         like = like or next(vote for vote in votes if vote.grade)
@@ -211,13 +216,13 @@ def _rows(grades: Sequence[Grade]) -> list[tuple[DimensionGrade, ...]]:
     return list(zip(*(grade.dimensions for grade in grades), strict=True))
 
 
-def _lower_median(row: Sequence[DimensionGrade]) -> DimensionGrade:
-    """The level in the middle, or the lower one of the two there, with the reason of its first vote.
+def _reached(row: Sequence[DimensionGrade], votes: int) -> DimensionGrade:
+    """The best level that so many votes reach, with the reason of the first that names it.
 
     Levels that are worth the same stand in the order of their names, so that the order of votes is all one.
     """
-    ranked = sorted(row, key=lambda one: (one.score, one.level))
-    return ranked[(len(ranked) - 1) // 2]
+    place = sorted((one.score, one.level) for one in row)[-votes]
+    return next(one for one in row if (one.score, one.level) == place)
 
 
 def _names(rubric: Rubric, *, by_steps: bool) -> str:

@@ -277,10 +277,11 @@ def asked(cast: list[Vote], most: int) -> tuple[int, Verdict]:
         ([vote(1), vote(2), vote(3), vote(3), vote(3)], 5, 0.75),
         ([vote(3), vote(3), vote(1), vote(3), vote(0)], 4, 0.75),
         ([vote(0), vote(), vote(1), vote(2), vote(3)], 5, 0.25),
+        ([vote(3), vote(), vote(), vote(3), vote(1)], 5, 0.25),
     ],
 )
-def test_the_lower_median_of_the_votes(cast, count, score):
-    """Asked for as long as a vote could move it; of two in the middle the lower one counts."""
+def test_the_median_of_the_votes(cast, count, score):
+    """Asked for as long as a vote could move it; what is missing counts below all."""
     found, verdict = asked(cast, len(cast))
     assert (found, verdict.grade.score, len(verdict.votes)) == (count, score, count)
 
@@ -325,6 +326,15 @@ def test_stopping_early_changes_no_grade(named):
             whole.outcome,
             whole.grade and whole.grade.score,
         )
+
+
+@given(st.lists(rows, min_size=5, max_size=5), st.integers(0, 4))
+def test_losing_a_vote_never_makes_a_grade_better(named, place):
+    """So no agent gains by what makes a judge's answer void."""
+    whole = Median().verdict([vote(*row) for row in named], 5)
+    less = Median().verdict([vote() if i == place else vote(*row) for i, row in enumerate(named)], 5)
+    assert less.grade is None or less.grade.score <= whole.grade.score
+    assert less.outcome is not Outcome.PASSED or whole.outcome is Outcome.PASSED
 
 
 def test_three_votes_err_as_rarely_as_is_computed():
