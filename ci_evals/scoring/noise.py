@@ -22,7 +22,9 @@ DRAWS = 999
 _LEAST_SCORES = 2
 _ROUNDING = 1e-9
 """Square points: what is less comes from binary numbers."""
-_LEAST_SPREAD = 0.1
+_MOST = 2500.0
+"""No scores between 0 and 100 have a larger variance (Popoviciu)."""
+_LEAST_SPREAD = 0.3
 """Of the spread that was seen: a draw of tests that happen to be alike is not taken to be without any."""
 
 Source = Literal["agent", "user", "judge"]
@@ -127,7 +129,7 @@ class _Bootstrap:
 
     def variance(self, values: Sequence[float]) -> Estimate:
         """The mean of what the tests tell of a variance, not below 0."""
-        return self._within(max(0.0, fmean(values)), math.inf, self.interval(values, [1.0] * self._tests))
+        return self._within(max(0.0, fmean(values)), _MOST, self.interval(values, [1.0] * self._tests))
 
     def share(self, values: Sequence[float], anew: Sequence[float], whole: float, *, known: bool) -> Estimate:
         """The share that a source has of all noise; `known` where it is there alone, or not at all."""

@@ -1,0 +1,112 @@
+"""`noise`: a saved run in, where the noise of its scores comes from out."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tabulate import tabulate
+
+from ci_evals.cli import actions, display, progress
+from ci_evals.cli.console import Console, error_console, show
+from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.noise_ready import Ready, amounts, ready_for
+from ci_evals.cli.studied import keep
+from ci_evals.cli.study_settings import NoiseSettings
+from ci_evals.cli.studying import told
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.progress import Listener
+from ci_evals.domain.trust import Noise
+from ci_evals.reports import numbers
+from ci_evals.runner import Stop
+from ci_evals.studies.noise import Measured, measure
+
+
+def noise(settings: NoiseSettings) -> None:
+    """Plays and judges a sample again, shows where the noise is, and keeps that with the results.
+
+    Raises:
+        UsageError: before anybody is asked; nothing is written then.
+    """
+    ready = ready_for(settings)
+    console = error_console(os.environ)
+    console.say(_to_do(ready))
+    interruption = Interruption()
+    with _listening(ready.study.sheet.plan, console, quiet=settings.quiet) as listen:
+        found = interruption.play(measure(ready.study, listen=listen, stop=interruption.stop))
+    sys.exit(_ended(ready, found, interruption.stop, console))
+
+
+def _to_do(ready: Ready) -> str:
+    anew, held, again = amounts(ready.study.sheet)
+    tests = numbers.count(len(ready.sample), "test")
+    rest = f" (of {len(ready.sample) + ready.left_over:,})" if ready.left_over else ""
+    return (
+        f"Of {tests}{rest}: {numbers.count(anew, 'conversation')} to play anew, {held:,} with the user's "
+        f"words held, {again:,} to judge again"
+    )
+
+
+@contextmanager
+def _listening(planned: Plan, console: Console, *, quiet: bool) -> Iterator[Listener]:
+    if quiet:
+        yield progress.silent
+    elif console.stream.isatty():
+        with display.live(planned, console) as listen:
+            yield listen
+    else:
+        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", os.environ):
+            yield progress.lines(planned, console)
+
+
+def _ended(ready: Ready, found: Measured, stop: Stop, console: Console) -> int:
+    """Says what was found and keeps it, if the study came to anything, and gives the exit code."""
+    cost = found.usage.cost_usd
+    spent = (
+        f"{numbers.count(found.plays, 'conversation')} played, {found.judgements:,} judged again, "
+        f"{numbers.count(found.usage.calls, 'call')} of models"
+        + (f", {numbers.money(cost)}" if cost is not None else "")
+    )
+    if stop.interrupted or stop.bug:
+        console.say(f"{'Interrupted' if stop.interrupted else 'Ended'}: nothing is kept. {spent}")
+        if stop.bug:
+            raise stop.bug
+        return Exit.INTERRUPTED
+    if stop.reason:
+        console.say(f"Stopped: {stop.reason}")
+    if found.noise is None:
+        console.say(
+            "Fewer than two tests came to two scores of each kind, from which noise could be told: nothing "
+            f"is kept. {spent}"
+        )
+        return Exit.INVALID
+    show(told(ready.study.results, noise=found.noise))
+    show(_spending(found.noise))
+    console.say(spent)
+    if found.noise.left_out or found.noise.tests_left_out:
+        console.say(
+            f"Left out: {numbers.count(found.noise.left_out, 'conversation')} that broke off or came to no "
+            f"score, {numbers.count(found.noise.tests_left_out, 'test')} with too few scores"
+        )
+    keep(ready.file, ready.study.results, ready.study.redactor, noise=found.noise)
+    return Exit.HOLDS
+
+
+def _spending(found: Noise) -> str:
+    """What a dollar takes away, by what it is spent on, under both questions."""
+    rows = [
+        [f"more {remedy}", _amount(found.gains[remedy]), _amount(found.gains_in_general[remedy])]
+        for remedy in found.gains
+    ]
+    headers = [f"a {found.gains_per} in", "for these tests", "for any tests"]
+    table = tabulate(rows, headers=headers, disable_numparse=True, colalign=("left", "right", "right"))
+    error = numbers.spread(found.standard_error)
+    return (
+        f"From this noise the run's score has a standard error of {error} points, as long as the tests stay "
+        f"these. Square points that a {found.gains_per} takes off its variance:\n\n{table}\n"
+    )
+
+
+def _amount(gain: float) -> str:
+    return f"{gain:,.1f}" if gain >= 10 or not gain else f"{gain:.4f}"

@@ -1,0 +1,243 @@
+"""What a study of noise plays and judges: tests, and of each one conversation whose words are held."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult, Usage
+from ci_evals.domain.suite import AUTO, Suite, Test
+from ci_evals.domain.transcript import Exchange, UserSource
+from ci_evals.redaction import MASK, Redactor
+from ci_evals.rejudging.work import is_judged
+from ci_evals.studies.asking import drawn
+from ci_evals.studies.conversations import speaks
+
+HELD = " (words held)"
+"""Stands behind the name of a suite whose tests are played with the words of a recorded user."""
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A test of the run, and one conversation of it."""
+
+    suite: int
+    """Its place in the run."""
+    test: TestResult
+    said: TrialResult
+    """The conversation that is judged again, and whose user's words are held."""
+
+
+@dataclass(frozen=True)
+class Players:
+    """Who judges and plays the user in a suite; None where nobody does."""
+
+    judges: tuple[str | None, ...]
+    """The models that judge in turn, one each time."""
+    user: str | None
+
+
+def picked(results: Results, source: str, most: int, seed: int) -> tuple[Picked, ...]:
+    """At most so many tests of the run, drawn by the seed, in their order.
+
+    Raises:
+        UsageError: two at least are needed, and there are fewer whose conversations are there.
+    """
+    found = []
+    for place, suite in enumerate(results.suites):
+        for number, test in enumerate(suite.tests):
+            said = [trial for trial in test.trials if trial.scored and speaks(trial) and _can_be_held(trial)]
+            if said:
+                found.append(Picked(place, test, drawn(said, f"noise {seed} {place} {number}")[0]))
+    if len(found) < 2:
+        told = f"only {len(found)} of its tests has" if found else "none of its tests has"
+        raise UsageError(
+            f"{source}: {told} a scored conversation that is still there and can be held again, and noise is "
+            "told from two tests at least. Name a run of more tests, with its conversations"
+        )
+    chosen = {id(one) for one in drawn(found, f"noise {seed}")[:most]}
+    return tuple(one for one in found if id(one) in chosen)
+
+
+def _can_be_held(trial: TrialResult) -> bool:
+    """Whether its user's words can be said again: none was a secret, which results do not have."""
+    return not any(
+        MASK in exchange.user or exchange.user == AUTO
+        for exchange in trial.exchanges.without_traces()
+        if exchange.user_source is UserSource.AUTO
+    )
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A picked test with its suite as it can be played."""
+
+    picked: Picked
+    planned: PlannedSuite
+    number: int
+    """Its place in the suite as it can be played."""
+
+    @property
+    def test(self) -> Test:
+        """The test itself."""
+        return self.planned.tests[self.number]
+
+    def varies(self, players: Players) -> bool:
+        """Whether a model writes any of the user's words."""
+        return players.user is not None and any(turn.auto for turn in self.planned.suite.turns_of(self.test))
+
+
+def matched(results: Results, found: Sequence[Picked], plan: Plan, redactor: Redactor) -> tuple[Matched, ...]:
+    """The same tests in suites that were read now.
+
+    Raises:
+        UsageError: a test is not there, or not as it was when the run was played; with all of these.
+    """
+    known: dict[tuple[str, str], list[tuple[PlannedSuite, int]]] = {}
+    for planned in plan.suites:
+        for number, test in enumerate(planned.tests):
+            names = redactor.text(planned.suite.name), redactor.text(test.name)
+            known.setdefault(names, []).append((planned, number))
+    pairs, problems = [], []
+    for one in found:
+        suite = results.suites[one.suite]
+        called = known.get((suite.name, one.test.name), [])
+        same = [
+            (planned, number) for planned, number in called if _digest(planned, number) == one.test.digest
+        ]
+        # Two suites may have one name, and the same test.
+        same.sort(key=lambda place: place[0].file != suite.file)
+        if same:
+            pairs.append(Matched(one, *same[0]))
+        else:
+            why = "is not as it was when the run was played" if called else "is not there any more"
+            problems.append(f"{suite.file}: the test {one.test.name!r} of {suite.name!r} {why}")
+    if problems:
+        raise UsageError(
+            "\n".join([*problems, "play the run again, or name its suites as they were then by --suite"])
+        )
+    return tuple(pairs)
+
+
+def _digest(planned: PlannedSuite, number: int) -> str:
+    return planned.test_digests[number]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Plans that are made for a sample, and which test stands where in them."""
+
+    plan: Plan
+    """Played anew, and with words held: a suite for each judge, since each conversation is judged once."""
+    anew: Mapping[tuple[int, int], int]
+    """The place in the sample of each test, by its place in the plan."""
+    held: Mapping[tuple[int, int], int]
+    judged: Results
+    """The conversations that are judged again, each as often as it is to be."""
+    again: Mapping[tuple[int, int], int]
+    """The same for these results."""
+
+
+def sheet(
+    results: Results, provider: str, sample: Sequence[Matched], players: Mapping[int, Players], plays: int
+) -> Sheet:
+    """Everything that is to be played and judged.
+
+    Args:
+        results: The run.
+        provider: Of judge and user.
+        sample: The tests.
+        players: By the place of a suite in the run.
+        plays: How often each test is played anew, with its words held, and judged again.
+    """
+    suites: list[PlannedSuite] = []
+    places: dict[bool, dict[tuple[int, int], int]] = {True: {}, False: {}}
+    judged: list[SuiteResult] = []
+    again: dict[tuple[int, int], int] = {}
+
+    def add(group: list[tuple[int, Matched]], judge: str | None, loops: int, *, hold: bool) -> None:
+        who = players[group[0][1].picked.suite]
+        group = [(place, one) for place, one in group if not hold or one.varies(who)]
+        if group:
+            for number, (place, _) in enumerate(group):
+                places[hold][len(suites), number] = place
+            suites.append(_played([one for _, one in group], judge, who.user, loops, hold=hold))
+
+    for suite, who in players.items():
+        mine = [(place, one) for place, one in enumerate(sample) if one.picked.suite == suite]
+        files = dict.fromkeys(id(one.planned) for _, one in mine)
+        for turn, judge in enumerate(who.judges):
+            loops = len(range(turn, plays, len(who.judges)))
+            if not loops:
+                continue
+            for file in files:
+                group = [(place, one) for place, one in mine if id(one.planned) == file]
+                add(group, judge, loops, hold=False)
+                add(group, judge, loops, hold=True)
+            asked = [(place, one) for place, one in mine if judge and _is_judged(one.picked.said)]
+            for number, (place, _) in enumerate(asked):
+                again[len(judged), number] = place
+            if asked:
+                judged.append(_judged(results.suites[suite], [one for _, one in asked], judge, loops))
+    run = results.run.model_copy(update={"config": results.run.config | {"provider": provider}})
+    # What the run had used is no part of what this costs.
+    saved = results.model_copy(update={"run": run, "suites": tuple(judged), "usage": Usage()})
+    return Sheet(Plan(suites=tuple(suites), loops=1), places[False], places[True], saved, again)
+
+
+def _is_judged(trial: TrialResult) -> bool:
+    return any(map(is_judged, trial.findings))
+
+
+def _played(
+    tests: Sequence[Matched], judge: str | None, user: str | None, loops: int, *, hold: bool
+) -> PlannedSuite:
+    """A suite of these tests alone, which are of one."""
+    planned = tests[0].planned
+    suite = planned.suite.model_copy(update={"judge_model": judge, "user_model": user})
+    if hold:
+        suite = suite.model_copy(update={"name": suite.name + HELD})
+    return replace(
+        planned,
+        suite=suite,
+        tests=tuple(
+            (_held(suite, one.test, tuple(one.picked.said.exchanges)) if hold else one.test).model_copy(
+                update={"loops": loops}
+            )
+            for one in tests
+        ),
+        test_digests=tuple(planned.test_digests[one.number] for one in tests),
+        test_lines=tuple(planned.test_lines[one.number] for one in tests),
+    )
+
+
+def _held(suite: Suite, test: Test, exchanges: Sequence[Exchange]) -> Test:
+    """The test with the words of a conversation as its turns. Fixed ones are as they were."""
+    turns = tuple(
+        turn.model_copy(update={"user": exchange.user}) if turn.auto else turn
+        for turn, exchange in zip(suite.turns_of(test), exchanges, strict=False)
+    )
+    return test.model_copy(update={"turns": turns, "max_turns": len(turns)})
+
+
+def _judged(suite: SuiteResult, tests: Sequence[Matched], judge: str | None, times: int) -> SuiteResult:
+    """A suite of one conversation of each of these tests, so many times."""
+    return suite.model_copy(
+        update={
+            "judge_model": judge,
+            "judge_panel": (),
+            "judge_votes": 1,
+            "tests": tuple(
+                one.picked.test.model_copy(
+                    update={
+                        "trials": tuple(
+                            one.picked.said.model_copy(update={"index": index})
+                            for index in range(1, times + 1)
+                        ),
+                        "not_run": 0,
+                    }
+                )
+                for one in tests
+            ),
+        }
+    )
