@@ -1,0 +1,180 @@
+"""Trials left out for their simulated user: not scored, not needed, limited, and never what decides."""
+
+import builders as build
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import A, B, card, gate, planned, trial
+
+from ci_evals.domain.results import Attempt
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.trust import Breach, UserAudit, UserLedger
+from ci_evals.scoring.legs import Leg
+from ci_evals.scoring.merge import merge
+
+KEPT = UserAudit()
+
+
+def audit(*rules: str, by_model: bool | None = None) -> UserAudit:
+    broken = tuple(Breach(rule=rule, exchange=1, text="x", reason="r") for rule in rules)
+    return UserAudit(breaches=broken, by_model=by_model)
+
+
+def lost(index: int = 1, rule: str = "meta"):
+    """A trial whose user broke its role twice."""
+    return build.trial_result(
+        index,
+        status=EndState.INVALID_USER,
+        error="the simulated user broke its role",
+        findings=(),
+        attempts=(
+            Attempt(status=EndState.INVALID_USER, error="e", user_audit=audit("repeats")),
+            Attempt(status=EndState.INVALID_USER, error="e"),
+        ),
+        user_audit=audit(rule),
+    )
+
+
+def sound(*outcomes: str, index: int = 1):
+    return trial(*outcomes, index=index).model_copy(update={"user_audit": KEPT})
+
+
+def test_it_is_counted_apart_from_unsound_trials():
+    """And is in no score."""
+    counted = card(planned(A, loops=2), sound("passed"), lost(2))
+    assert (counted.counts.invalid_users, counted.counts.errors) == (1, 0)
+    assert (counted.counts.trials, counted.counts.scored_trials, counted.score) == (2, 1, 100)
+    assert counted.counts.by_status[EndState.INVALID_USER] == 1
+
+
+@pytest.mark.parametrize(
+    ("trials", "outcome"),
+    [
+        ([sound("passed"), lost(2)], "passed"),
+        ([lost(), sound("failed", index=2)], "failed"),
+        ([sound("judge_error"), lost(2)], "undecided"),
+        ([lost(), trial(status="failed", index=2)], "error"),
+        ([lost(), lost(2)], "error"),
+        ([sound("passed"), None], "error"),
+        ([lost(), None], "error"),
+        ([None, None], "not_run"),
+    ],
+)
+def test_its_test_can_do_without_it(trials, outcome):
+    """As long as one other trial is there; one that was never begun is still missed."""
+    (test,) = card(planned(A, loops=2), *trials).tests
+    assert (test.outcome, test.passed) == (outcome, outcome == "passed")
+
+
+def test_no_more_than_allowed():
+    """None by default: else exit 3, whatever the score, with the reason."""
+    decision = gate(planned(A, loops=2), sound("passed"), lost(2))
+    assert (decision.exit_code, decision.passed) == (3, False)
+    check = next(one for one in decision.checks if one.name == "max-invalid-users")
+    assert (check.required, check.seen, check.holds) == (0, 1, False)
+    (reason,) = decision.reasons
+    assert reason.startswith("1 trial was left out, since the simulated user broke its role twice in a row")
+    assert reason.endswith("at most 0 allowed (max-invalid-users)")
+    assert gate(
+        planned(A, loops=3), *[sound("passed")] * 2, lost(3), max_invalid_users=1, min_score=60
+    ).passed
+    assert "2 trials were left out" in gate(planned(A, loops=3), sound("passed"), lost(2), lost(3)).reasons[0]
+
+
+def test_where_no_model_played_the_user_there_is_no_such_check():
+    """Nothing could be left out."""
+    decision = gate(planned(A), trial("passed"))
+    assert "max-invalid-users" not in {check.name for check in decision.checks}
+
+
+def test_a_critical_test_passes_by_its_valid_trials():
+    """But those that are left out may have failed: then they decide, and nothing can be said."""
+    critical = planned(A | {"critical": True}, loops=2)
+    decision = gate(critical, sound("passed"), lost(2), max_invalid_users=1, min_score=0)
+    check = next(one for one in decision.checks if one.name == "critical:a")
+    assert (check.seen, check.holds, check.note) == (100, True, "trials passed: 1 of 1")
+    assert decision.exit_code == 3
+    assert "trials that broke off or are left out (1) decide the gate" in decision.reasons[0]
+    failed = gate(critical, sound("failed"), lost(2), max_invalid_users=1, min_score=0)
+    assert (failed.exit_code, failed.reasons) == (1, ())
+    none = gate(critical, lost(), lost(2), max_invalid_users=2, min_score=0)
+    assert not next(one for one in none.checks if one.name == "critical:a").holds
+    assert none.exit_code == 3
+
+
+def test_a_run_with_all_users_broken_says_nothing():
+    """Whatever is allowed."""
+    decision = gate(planned(A, B), lost(), lost(), max_invalid_users=99, min_score=0)
+    assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
+
+
+outcomes = st.sampled_from(["passed", "failed", "lost"])
+runs = st.lists(st.lists(outcomes, min_size=2, max_size=2), min_size=1, max_size=4)
+
+
+@given(runs, st.sampled_from([0, 50, 75, 100]), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_leaving_out_neither_hides_nor_causes_a_failure(run, floor, critical):
+    """A gate that holds would hold had all of them failed; one that fails would fail had all passed."""
+    tests = [{"name": str(i), "critical": critical and not i} for i in range(len(run))]
+    plan = planned(*tests, loops=2)
+
+    def decided(instead: str | None):
+        trials = [
+            lost() if outcome == "lost" and not instead else sound(outcome.replace("lost", instead or ""))
+            for test in run
+            for outcome in test
+        ]
+        return gate(plan, *trials, min_score=floor, max_invalid_users=99)
+
+    decision, worst, best = decided(None), decided("failed"), decided("passed")
+    if decision.exit_code == 0:
+        assert worst.exit_code == 0
+    if decision.exit_code == 1:
+        assert best.exit_code == 1
+    if worst.passed != best.passed:
+        assert decision.exit_code == 3
+
+
+def test_the_ledger_counts_conversations():
+    """Those that were played again included, each rule once for each conversation."""
+    again = sound("passed").model_copy(
+        update={
+            "attempts": (
+                Attempt(status="invalid_user", error="e", user_audit=audit("meta", "meta", "length")),
+                Attempt(status="failed", error="e"),
+                Attempt(status="completed"),
+            ),
+            "user_audit": audit(by_model=True),
+        }
+    )
+    deaf = sound("passed").model_copy(update={"user_audit": audit(by_model=False)})
+    scripted = trial("passed")
+    counted = card(planned(A, loops=4), again, lost(2), deaf, scripted)
+    assert counted.user_ledger == UserLedger(
+        conversations=5,
+        played_again=2,
+        invalid=1,
+        audited=1,
+        not_audited=1,
+        by_rule={"meta": 2, "length": 1, "repeats": 1},
+    )
+    assert list(counted.user_ledger.by_rule) == ["meta", "length", "repeats"]
+    assert card(planned(A), scripted).user_ledger is None
+    assert card(planned(A), None).user_ledger is None
+
+
+def test_merging_makes_it_anew():
+    """From the trials of all legs."""
+    legs = [
+        Leg(
+            f"{name}.json",
+            build.results(
+                build.suite_result(name, build.test_result(f"t {name}", trials=(lost(), sound("passed"))))
+            ),
+        )
+        for name in ("a", "b")
+    ]
+    merged = merge(legs)
+    assert (merged.card.counts.invalid_users, merged.card.user_ledger.invalid) == (2, 2)
+    assert merged.card.user_ledger.conversations == 6
