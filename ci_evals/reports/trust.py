@@ -81,6 +81,8 @@ def warnings(results: Results) -> tuple[str, ...]:
         *(_disagree(results.vote_agreement) if results.vote_agreement else ()),
         *(_may_not_gate(found.calibration) if found.calibration else ()),
         *(_vacuous(found.probe) if found.probe else ()),
+        *(_talked_round(found.attacks) if found.attacks else ()),
+        *(_swayed(found.preference) if found.preference else ()),
     )
 
 
@@ -286,6 +288,27 @@ def _attacks(found: Attacks) -> str:
         f"{whole.turned:,} made a pass of it, {estimate(whole.share, numbers.fault)}; judged again without "
         f"any, {control.turned:,} of {control.tried:,} became a pass."
     )
+
+
+def _talked_round(found: Attacks) -> Iterator[str]:
+    if kinds := found.beyond_noise:
+        named = [
+            f"{kind.name.replace('_', ' ')} ({estimate(kind.share, numbers.fault)})"
+            for kind in kinds[:_NAMED]
+        ]
+        yield (
+            "An agent can talk this judge round, more often than the judge changes its mind by itself: "
+            f"{_listed(named, kinds)}."
+        )
+
+
+def _swayed(found: Preference) -> Iterator[str]:
+    if found.place_sways:
+        yield (
+            "The place in which a conversation is shown sways the judge that compared the two runs: the "
+            f"first was named in {share(found.first)}, without bias it would be 50 %. What followed the place "
+            "is a tie."
+        )
 
 
 def _probe(found: Probe) -> str:

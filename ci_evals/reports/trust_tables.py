@@ -50,24 +50,19 @@ def grids(results: Results) -> tuple[Grid, ...]:
     return tuple(grid for grid in made if grid and grid.rows)
 
 
-def place(part: PartAgreement) -> str:
-    """Where a criterion stands: its test; empty of a category."""
-    return part.test or ""
-
-
 def _agreement(found: VoteAgreement) -> Grid:
     parts = [*_named(found.criteria, ""), *_named(found.categories, "category ")]
     return Grid(
         "Agreement of the judge's votes",
-        ("criterion", "test", "pairs that agree", "alpha", "verdicts", "said of it"),
+        ("criterion", "said of it", "test", "pairs that agree", "alpha", "verdicts"),
         tuple(
             (
                 f"{before}{part.name}",
-                place(part),
+                "low" if part.low else "",
+                part.test or "",
                 trust.share(part.share),
                 trust.coefficient(part.alpha),
                 f"{part.verdicts:,}",
-                "low" if part.low else "",
             )
             for before, part in parts
         ),
@@ -171,7 +166,6 @@ def _preference(found: Preference) -> Grid:
             for one in found.tests
         ),
         ("a reason",),
-        tuple(one.losses > one.wins for one in found.tests),
         long=True,
     )
 
@@ -195,15 +189,15 @@ def _probe(found: Probe) -> Grid:
     )
     return Grid(
         "Criteria before conversations of other tests",
-        ("criterion", "test", "tried", "passed", "share", "said of it"),
+        ("criterion", "said of it", "test", "tried", "passed", "share"),
         tuple(
             (
                 one.criterion,
+                "measures nothing" if one.vacuous else "",
                 one.test,
                 f"{one.tried:,}",
                 f"{one.passed:,}",
                 trust.share(one.share),
-                "measures nothing" if one.vacuous else "",
             )
             for one in ordered
         ),

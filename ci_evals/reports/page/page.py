@@ -30,7 +30,7 @@ _SCRIPTS = (
     "test.js",
     "page.js",
 )
-_STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "print.css")
+_STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "trust.css", "print.css")
 
 
 def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 from ci_evals.domain.results import Results
 from ci_evals.reports.page.beside import Beside
 from ci_evals.reports.page.blobs import Shown
-from ci_evals.reports.page.charts import changes, latency, quality, scores, spending, trend, trials
+from ci_evals.reports.page.charts import (
+    agreement,
+    changes,
+    latency,
+    noise,
+    quality,
+    scores,
+    spending,
+    trend,
+    trials,
+)
 from ci_evals.reports.page.charts.figure import Figure
 
 
@@ -23,3 +33,8 @@ def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[F
         spending.usage(results),
     )
     return tuple(figure for figure in made if figure)
+
+
+def of_trust(results: Results) -> tuple[Figure, ...]:
+    """The charts of judge and simulated user."""
+    return tuple(figure for figure in (agreement.figure(results), noise.figure(results)) if figure)

@@ -1,6 +1,6 @@
 """What broke, where, and since when; what else failed, was fixed, or could not be told."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ci_evals.domain.comparison import Parting, TestChange
@@ -154,10 +154,16 @@ class _Teller:
         found, shown = failures.criteria(failure), self._places.shown(failure.test, failure.change)
         evidence = failure.change.evidence if failure.change else None
         parts = failure.change.parting if failure.change else None
-        criteria = [_criterion(one, shown) for one in found[:_CRITERIA]]
+        criteria = [_criterion(one, shown, failure.doubts) for one in found[:_CRITERIA]]
         if not found and evidence:
             criteria = [
-                Criterion(sanitize.one_line(evidence.criterion, _CRITERION), "", "", _reason(evidence.reason))
+                Criterion(
+                    sanitize.one_line(evidence.criterion, _CRITERION),
+                    "",
+                    "",
+                    _reason(evidence.reason),
+                    sanitize.one_line(failure.doubts.get(evidence.criterion, "")),
+                )
             ]
         return Story(
             place=self._places.of(failure.test, failure.change),
@@ -208,7 +214,7 @@ class _Teller:
         return sanitize.one_line(f"Passed in the baseline ({commit}{when}).")
 
 
-def _criterion(found: FailedCriterion, shown: Shown | None) -> Criterion:
+def _criterion(found: FailedCriterion, shown: Shown | None, doubts: Mapping[str, str]) -> Criterion:
     finding, said = found.finding, found.exchange
     kind = [highlights.kind(finding).replace("_", " ")]
     kind += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
@@ -218,6 +224,7 @@ def _criterion(found: FailedCriterion, shown: Shown | None) -> Criterion:
         sanitize.one_line(", ".join(kind), _KIND),
         f"{found.times} of {numbers.count(found.trials, 'trial')}" if found.trials > 1 else "",
         _reason(finding.reason),
+        sanitize.one_line(doubts.get(finding.criterion, "")),
         _where(said.index, found.trial.index if found.trials > 1 else None) if said else "",
         address.of(shown, found.trial.index, said.index) if shown and said else None,
     )

@@ -9,7 +9,7 @@ from ci_evals.reports.page.beside import Beside
 from ci_evals.reports.page.blobs import Shown
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.overview import broken, head, measures, process
+from ci_evals.reports.page.overview import broken, head, measures, process, trust
 from ci_evals.reports.page.overview import tests as table_of_tests
 from ci_evals.reports.page.overview.head import Head
 from ci_evals.reports.page.overview.measures import Coverage
@@ -17,6 +17,7 @@ from ci_evals.reports.page.overview.places import Places
 from ci_evals.reports.page.overview.table import Table
 from ci_evals.reports.page.overview.tests import Tests
 from ci_evals.reports.page.overview.told import Broken
+from ci_evals.reports.page.overview.trust import Trust
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class Overview:
     pace: str | None
     """Cost and latency on both sides, where the baseline itself is not there to be shown beside."""
     coverage: Coverage | None
+    trust: Trust | None
+    trusted: tuple[Figure, ...]
+    """The charts of judge and simulated user."""
 
 
 def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
@@ -61,6 +65,8 @@ def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
         latency=measures.of_latency(results, beside.baseline),
         pace=change.pace(found) if found and not beside.baseline else None,
         coverage=measures.of_coverage(results),
+        trust=trust.of(results),
+        trusted=tuple(map(_clean, gallery.of_trust(results))),
     )
 
 

@@ -7,7 +7,8 @@ from statistics import median
 
 from ci_evals.domain.comparison import TestChange
 from ci_evals.domain.results import Results, TestResult
-from ci_evals.reports import failures, highlights, numbers, sanitize
+from ci_evals.domain.transcript import EndState
+from ci_evals.reports import failures, highlights, numbers, sanitize, trust
 from ci_evals.reports.failures import Failure
 from ci_evals.reports.page import address
 from ci_evals.reports.page.blobs import Shown
@@ -43,6 +44,10 @@ class Row:
     became: str
     """`newly failing`, `fixed`, or nothing."""
     critical: bool
+    doubts: tuple[str, ...]
+    """Why criteria of it are to be trusted less."""
+    left_out: int
+    """Trials that are left out for their simulated user."""
     flaky: bool
     changed: bool
     score: Number
@@ -109,7 +114,8 @@ class Tests:
 def of(results: Results, tests: Sequence[Shown]) -> Tests:
     """The table of these tests."""
     changes = _Changes(results)
-    rows = tuple(_row(shown, changes) for shown in tests)
+    doubts = trust.Doubts(results)
+    rows = tuple(_row(shown, changes, doubts) for shown in tests)
     by_status = Counter(row.outcome for row in rows)
     return Tests(
         rows=rows,
@@ -139,7 +145,7 @@ class _Changes:
         self.told = _by_name(found.suspects if found else ()) | self.fixed | self.newly
 
 
-def _row(shown: Shown, changes: _Changes) -> Row:
+def _row(shown: Shown, changes: _Changes, doubts: trust.Doubts) -> Row:
     test, name = shown.test, (shown.of.name, shown.test.name)
     told = changes.told.get(name)
     base = told.base if told else shown.base.score if changes.compared and shown.base and shown.same else None
@@ -158,6 +164,8 @@ def _row(shown: Shown, changes: _Changes) -> Row:
         order=2 * _ORDER.index(test.outcome.value) + (became != "newly failing"),
         became=became,
         critical=test.critical,
+        doubts=tuple(_line(f"{criterion}: {why}") for criterion, why in doubts.of_test(*name).items()),
+        left_out=sum(trial.status is EndState.INVALID_USER for trial in test.trials),
         flaky=test.flaky,
         changed=bool(told) or bool(delta and abs(delta) > 1e-9),
         score=Number(numbers.score(test.score), test.score),

@@ -14,6 +14,8 @@ class Criterion:
     times: str
     """In how many of its trials; empty where there is one."""
     reason: str
+    doubt: str = ""
+    """Why it is to be trusted less; empty where it is not."""
     where: str = ""
     """The exchange that shows it: `exchange 4 of trial 1`."""
     href: str | None = None

@@ -1,0 +1,47 @@
+"""What the page tells of judge and simulated user: how far to trust them, in sentences, charts and tables."""
+
+from dataclasses import dataclass
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import sanitize, trust, trust_tables
+from ci_evals.reports.page.overview.table import Table, table
+
+_TEXT = 1_000
+"""Characters of a remark."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """All of it, in plain text."""
+
+    warnings: tuple[str, ...]
+    remarks: tuple[tuple[str, str], ...]
+    """Of each thing its topic and what is known of it."""
+    tables: tuple[Table, ...]
+    """Those that are told whole."""
+    long: tuple[Table, ...]
+    """Those with a row for each criterion or test."""
+
+
+def of(results: Results) -> Trust | None:
+    """None where nothing is known of them."""
+    found = trust.remarks(results)
+    if not found:
+        return None
+    grids = trust_tables.grids(results)
+    return Trust(
+        warnings=tuple(sanitize.one_line(warning, _TEXT) for warning in trust.warnings(results)),
+        remarks=tuple((remark.topic, sanitize.one_line(remark.text, _TEXT)) for remark in found),
+        tables=tuple(_table(grid) for grid in grids if not grid.long),
+        long=tuple(_table(grid) for grid in grids if grid.long),
+    )
+
+
+def _table(grid: trust_tables.Grid) -> Table:
+    return table(
+        grid.title,
+        grid.headers,
+        grid.rows,
+        texts=grid.texts,
+        tones=["bad" if bad else "" for bad in grid.bad or [False] * len(grid.rows)],
+    )
