@@ -17,6 +17,12 @@ from ci_evals.studies import calibrate as study
 from ci_evals.studies import calibration_text, sheet_reading
 
 
+_JUDGED_AGAIN = (
+    "These verdicts were given anew to conversations of an earlier run. If the sheet was made from that one, its "
+    "labels are no fair sample of these verdicts: make one from this run, and add its labels."
+)
+
+
 def calibrate(settings: CalibrateSettings) -> None:
     """Prints what labels say of the judge, and keeps it in a file and with the run.
 
@@ -37,6 +43,8 @@ def calibrate(settings: CalibrateSettings) -> None:
     _check(settings.output, found)
     files.write(settings.output, study.written(found))
     show(calibration_text.render(found))
+    if results.run.origin and results.run.origin.how == "rejudge":
+        show(_JUDGED_AGAIN)
     show(sanitize.log_line(f"Written to {settings.output}: commit it, and give it to run --calibration"))
     keep(file, results, redactor, calibration=found, old_calibration=None)
 
