@@ -16,10 +16,9 @@ from ci_evals.scoring.judge import unlike
 from ci_evals.studies import calibrate as study
 from ci_evals.studies import calibration_text, sheet_reading
 
-
 _JUDGED_AGAIN = (
-    "These verdicts were given anew to conversations of an earlier run. If the sheet was made from that one, its "
-    "labels are no fair sample of these verdicts: make one from this run, and add its labels."
+    "These verdicts were given anew to conversations of an earlier run. If the sheet was made from that one, "
+    "its labels are no fair sample of them: make a sheet from this run, and calibrate with that alone."
 )
 
 
