@@ -1,0 +1,123 @@
+"""`run --audit-user` from the outside: users that break their role, in results and recordings, and again."""
+
+import json
+
+import world
+from commands import ci_evals, results_in, write_suite
+
+from ci_evals import create_adapter, load_suite, run_suite
+from ci_evals.scoring.gate import Policy
+
+SECRET = "tenant-4711-blue"
+TEST = {
+    "name": "Cancels a plan",
+    "userInfo": {"tenant": "${TENANT}"},
+    "guidelines": "You want to cancel your plan at ${TENANT}.",
+    "turns": [{"user": "auto"}],
+    "maxTurns": 1,
+    "loops": 3,
+    "evaluations": [{"criterion": "It is cancelled"}],
+}
+BROKEN = f"As a simulated user of {SECRET}, I want to cancel."
+PASS = json.dumps({"reasoning": "Yes.", "evidence": [{"exchange": 1, "quote": ""}], "verdict": "pass"})
+KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})
+BROKE = json.dumps(
+    {
+        "reasoning": "It is no dog.",
+        "breaches": [{"exchange": 1, "quote": "my dog at ***", "what": "it wants another thing"}],
+        "verdict": "broke",
+    }
+)
+
+
+def models(users=(BROKEN, BROKEN, f"Cancel my dog at {SECRET}.", "Hi, cancel it.", "Please cancel my plan.")):
+    """The first trial is broken twice, the second once, which an auditor finds; the third is not audited."""
+    lines = iter(users)
+
+    def answer(asked):
+        if '"written_by"' in asked.text:
+            return BROKE if "dog" in asked.text else "Well." if "Please" in asked.text else KEPT
+        return PASS if asked.wants_json else next(lines)
+
+    return answer
+
+
+def trials_of(results):
+    return results["suites"][0]["tests"][0]["trials"]
+
+
+def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_path):
+    """In a run, in its replay without a network, and when its conversations are judged again."""
+    suite = write_suite(tmp_path, TEST)
+    with world.agent(lambda _: world.message("I see.", workflows=[])) as agent, world.llm(models()) as llm:
+        own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": SECRET}
+        options = ("--audit-user", "--min-score=60", "--max-invalid-users=1", "--retries=0", "--record=tape")
+        ran = ci_evals("run", suite, *options, cwd=tmp_path, env=own | llm.env)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    results = results_in(tmp_path)
+    first, second, third = trials_of(results)
+    assert [trial["status"] for trial in (first, second, third)] == ["invalid_user", "completed", "completed"]
+    assert (first["score"], first["findings"], len(first["exchanges"])) == (None, [], 1)
+    assert [breach["rule"] for breach in first["userAudit"]["breaches"]] == ["meta"]
+    assert second["attempts"][0]["userAudit"]["breaches"] == [
+        {"rule": "audit", "exchange": 1, "text": "my dog at ***", "reason": "it wants another thing"}
+    ]
+    assert [trial["userAudit"]["byModel"] for trial in (first, second, third)] == [None, True, False]
+    assert results["userLedger"] == {
+        "conversations": 5,
+        "playedAgain": 2,
+        "invalid": 1,
+        "audited": 2,
+        "notAudited": 1,
+        "byRule": {"meta": 2, "audit": 1},
+    }
+    assert (results["counts"]["invalidUsers"], results["counts"]["errors"]) == (1, 0)
+    usage = {role["role"]: role for role in results["usage"]["byRole"]}
+    assert (usage["user"]["calls"], usage["auditor"]["calls"], usage["judge"]["calls"]) == (5, 4, 2)
+    assert usage["auditor"]["costUsd"] > 0
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and "suite.json" not in path.name]
+    assert not [path for path in written if SECRET.encode() in path.read_bytes()]
+
+    again = ci_evals(
+        "run", suite, "--replay=tape", "--output-dir=again/results", *options[1:4], cwd=tmp_path, env={}
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    replayed = results_in(tmp_path / "again")
+    assert replayed["userLedger"] == results["userLedger"]
+    assert [trial["status"] for trial in trials_of(replayed)] == ["invalid_user", "completed", "completed"]
+
+    with world.llm(models()) as llm:
+        judged = ci_evals(
+            "rejudge", "results", "--output-dir=judged/results", "--quiet", cwd=tmp_path, env=llm.env
+        )
+    assert judged.returncode == 3, judged.stdout + judged.stderr
+    rejudged = results_in(tmp_path / "judged")
+    assert len(llm.asked) == 2
+    assert rejudged["userLedger"] == results["userLedger"]
+    assert trials_of(rejudged)[0]["userAudit"] == first["userAudit"]
+    assert "at most 0 allowed (max-invalid-users)" in rejudged["gate"]["reasons"][0]
+
+
+async def test_from_python(tmp_path, monkeypatch):
+    """The same options, and a limit in the policy."""
+    own = {key: value for key, value in TEST.items() if key != "userInfo"} | {"guidelines": "Cancel it."}
+    suite = load_suite(str(tmp_path / write_suite(tmp_path, own, apiKey="key-of-the-agent")))
+    with world.agent(lambda _: world.message("I see.")) as agent, world.llm(models()) as llm:
+        monkeypatch.setenv("OPENAI_BASE_URL", llm.openai_url)
+        adapter = create_adapter(
+            llm_key=llm.key, base_url=agent.url, agent_key=agent.key, audit_user=True, audit_model="looker"
+        )
+        policy = Policy(min_score=60, max_invalid_users=1)
+        results = await run_suite(adapter, suite, policy=policy)
+    assert (results.gate.exit_code, results.user_ledger.invalid) == (0, 1)
+    assert {asked.model for asked in llm.asked if '"written_by"' in asked.text} == {"looker"}
+
+
+def test_a_plan_reckons_with_the_auditor(tmp_path):
+    """A call for each trial in which the simulated user has a say, with its tokens."""
+    suite = write_suite(tmp_path, TEST | {"userInfo": {}, "guidelines": "g"}, agentId="a", apiKey="k" * 12)
+    plain = ci_evals("plan", suite, cwd=tmp_path)
+    audited = ci_evals("plan", suite, "--audit-user", "--audit-model=nobody-knows-it", cwd=tmp_path)
+    assert "judge 3\n" in plain.stdout
+    assert "judge 3, auditor 3\n" in audited.stdout
+    assert "there is no price for nobody-knows-it" in audited.stdout
