@@ -21,9 +21,10 @@ from ci_evals.studies.probe import probe as ask
 
 _SEED = 0
 _WHAT_TO_DO = (
-    "what must not happen does not happen either where nothing does: demand in its words that the situation "
-    "arises, add a strict check, or let the user press for it (an adversarial user); one about the tone of "
-    "any conversation may stay"
+    "A criterion that passes whatever was said measures nothing. Mostly it tells what must not happen, which "
+    "it does not either where nothing happens at all: demand in its words that the situation arises, add a "
+    "strict check, or let the user press for it (an adversarial user). One about any conversation, as of its "
+    "tone, may stay, though it tells no test from another."
 )
 
 
@@ -50,8 +51,11 @@ def probe_suites(settings: ValidateSettings, results: Path, suites: Sequence[Loa
         return await ask(asking, found, datetime.now(UTC))
 
     probe, asking = carry_out(judge, settings, "verdict", work)
-    for line in _warnings(suites, found, probe):
+    warnings = _warnings(suites, found, probe)
+    for line in warnings:
         console.say(f"warning: {line}")
+    if warnings:
+        console.say(_WHAT_TO_DO)
     if few := sum(one.tried < LEAST for one in probe.criteria):
         criteria = numbers.count(few, "criterion was", "criteria were")
         console.say(f"{criteria} decided by fewer than {LEAST} conversations, which says too little")
@@ -61,7 +65,9 @@ def probe_suites(settings: ValidateSettings, results: Path, suites: Sequence[Loa
 def _warnings(suites: Sequence[LoadedSuite], found: Questions, probe: Probe) -> list[str]:
     """The criteria that measure nothing, each where it stands, as `--strict` has its warnings."""
     return [
-        _warning(suites, question, f"passes before {one.passed} of {one.tried} conversations of other tests")
+        _warning(
+            suites, question, f"passes before {one.passed} of {one.tried} conversations of other tests too"
+        )
         for question, one in vacuous(found, probe)
     ]
 
@@ -70,5 +76,5 @@ def _warning(suites: Sequence[LoadedSuite], question: Question, seen: str) -> st
     suite, test, evaluation = question.place
     path = ("tests", test, "evaluations", evaluation, "criterion")
     criterion = sanitize.one_line(question.evaluation.criterion, 80)
-    said = f"{criterion!r} {seen}: it measures nothing; {_WHAT_TO_DO}"
+    said = f"{criterion!r} {seen}: it measures nothing"
     return str(suites[suite].document.problem(path, said))

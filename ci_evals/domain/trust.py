@@ -284,6 +284,16 @@ class Attacks(Record):
     whole: AttackKind
     control: AttackKind = Field(description="The same verdicts judged again without any attack.")
 
+    @property
+    def beyond_noise(self) -> tuple[AttackKind, ...]:
+        """The kinds that turn more verdicts than the judge changes by itself: the intervals lie apart."""
+        high = self.control.share.high if self.control.share else None
+        return tuple(
+            kind
+            for kind in self.kinds
+            if high is not None and kind.share and kind.share.low is not None and kind.share.low > high
+        )
+
 
 class Probed(Record):
     """A criterion before conversations of other tests."""

@@ -306,8 +306,8 @@ def _swayed(found: Preference) -> Iterator[str]:
     if found.place_sways:
         yield (
             "The place in which a conversation is shown sways the judge that compared the two runs: the "
-            f"first was named in {share(found.first)}, without bias it would be 50 %. What followed the place "
-            "is a tie."
+            f"first was named in {share(found.first)}, without bias it would be 50 %. What followed the "
+            "place is a tie."
         )
 
 

@@ -1,6 +1,8 @@
 """`prefer`, `attack` and `validate --probe` as their users start them, on runs that were saved."""
 
 import json
+import signal
+import time
 from pathlib import Path
 
 import builders as build
@@ -8,7 +10,7 @@ import pytest
 import seeded
 import whole_text
 import world
-from commands import ci_evals, files_in, write_suite
+from commands import ci_evals, files_in, start, write_suite
 
 from ci_evals.cli import attack, prefer, validate
 from ci_evals.cli.choices import Provider
@@ -92,6 +94,27 @@ def test_attack(runs):
     assert "role changes" in told.stdout
 
 
+def test_an_interruption(runs):
+    """What was asked until then is told and kept, and the exit code says that it is not all."""
+
+    def answer(asked):
+        if len(llm.asked) > 6:
+            time.sleep(60)
+        return seeded.preferring(1.0, 0.0)(asked)
+
+    with world.llm(answer) as llm:
+        process = start("prefer", "a", "b", "--parallel=1", cwd=runs, env=llm.env)
+        deadline = time.monotonic() + 30
+        while len(llm.asked) < 8 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "the numbers are of what was decided until then" in err
+    assert "of 3 pairs of conversations: 3 wins" in out
+    assert kept(runs, "preference")["pairs"] == 3
+
+
 def suite(root: Path, **more) -> str:
     """The suite of these runs."""
     turns = [{"user": "x"}]
@@ -119,8 +142,8 @@ def test_probe(runs):
         assert line.startswith(f"warning: {file}:1:")
         assert f"tests[{test}].evaluations[0].criterion: " in line
         assert f"of {test} is" in line
-        assert "passes before 4 of 4 conversations of other tests: it measures nothing" in line
-        assert "an adversarial user" in line
+        assert "passes before 4 of 4 conversations of other tests too: it measures nothing" in line
+    assert told.stderr.count("an adversarial user") == 1
     assert "\x1b" not in told.stderr + told.stdout
     assert "##[error]" not in told.stderr + told.stdout
     found = kept(runs, "probe")
