@@ -1,11 +1,14 @@
 import json
 import re
+from importlib.resources import files
+from typing import get_args
 
 import jsonschema
 import pytest
 
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.evaluation import Graded, judged
+from ci_evals.domain.rubric import BUILT_IN_FILE, BuiltIn
 from ci_evals.domain.schema import suite_schema
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 
@@ -46,6 +49,12 @@ def test_built_in_dimensions():
     (clarity,) = read(dimensions=["clarity"], rubric=LEVELS).whole_rubric.dimensions
     assert [level.name for level in clarity.levels] == ["good", "fair", "bad"]
     assert clarity.description == dimensions[2].description
+
+
+def test_the_names_of_built_in_dimensions_are_those_of_their_file():
+    """So that editors propose what there is."""
+    told = json.loads(files("ci_evals").joinpath(BUILT_IN_FILE).read_text())
+    assert [*told] == [*get_args(BuiltIn)]
 
 
 def test_dimensions_of_ones_own():
