@@ -51,6 +51,7 @@ def conclude(
         latency=card.latency,
         process=card.process,
         coverage=against(card.coverage, pairing.pairs) if card.coverage and pairing else card.coverage,
+        vote_agreement=card.vote_agreement,
         user_ledger=card.user_ledger,
         suites=card.suites,
     )

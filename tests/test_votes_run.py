@@ -1,0 +1,242 @@
+"""Votes and panels in whole runs, by judges whose errors are known."""
+
+import json
+import re
+from collections.abc import Callable
+
+import fakes
+import pytest
+import world
+from commands import ci_evals, results_in, write_suite
+from seeded import block, luck, said
+
+from ci_evals import load_suite, run_suite
+from ci_evals.domain.results import Results
+from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.ports import Prompt
+from ci_evals.runner import Cast
+
+ERROR = 0.1
+
+
+def named_first(prompt: Prompt) -> str:
+    """The verdict that a prompt names first."""
+    (found,) = re.findall(r'"verdict" \("(pass|fail)", "(?:pass|fail)" or "cannot_tell"\)', prompt.text)
+    return found
+
+
+def truth(prompt: Prompt) -> str:
+    """What is so, as the criterion says to those who look."""
+    return block(prompt.text, "criterion").split()[0]
+
+
+def quoting(words: str) -> str:
+    """A pass that rests on these words."""
+    return json.dumps({"reasoning": "r", "evidence": [{"exchange": 1, "quote": words}], "verdict": "pass"})
+
+
+def erring(prompt: Prompt) -> str:
+    """A judge that says the opposite now and then, whoever asks."""
+    right = truth(prompt)
+    wrong = luck(prompt.text, prompt.system, prompt.seat) < ERROR
+    return said({"pass": "fail", "fail": "pass"}[right] if wrong else right)
+
+
+async def run(tmp_path, judge: Callable[[Prompt], str], votes: int, criteria: int = 15, tests: int = 40):
+    """A run of criteria of which every third is not met."""
+    evaluations = [{"criterion": f"{'pass' if c % 3 else 'fail'} {c}"} for c in range(criteria)]
+    told = [
+        {"name": f"t{t}", "guidelines": f"g{t}", "turns": [{"user": "hi"}], "evaluations": evaluations}
+        for t in range(tests)
+    ]
+    suite = load_suite(tmp_path / write_suite(tmp_path, *told, maxTurns=1, apiKey="key-123456"))
+    llm = fakes.ScriptedLLM(judge, "m")
+    cast = Cast(fakes.ScriptedAgent(["Hello there"]), judge_panel=[llm], judge_votes=votes)
+    return await run_suite(cast, suite, parallel=8), llm
+
+
+def findings(results: Results) -> list[Finding]:
+    return [
+        finding
+        for suite in results.suites
+        for test in suite.tests
+        for trial in test.trials
+        for finding in trial.findings
+    ]
+
+
+def wrong(results: Results) -> float:
+    """The share of verdicts that are not the truth."""
+    found = findings(results)
+    return sum(
+        f.criterion.split()[0] != {"passed": "pass", "failed": "fail"}[f.outcome] for f in found
+    ) / len(found)
+
+
+async def test_three_votes_take_most_errors_away(tmp_path):
+    """Of a judge that errs in 10 % of its votes, 2.8 % of the verdicts; and its agreement is found."""
+    one, _ = await run(tmp_path, erring, 1)
+    three, llm = await run(tmp_path, erring, 3)
+    assert wrong(one) == pytest.approx(ERROR, abs=0.04)
+    assert wrong(three) == pytest.approx(3 * ERROR**2 - 2 * ERROR**3, abs=0.0175)
+    split, passes = 2 * ERROR * (1 - ERROR), (2 / 3) * (1 - ERROR) + (1 / 3) * ERROR
+    whole = three.vote_agreement.whole
+    assert whole.share.low <= 1 - split <= whole.share.high
+    assert whole.alpha.low <= 1 - split / (2 * passes * (1 - passes)) <= whole.alpha.high
+    asked = [len(finding.votes) for finding in findings(three)]
+    assert sum(asked) == len(llm.prompts)
+    assert sum(asked) / len(asked) == pytest.approx(2 + split, abs=0.06)  # a third vote where two disagree
+    assert (one.vote_agreement, findings(one)[0].votes, findings(one)[0].agreement) == (None, None, None)
+    assert (three.suites[0].judge_model, three.suites[0].judge_panel, three.suites[0].judge_votes) == (
+        "m",
+        (),
+        3,
+    )
+    assert one.run.digests.models != three.run.digests.models
+
+
+async def test_a_judge_that_goes_by_the_order_is_damped(tmp_path):
+    """One that says what is named first in 30 % of its votes: the order changes from vote to vote."""
+
+    def lazy(prompt: Prompt) -> str:
+        leans = luck("lazy", prompt.text, prompt.seat) < 0.3
+        return said(named_first(prompt) if leans else truth(prompt))
+
+    one, _ = await run(tmp_path, lazy, 1, tests=20)
+    three, _ = await run(tmp_path, lazy, 3, tests=20)
+    assert wrong(one) == pytest.approx(0.3 / 3, abs=0.05)  # every third criterion is not met
+    assert wrong(three) == pytest.approx(0.3**2 / 3, abs=0.03)
+
+
+async def test_a_judge_that_invents_quotes_is_not_believed(tmp_path):
+    """Its votes are void, so nothing is decided and the gate stays closed."""
+    answer = {
+        "reasoning": "r",
+        "evidence": [{"exchange": 1, "quote": "I never said this"}],
+        "verdict": "pass",
+    }
+    results, llm = await run(tmp_path, lambda _: json.dumps(answer), 3, criteria=1, tests=1)
+    (finding,) = findings(results)
+    assert (finding.outcome, finding.cause) == (Outcome.UNDECIDED, Cause.JUDGE_ERROR)
+    assert "quoted words that do not stand in exchange 1 (asked twice)" in finding.reason
+    assert len(llm.prompts) == 4  # two votes, each asked for twice: a third could decide nothing
+    assert not results.gate.passed
+
+
+async def test_words_that_stand_are_kept(tmp_path):
+    """With their exchange, as they were said."""
+    answer = {
+        "reasoning": "r",
+        "evidence": [{"exchange": 1, "quote": "hello \u2026 there"}],
+        "verdict": "pass",
+    }
+    results, _ = await run(tmp_path, lambda _: json.dumps(answer), 1, criteria=1, tests=1)
+    (finding,) = findings(results)
+    assert [(quote.exchange, quote.text) for quote in finding.quotes] == [(1, "hello \u2026 there")]
+    assert (finding.outcome, finding.evidence) == (Outcome.PASSED, (1,))
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+async def test_a_judge_that_cannot_tell_opens_no_gate(tmp_path, votes):
+    """What would pass without the criterion does not pass with it undecided."""
+
+    def unsure(prompt: Prompt) -> str:
+        return said("cannot_tell" if truth(prompt) == "fail" else "pass")
+
+    results, _ = await run(tmp_path, unsure, votes, criteria=12, tests=1)
+    causes = {finding.cause for finding in findings(results) if finding.outcome is Outcome.UNDECIDED}
+    assert (results.score, causes) == (100, {Cause.CANNOT_TELL})
+    assert not results.gate.passed
+
+
+async def test_the_order_of_a_prompt(tmp_path):
+    """Each vote has one of its own; one vote alone has the first, and no vote is told of the others."""
+
+    def order(prompt: Prompt) -> str:
+        return " ".join(re.findall(r"^<(\w+)>$", prompt.text, re.MULTILINE))
+
+    disagreeing = iter(["pass", "fail", "pass"])
+    _, llm = await run(tmp_path, lambda _: said(next(disagreeing)), 3, criteria=1, tests=1)
+    assert [(order(prompt), named_first(prompt), prompt.seat) for prompt in llm.prompts] == [
+        ("background conversation criterion", "pass", "1/0/0"),
+        ("conversation criterion background", "fail", "1/1/0"),
+        ("criterion background conversation", "pass", "1/2/0"),
+    ]
+    for prompt in llm.prompts:
+        verdicts = prompt.schema["properties"]["verdict"]["enum"]
+        assert (verdicts[0], verdicts[2]) == (named_first(prompt), "cannot_tell")
+        met, not_met = (prompt.system.index(f'"{v}" if the criterion') for v in ("pass", "fail"))
+        assert (met < not_met) is (named_first(prompt) == "pass")
+    _, llm = await run(tmp_path, lambda _: said("pass"), 1, criteria=1, tests=1)
+    assert order(llm.prompts[0]) == "background conversation criterion"
+
+
+PANEL = ["--judge-panel=small,large", "--min-score=0", "--quiet"]
+TESTS = [
+    {"name": name, "turns": [{"user": "hi"}], "evaluations": [{"criterion": c} for c in ("kind", "brief")]}
+    for name in "ab"
+]
+
+
+def by_panel(asked: world.Asked) -> str:
+    """Small and large disagree about what is brief."""
+    return said("fail" if asked.model == "small" and "brief" in asked.text else "pass", f"By {asked.model}.")
+
+
+def without_times(results: dict) -> list:
+    return [
+        [(f["outcome"], f["reason"], f["votes"], f["agreement"]) for f in trial["findings"]]
+        for test in results["suites"][0]["tests"]
+        for trial in test["trials"]
+    ]
+
+
+def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
+    """Each model votes in turn, is paid for by itself, and is played from a recording as it was."""
+    with (
+        world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
+        world.llm(by_panel) as models,
+    ):
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | models.env
+        suite = write_suite(tmp_path, *TESTS, maxTurns=1)
+        ran = ci_evals("run", suite, *PANEL, "--record=tape", cwd=tmp_path, env=env)
+        assert ran.returncode == 0, ran.stderr
+        asked = [one.model for one in models.asked]
+        again = ci_evals(
+            "rejudge", "results", "--output-dir=again/results", *PANEL[1:], cwd=tmp_path, env=env
+        )
+        assert again.returncode == 0, again.stderr
+        single = ["--judge-model=large", "--judge-votes=1", "--output-dir=single/results", *PANEL[1:]]
+        once = ci_evals("rejudge", "results", *single, cwd=tmp_path, env=env)
+        assert once.returncode == 0, once.stderr
+    results = results_in(tmp_path)
+    kind, brief = results["suites"][0]["tests"][0]["trials"][0]["findings"]
+    assert [vote["model"] for vote in kind["votes"]] == ["small", "large"]
+    assert [vote["model"] for vote in brief["votes"]] == ["small", "large", "small"]
+    assert (kind["outcome"], kind["agreement"]) == ("passed", 1)
+    assert (brief["outcome"], brief["reason"], brief["agreement"]) == ("failed", "By small.", 2 / 3)
+    assert (asked.count("small"), asked.count("large")) == (6, 4)
+    used = results["suites"][0]["tests"][0]["trials"][0]["usage"]
+    assert [(one["role"], one["model"], one["calls"]) for one in used] == [
+        ("judge", "small", 3),
+        ("judge", "large", 2),
+    ]
+    suite_told = results["suites"][0]
+    assert (suite_told["judgePanel"], suite_told["judgeVotes"]) == (["small", "large"], 3)
+    told = results["voteAgreement"]
+    assert (told["votes"], told["models"], told["whole"]["share"]["value"]) == (3, ["large", "small"], 0.5)
+    assert told["whole"]["low"]
+
+    replayed = ci_evals(
+        "run", suite, "--replay=tape", "--output-dir=replayed/results", *PANEL[1:], cwd=tmp_path
+    )
+    assert replayed.returncode == 0, replayed.stderr
+    for folder in ("replayed", "again"):
+        other = results_in(tmp_path / folder)
+        assert without_times(other) == without_times(results)
+        assert other["run"]["digests"]["models"] == results["run"]["digests"]["models"]
+        assert other["voteAgreement"] == told
+    other = results_in(tmp_path / "single")
+    assert (other["suites"][0]["judgePanel"], other["suites"][0]["judgeVotes"]) == ([], 1)
+    assert other["voteAgreement"] is None
+    assert "by large; before by small, large with 3 votes" in once.stdout
