@@ -14,6 +14,23 @@ from ci_evals.reports import results_json
 CRITERIA = {"It confirms the refund": "service", "It promises no date": "safety", "It is polite": None}
 JUDGE = "a-judge-of-note"
 REASON = "since-the-judge-said-so"
+FORMULAS = (
+    "=1+1",
+    "+1",
+    "-1+cmd|' /C calc'!A0",
+    "@SUM(1)",
+    "  =1",
+    '"=1',
+    "x;=1",
+    "x\t=1",
+    "x\n=1",
+    'x;"=1',
+    "＝1",
+    "\t=1",
+    "'=1",
+    ";;=1",
+)
+"""What a spreadsheet may take for one."""
 
 
 def is_good(test: int, trial: int, criterion: str) -> bool:

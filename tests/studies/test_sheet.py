@@ -157,25 +157,7 @@ def test_hostile_text_stays_text(text):
         assert control not in row["criterion"] + row["conversation"] + page.data
 
 
-FORMULAS = (
-    "=1+1",
-    "+1",
-    "-1+cmd|' /C calc'!A0",
-    "@SUM(1)",
-    "  =1",
-    '"=1',
-    "x;=1",
-    "x\t=1",
-    "x\n=1",
-    'x;"=1',
-    "＝1",
-    "\t=1",
-    "'=1",
-    ";;=1",
-)
-
-
-@pytest.mark.parametrize("text", FORMULAS)
+@pytest.mark.parametrize("text", labelled_runs.FORMULAS)
 def test_no_cell_is_a_formula(text):
     """Not even where a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
     rng = random.Random(text)

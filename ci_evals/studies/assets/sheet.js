@@ -73,7 +73,9 @@ function go(place) {
   if (!SHEET.items[place]) return;
   state.place = place;
   keep();
-  show();
+  // Whoever comes for the first time should read how to label.
+document.querySelector("details").open = !Object.keys(state.said).length;
+show();
   scrollTo(0, 0);
   at("item").focus({ preventScroll: true });
 }
@@ -155,4 +157,6 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// Whoever comes for the first time should read how to label.
+document.querySelector("details").open = !Object.keys(state.said).length;
 show();

@@ -1,0 +1,92 @@
+"""The page that people label on: by keyboard, from a file, into a table that `calibrate` reads."""
+
+from pathlib import Path
+
+import builders as build
+import labelled_runs
+import pytest
+from hostile import CORPUS
+from test_for_everyone import violations
+
+from ci_evals.studies import labels, sheet, sheet_reading
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = [
+    *CORPUS,
+    *labelled_runs.FORMULAS,
+    "</script><script>document.title = 'owned'</script>",
+    "a\nb;=1\n- c",
+]
+
+
+@pytest.fixture
+def page_file(tmp_path) -> Path:
+    """A sheet of hostile conversations."""
+    trials = tuple(
+        build.trial_result(
+            number,
+            exchanges=(build.exchange(1, user=text, agent=f"{number} {text}"),),
+            findings=(build.finding(kind="judged", criterion=f"{text} {number}"),),
+        )
+        for number, text in enumerate(HOSTILE, start=1)
+    )
+    found = labels.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
+    for name, text in sheet.files_of(labels.sample(found, 100, 0)).items():
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    return tmp_path / sheet.PAGE
+
+
+def test_two_items_by_keyboard(browser, page_file, tmp_path):
+    """Labelled without a mouse, kept over a reload, saved as the very sheet with two labels more."""
+    with browser.new_context(accept_downloads=True) as context:
+        page = context.new_page()
+        deeds = []
+        page.on("console", lambda said: deeds.append(said.text))
+        page.on("pageerror", lambda error: deeds.append(str(error)))
+        page.on("request", lambda asked: deeds.append(asked.url))
+        page.goto(page_file.as_uri())
+        deeds.remove(page_file.as_uri())
+        page.set_default_timeout(10_000)
+        count = len(HOSTILE)
+        assert page.locator("#progress").text_content() == f"0 of {count} labelled"
+        page.keyboard.press("p")
+        assert page.locator("#place").text_content() == f"Item 2 of {count}"
+        page.locator("#note").press_sequentially("=pf")
+        page.locator("[data-label='cannot tell']").focus()
+        page.keyboard.press("Enter")
+        page.locator("#labeller").fill("Ada Ü; =1")
+        page.reload()
+        deeds.remove(page_file.as_uri())
+        assert page.locator("#progress").text_content() == f"2 of {count} labelled"
+        assert page.locator("#place").text_content() == f"Item 3 of {count}"
+        page.keyboard.press("b")
+        assert page.locator("[aria-pressed=true]").text_content() == "Cannot tell"
+        with page.expect_download() as saved:
+            page.locator("#save").press("Enter")
+        assert saved.value.suggested_filename == "Ada-Ü-1.csv"
+        file = tmp_path / "saved.csv"
+        saved.value.save_as(file)
+        assert page.title() == f"Sheet of {count} to label"
+        assert [deed for deed in deeds if not deed.startswith("blob:")] == []
+    empty = labelled_runs.rows((tmp_path / sheet.SHEET).read_bytes().decode())
+    rows = labelled_runs.rows(file.read_bytes().decode())
+    said = [{"label": row["label"], "note": row["note"]} for row in rows[:3]]
+    assert said == [
+        {"label": "pass", "note": ""},
+        {"label": "cannot tell", "note": "'=pf"},
+        {"label": "", "note": ""},
+    ]
+    blank = {"label": "", "note": "", "labeller": ""}
+    assert [row | blank for row in rows] == empty
+    assert [label.passed for label in sheet_reading.read([file])] == [True, None]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_left_out(look, page_file, scheme):
+    """No violation of WCAG 2.2 AA, by day and by night, and no deed beyond showing itself."""
+    page = look(page_file, color_scheme=scheme, width=400)
+    assert page.locator("details[open] li").count() > 5
+    page.locator("[data-label=fail]").click()
+    page.locator("#back").click()
+    assert violations(page, {"rules": {"target-size": {"enabled": True}}}) == []
