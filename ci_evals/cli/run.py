@@ -19,7 +19,7 @@ from ci_evals.cli.models import models_asked
 from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
 from ci_evals.cli.policy import in_force, read_policy
-from ci_evals.cli.reading import load_suites, values_of
+from ci_evals.cli.reading import headers_of, load_suites, values_of
 from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.domain.agents import lacks_secret
@@ -300,7 +300,7 @@ def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
         llm_token=token,
         judge_cache=_judge_cache(settings, environ),
         key_header=settings.agent_key_header,
-        headers=_headers(settings.agent_headers),
+        headers=headers_of(settings.agent_headers),
         agent_id_in=settings.agent_id_in,
         task_origin_type=settings.task_origin_type,
         debug=settings.debug,
@@ -326,17 +326,6 @@ def _llm_key(settings: RunSettings, environ: Mapping[str, str]) -> _LLMKey:
         return _LLMKey()
     key = settings.llm_key or environ.get("LLM_API_KEY") or own_key(provider, environ)
     return _LLMKey(key=key) if key else _LLMKey(token=own_token(provider, environ))
-
-
-def _headers(text: str | None) -> dict[str, str]:
-    headers = {}
-    for line in (text or "").splitlines():
-        name, colon, value = line.partition(":")
-        if line.strip() and not (colon and name.strip() and value.strip()):
-            raise UsageError("--agent-headers: a line is not of the form NAME: VALUE")
-        if line.strip():
-            headers[name.strip()] = value.strip()
-    return headers
 
 
 def _redactor(
