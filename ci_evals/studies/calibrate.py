@@ -1,6 +1,5 @@
 """Labels held against the verdicts of a run, and what was found out about a judge given to later runs."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -162,8 +161,8 @@ def read(text: bytes, source: str) -> Calibration:
         UsageError: it is something else.
     """
     try:
-        return Calibration.model_validate(json.loads(text))
-    except (ValueError, RecursionError, ValidationError) as error:
+        return Calibration.model_validate_json(text)
+    except ValidationError as error:
         raise UsageError(
             f"{source}: not what `ci-evals calibrate` writes; name its file (calibration.json), or make it "
             "anew"

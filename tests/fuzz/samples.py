@@ -237,6 +237,66 @@ JUDGE = [
     *_json({"reasoning": "It does not.", "verdict": "fail", "evidence": []}),
     b'```json\n{"reasoning": "r", "evidence": [{"exchange": 1, "quote": "Hi"}], "verdict": "pass"}\n```',
 ]
+_LEVELS = [{"name": "good", "score": 1, "description": "so"}, {"name": "poor", "score": 0}]
+GRADED_SUITE = json.dumps(
+    {
+        "name": "S", "agentId": "a", "apiKey": "key-123456",
+        "tests": [{
+            "name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "tags": ["t"],
+            "evaluations": [{
+                "criterion": "c",
+                "rubric": _LEVELS,
+                "dimensions": [{"name": "tone", "weight": 2}, {"name": "sense", "description": "Sound."}],
+            }],
+        }],
+    }
+)  # fmt: skip
+
+
+def _grade(dimension: str, level: str, **more: Any) -> dict[str, Any]:
+    evidence = [{"exchange": 1, "quote": "Hi"}]
+    return {"dimension": dimension, "reason": "So.", "evidence": evidence, "level": level} | more
+
+
+GRADES = _json(
+    {"reasoning": "r", "dimensions": [_grade("tone", "good"), _grade("sense", "poor", evidence=[])]},
+    {"reasoning": "r", "dimensions": [_grade("sense", "good"), _grade("tone", "poor")]},
+    {"reasoning": "r", "dimensions": [_grade("tone", "cannot_tell"), _grade("sense", "good")]},
+)
+PREFERENCES = _json(
+    {"reasoning": "The first asks less.", "better": "first"}, {"reasoning": "Alike.", "better": "tie"}
+)
+CACHE_KEY = "ab" * 32
+CACHED = [
+    *_json({"version": 1, "key": CACHE_KEY, "answer": '{"reasoning": "So.", "verdict": "pass"}'}),
+    *_json({"version": 1, "key": "cd" * 32, "answer": "of another question"}),
+]
+SHEETS = [
+    b"\xef\xbb\xbf" + b'"item","criterion","conversation","label","note","labeller"\r\n'
+    b'"i1","Is polite","> Hi","pass","",""\r\n"i2","Is brief","> Hi\n> You","cannot tell","hm","ada"\r\n',
+    "item;label;labeller\ni1;yes;Zo\u00eb\ni2;0;Zo\u00eb\n".encode("cp1252"),
+    "item\tlabel\ni1\tfail\n".encode("utf-16"),
+]
+_ESTIMATE = {"value": 0.9, "low": 0.8, "high": 1, "count": 20}
+_NUMBERS = (
+    "accuracy", "sensitivity", "specificity", "kappa", "alpha", "people", "corrected",
+)  # fmt: skip
+_RATER = {"items": 20, "passRate": 0.5, "mayGate": True, "why": "It agrees."} | dict.fromkeys(
+    _NUMBERS, _ESTIMATE
+)
+CALIBRATIONS = _json(
+    {
+        "judge": {"provider": "openai", "models": ["m"], "votes": 3, "prompt": "ab" * 32},
+        "at": "2026-11-22T09:30:00Z",
+        "run": "run-1",
+        "people": 2,
+        "labels": 40,
+        "parts": [
+            _RATER | {"name": "all"},
+            _RATER | {"name": "c", "kind": "criterion", "accuracy": None, "kappa": None, "mayGate": None},
+        ],
+    }
+)
 USER = [b"I want my money back.", b"Thanks. ###STOP###", "Dank\u00fc \U0001f600\n\nbye".encode()]
 
 

@@ -29,6 +29,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters import journal as journals
 from ci_evals.adapters import prices
+from ci_evals.adapters.answer_cache import AnswerCache
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.endpoints import aui_wire, chat_wire, http_wire
 from ci_evals.adapters.github import archive, context
@@ -50,7 +51,7 @@ from ci_evals.domain.results import RoleUsage
 from ci_evals.domain.suite import Suite, Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
 from ci_evals.domain.verdict import Outcome
-from ci_evals.grading import answers, strict
+from ci_evals.grading import answers, prefer, quotes, rubric, strict
 from ci_evals.grading.judge import Judge, read_answer
 from ci_evals.planning.adapters import read_options
 from ci_evals.planning.parse import Reading, load
@@ -69,6 +70,7 @@ from ci_evals.scoring.odds import odds_of
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import check_names, read_drops, read_thresholds
+from ci_evals.studies import calibrate, calibration_text, sheet_reading
 
 ENVIRON = {"A": "value-of-a"}
 KEY = "key-0123456789"
@@ -383,6 +385,53 @@ def judge(data: bytes) -> None:
         assert verdict.reason.strip()
 
 
+@_target(samples.GRADES)
+def grades(data: bytes) -> None:
+    """What a judge answers where a rubric has levels: a grade only of levels that the rubric has."""
+    text = data.decode(errors="replace")
+    transcript = Transcript(exchanges=(_SAID,), status=EndState.COMPLETED)
+    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [Turn(user="hi")], transcript)
+    verdict = asyncio.run(rubric.decide(hearing, GRADED))
+    if verdict.outcome is Outcome.UNDECIDED:
+        assert verdict.grade is None
+        return
+    assert verdict.grade
+    assert {one.name: one.level for one in verdict.grade.dimensions}.keys() == {"tone", "sense"}
+    assert all(one.level in {"good", "poor"} and one.reason.strip() for one in verdict.grade.dimensions)
+    assert (verdict.outcome is Outcome.PASSED) == (verdict.grade.score >= verdict.grade.pass_at)
+
+
+@_target(samples.PREFERENCES)
+def preference(data: bytes) -> None:
+    """What a judge answers who compares two conversations."""
+    answer = prefer.read_answer(data.decode(errors="replace"))
+    assert answer is None or answer.reasoning.strip()
+
+
+@_target(samples.TEXTS)
+def quote(data: bytes) -> None:
+    """Any words as a quote, and as what was said: what was said stands there, if it says anything."""
+    text = data.decode(errors="replace")
+    quotes.stands(text, ["What was said", ""])
+    quotes.stands("was said", [text])
+    if any(map(str.isalnum, quotes.folded(text))):
+        assert quotes.stands(text, [text])
+
+
+@_target(samples.CACHED)
+def cached_answer(data: bytes) -> None:
+    """A file in the folder of answers: the answer to that question, or none."""
+    file = _FOLDER / samples.CACHE_KEY[:2] / f"{samples.CACHE_KEY}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(data)
+    found = AnswerCache(_FOLDER, REDACTOR).find(samples.CACHE_KEY)
+    wanted = {"version": 1, "key": samples.CACHE_KEY, "answer": found}
+    assert found is None or json.loads(data) | wanted == json.loads(data)
+
+
+GRADED = load(samples.GRADED_SUITE, "s.json", Reading()).suite.tests[0].evaluations[0]
+
+
 _SAID = Exchange(agent="Hi", latency_seconds=1, index=1, user="hi", user_source=UserSource.FIXED)
 TEST = Test.model_validate(
     {
@@ -588,6 +637,33 @@ def artifact(data: bytes) -> None:
         content = archive.read(BytesIO(data), "_results.json")
         with suppress(UsageError):
             layout.load(content, "the artifact")
+
+
+# What people say of a judge
+
+
+@_target(samples.SHEETS)
+def sheet(data: bytes) -> None:
+    """A filled sheet, as spreadsheets save it."""
+    file = _FOLDER / "ada.csv"
+    file.write_bytes(data)
+    try:
+        found = sheet_reading.read([file])
+    except UsageError as error:
+        _is_worded(error, MOST_BYTES * 10)
+        return
+    assert found
+    assert all(one.item and one.labeller and one.passed in {True, False, None} for one in found)
+    assert len({(one.item, one.labeller.casefold()) for one in found}) == len(found)
+
+
+@_target(samples.CALIBRATIONS)
+def calibration(data: bytes) -> None:
+    """What `run --calibration` shows."""
+    with _foreseen(UsageError):
+        found = calibrate.read(data, "calibration.json")
+        assert calibrate.read(calibrate.written(found).encode(), "again") == found
+        calibration_text.render(found)
 
 
 # Other tools' files
