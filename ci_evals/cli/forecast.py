@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ci_evals.conversation.audit import Auditor
@@ -14,11 +14,20 @@ from ci_evals.domain.suite import AUTO, Suite, Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
 from ci_evals.grading.grade import judged
 from ci_evals.grading.judge import Judge
-from ci_evals.planning.forecast import Forecast, PromptSizes, Range, Spending, duration, of_trial
+from ci_evals.planning.forecast import (
+    Forecast,
+    PromptSizes,
+    Range,
+    Spending,
+    duration,
+    of_trial,
+    voted,
+    votes_of,
+)
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.reports import numbers, sanitize
-from ci_evals.wiring import Adapter, runs_here
+from ci_evals.wiring import Adapter, Models, runs_here
 
 
 def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> str:
@@ -29,10 +38,10 @@ def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> st
         models = adapter.models(planned.suite)
         for test in planned.tests:
             sizes = sizes_of(planned.suite, test, audited=adapter.audit_user) if models else None
-            trial = of_trial(planned.suite, test, sizes)
+            trial = voted(of_trial(planned.suite, test, sizes), adapter.judge_votes)
             loops = plan.loops_of(test)
             trials += [trial] * loops
-            asking = [(models.user, trial.user), (models.judge, trial.judge)] if models else []
+            asking = [(models.user, trial.user), *_judging(models, trial)] if models else []
             if auditor := adapter.auditor(planned.suite):
                 asking.append((auditor, trial.auditor))
             if adapter.embedder and not runs_here(adapter.embedder):
@@ -47,6 +56,12 @@ def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> st
         f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
         "estimated: conversations may end early; what fails and is played again comes on top"
     )
+
+
+def _judging(models: Models, trial: Forecast) -> Iterator[tuple[str, Spending]]:
+    """What each of the models that vote in turn uses."""
+    for place, judge in enumerate(models.judges):
+        yield judge, trial.judge.between(votes_of(place, len(models.judges), models.votes))
 
 
 def _tokens(asked: Iterable[Spending]) -> str:

@@ -15,6 +15,7 @@ from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.reports import numbers, sanitize
+from ci_evals.wiring import Adapter
 
 
 def plan(settings: EstimateSettings) -> None:
@@ -25,11 +26,11 @@ def plan(settings: EstimateSettings) -> None:
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     for place, suite in enumerate(planned.suites):
         show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        show(_table(_rows(planned, place, offline=adapter.offline)) + "\n")
+        show(_table(_rows(planned, place, adapter)) + "\n")
     for warning in adapter.warnings(planned):
         error_console(os.environ).say(f"warning: {warning}")
     total = of_plan(planned)
-    agent, user, judge = _calls(total, offline=adapter.offline)
+    agent, user, judge = _calls(total, adapter)
     audits = f", auditor {total.auditor_calls}" if adapter.audit_user and not adapter.offline else ""
     meanings = f", embedding model {total.embedder_calls}" if adapter.embedder and total.semantic else ""
     show(
@@ -41,12 +42,14 @@ def plan(settings: EstimateSettings) -> None:
     )
 
 
-def _calls(work: Estimate, *, offline: bool) -> tuple[int, int, int]:
+def _calls(work: Estimate, adapter: Adapter) -> tuple[int, int, int]:
     """Calls of agent, simulated user and judge, at most."""
-    return work.agent_calls, 0 if offline else work.user_calls, 0 if offline else work.judge_calls
+    if adapter.offline:
+        return work.agent_calls, 0, 0
+    return work.agent_calls, work.user_calls, work.judge_calls * adapter.judge_votes
 
 
-def _rows(plan: Plan, place: int, *, offline: bool) -> list[list[str]]:
+def _rows(plan: Plan, place: int, adapter: Adapter) -> list[list[str]]:
     planned, redactor = plan.suites[place], error_console(os.environ).redactor
     header = [
         "test",
@@ -63,7 +66,7 @@ def _rows(plan: Plan, place: int, *, offline: bool) -> list[list[str]]:
     for test in planned.tests:
         work = of_test(plan, planned, test)
         counts = (work.trials, work.turns, work.strict, work.judged)
-        calls = _calls(work, offline=offline)
+        calls = _calls(work, adapter)
         shown = redactor.model(test)  # before anything is cut
         name, tags = sanitize.log_line(shown.name, 60), sanitize.log_line(", ".join(shown.tags), 40)
         rows.append([name, tags, *map(str, counts), *map(str, calls)])

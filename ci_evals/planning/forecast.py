@@ -6,7 +6,7 @@ that are played again, and questions that are asked twice, take more.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapreplace
 
 from ci_evals.domain.evaluation import Graded, compares_meanings
@@ -84,8 +84,11 @@ class Spending:
 
     def times(self, count: int) -> "Spending":
         """What so many trials of the same kind use."""
-        each = Range(count, count)
-        return Spending(self.calls * each, self.input * each, self.output * each)
+        return self.between(Range(count, count))
+
+    def between(self, counts: Range) -> "Spending":
+        """What it uses to do this once, so many times."""
+        return Spending(self.calls * counts, self.input * counts, self.output * counts)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,19 @@ class Forecast:
     """Seconds of its judgements, which are asked for together."""
     embedder: Spending = Spending()
     auditor: Spending = Spending()
+
+
+def votes_of(place: int, models: int, most: int) -> Range:
+    """Votes of one of several models that vote in turn: from what a majority takes to all that are wanted."""
+    least = most // 2 + 1
+    return Range(len(range(place, least, models)), len(range(place, most, models)))
+
+
+def voted(trial: Forecast, most: int) -> Forecast:
+    """The trial with so many votes on each judged criterion, at most: after the first batch one by one."""
+    if not trial.judge.calls.high:
+        return trial
+    return replace(trial, judging=trial.judging * Range(1, most // 2 + 1))
 
 
 def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from functools import reduce
 from operator import add
 
@@ -16,7 +17,7 @@ from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.grading.judge import Judge
 from ci_evals.library import load_suite
-from ci_evals.planning.forecast import of_trial
+from ci_evals.planning.forecast import Range, of_trial, voted, votes_of
 from ci_evals.redaction import Redactor
 
 PASS = '{"reasoning": "It is so.", "verdict": "pass", "evidence": []}'
@@ -86,3 +87,24 @@ def test_a_real_run_lies_in_the_range(tmp_path):
         "user": sum(not asked.wants_json for asked in models.asked),
         "judge": sum(asked.wants_json for asked in models.asked),
     }
+
+
+def test_votes_cost_from_the_first_batch_to_all_of_them():
+    """Each model of a panel has its share of them; without votes nothing changes."""
+    assert [votes_of(place, 2, 5) for place in (0, 1)] == [Range(2, 3), Range(1, 2)]
+    assert votes_of(0, 1, 1) == Range(1, 1)
+    suite = load_suite("demo:retail").suite
+    trial = of_trial(suite, suite.tests[0], sizes_of(suite, suite.tests[0]))
+    assert voted(trial, 1).judging == trial.judging
+    assert voted(trial, 5).judging == trial.judging * Range(1, 3)
+
+
+def test_the_plan_tells_the_calls_of_all_votes(tmp_path):
+    """At most three for each judged criterion, of both models."""
+    once, thrice = (
+        ci_evals("plan", "demo:retail", *votes, cwd=tmp_path).stdout
+        for votes in ([], ["--judge-panel=gpt-6.1-terra,gpt-6.1-luna"])
+    )
+    calls = [int(re.search(r"judge (\d+)", told)[1]) for told in (once, thrice)]
+    assert calls[1] == 3 * calls[0]
+    assert "gpt-6.1-terra" in thrice
