@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
@@ -41,6 +42,7 @@ from ci_evals.reports.names import RESULTS
 from ci_evals.runner import Stop
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.selectors import check_names
+from ci_evals.studies.calibrate import given
 from ci_evals.wiring import WITHOUT_KEY, Adapter, checked, names_in, no_key, own_key, own_token
 
 
@@ -93,6 +95,8 @@ def rejudge_run(settings: RejudgeSettings) -> None:
     )
     with _listening(settings, _Told(judged, console, len(trials))) as listen:
         again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
+    if judged.studies.calibration:
+        again = replace(again, results=given(again.results, judged.studies.calibration))
     code = publish(again.results, places, console, work.baseline, verbose=settings.verbose)
     show(_told(judged, again, verbose=settings.verbose))
     if interruption.stop.bug:
