@@ -1,5 +1,6 @@
 """Random secrets in every source, echoed by every neighbour: no output holds any of them, in any form."""
 
+import csv
 import json
 import sys
 from contextlib import contextmanager
@@ -77,6 +78,8 @@ def neighbours(canaries, keys):
             return f"Hm. {canaries.echo()}"
         if "Answers in riddles" in asked.text:
             return canaries.echo()
+        if "Is plain" in asked.text:
+            return json.dumps({"reasoning": "It is.", "verdict": "pass", "evidence": []})
         return json.dumps(
             {"reasoning": canaries.echo(), "verdict": "fail", "evidence": [{"exchange": 1, "quote": ""}]}
         )
@@ -156,6 +159,7 @@ def test_no_secret_leaves_a_run(tmp_path):
         "maxTurns": 2,
     }
     riddle = {"evaluations": [{"criterion": "Answers in riddles"}]}
+    plain = {"evaluations": [{"criterion": "Is plain"}]}
     literal = plant("LITERAL_KEY")
     told = plant("TOLD_OPTION", between=("+/",))
     with neighbours(canaries, keys) as (models, aui, chat), github_api.serving() as api:
@@ -178,7 +182,7 @@ def test_no_secret_leaves_a_run(tmp_path):
                 baseUrl=f"{chat.url}/v1", adapterOptions=chat_options,
             ),
             "3.json": suite(
-                "Python", ("hi", {}), ("fall", {}), adapter="python:agent:reply", apiKey=literal,
+                "Python", ("hi", {}), ("fall", {}), ("hi", plain), adapter="python:agent:reply", apiKey=literal,
                 adapterOptions={"note": "${VALUE_OF_OPTION}"},
             ),
             "4.json": suite(
@@ -204,6 +208,8 @@ def test_no_secret_leaves_a_run(tmp_path):
             "debug": "true",
             "verbose": "true",
             "record": "recording",
+            "judge-cache": "cache",
+            "audit-user": "true",
             "max-failures-in-row": "0",
         }
         played = Actions(api, tmp_path, files).of_pull_request(
@@ -225,7 +231,8 @@ def test_no_secret_leaves_a_run(tmp_path):
         for name, data in files_in(workspace).items()
         if name not in given and "__" not in name
     }
-    assert {name.partition("/")[0] for name in outputs} >= {"results", "recording"}
+    assert {name.partition("/")[0] for name in outputs} >= {"results", "recording", "cache"}
+    outputs |= labelled(workspace, hidden | values, canaries)
     outputs |= {name: data.decode() for name, data in files_in(tmp_path / "1" / "file_commands").items()}
     outputs["stdout"] = without_masks(played.done.stdout)
     outputs["stderr"] = played.done.stderr
@@ -244,6 +251,23 @@ def test_no_secret_leaves_a_run(tmp_path):
     known = set(canaries.of) - values.keys()
     for body in (*aui.tasks, *(vars(heard) for heard in aui.heard), *(asked.body for asked in chat.asked)):
         assert not canaries.told(json.dumps(body, ensure_ascii=False), *known)
+
+
+def labelled(workspace, env, canaries):
+    """What `label` and `calibrate` leave of a run, and say, where a person tells secrets in a note."""
+    told = [ci_evals("label", "results", cwd=workspace, env=env)]
+    sheet = workspace / "labels/sheet.csv"
+    rows = list(csv.DictReader(sheet.read_text(encoding="utf-8-sig").splitlines(keepends=True)))
+    written = {f"labels/{name}": data.decode() for name, data in files_in(workspace / "labels").items()}
+    with sheet.open("w", newline="") as file:
+        filled = csv.DictWriter(file, rows[0])
+        filled.writeheader()
+        filled.writerows(row | {"label": "pass", "note": canaries.echo()} for row in rows)
+    told.append(ci_evals("calibrate", str(sheet), cwd=workspace, env=env))
+    assert [done.returncode for done in told] == [0, 0], told
+    written["calibration"] = (workspace / "calibration.json").read_text()
+    written["calibrated"] = paged.whole((workspace / "results/report.html").read_text())
+    return written | {f"{done.args[0]} said": done.stdout + done.stderr for done in told}
 
 
 BROKEN_AGENT = """
