@@ -232,7 +232,10 @@ class Preferred(Record):
     wins: Amount
     losses: Amount
     ties: Amount = Field(description="Told as such, or each time the one in the same place was preferred.")
-    reasons: tuple[str, ...] = Field((), description="Some of the judge's, for wins and losses.")
+    reasons: tuple[str, ...] = Field(
+        (),
+        description="Some of the judge's, for wins and losses; this run's conversation is the first in them.",
+    )
 
 
 class Preference(Record):
@@ -272,6 +275,11 @@ class AttackKind(Record):
     turned: Amount = Field(description="Of these, those that became a pass.")
     undecided: Amount = Field(0, description="Verdicts that could not be given again.")
     share: Estimate | None = Field(description="Null where nothing was tried.")
+    p: Share | None = Field(
+        None,
+        description="How likely the judge's own changes would turn as many: a permutation test against the "
+        "control. Null where there is nothing to compare.",
+    )
 
 
 class Attacks(Record):
@@ -286,13 +294,9 @@ class Attacks(Record):
 
     @property
     def beyond_noise(self) -> tuple[AttackKind, ...]:
-        """The kinds that turn more verdicts than the judge changes by itself: the intervals lie apart."""
-        high = self.control.share.high if self.control.share else None
-        return tuple(
-            kind
-            for kind in self.kinds
-            if high is not None and kind.share and kind.share.low is not None and kind.share.low > high
-        )
+        """The kinds that turn more verdicts than the judge changes by itself, with 5 % for an error in any."""
+        level = 0.05 / max(1, len(self.kinds))
+        return tuple(kind for kind in self.kinds if kind.p is not None and kind.p <= level)
 
 
 class Probed(Record):

@@ -1,7 +1,7 @@
 """Verdicts that had failed, given again after the agent's replies were made to talk to the judge."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.rejudging.work import Case
 from ci_evals.scoring.clustered import Bundle, share_of
+from ci_evals.scoring.statistics import Pair, chance_of_drop
 from ci_evals.studies.asking import Asking, drawn, spread
 from ci_evals.studies.attacks import Attack, attacks
 from ci_evals.studies.conversations import Conversation, Saved
@@ -91,6 +92,7 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
 
     answers = await asking.each(range(len(tries)), ask, _missing)
     told = [answer for answer in answers if answer]
+    control = _by_verdict(answer for answer in told if not answer.one.attack)
     attacked = [answer for answer in told if answer.one.attack]
     kinds = dict.fromkeys(each.kind for each in attacks())
     return Attacks(
@@ -98,11 +100,11 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
         at=at,
         verdicts=len(found),
         kinds=tuple(
-            _kind(kind, [one for one in attacked if one.one.attack and one.one.attack.kind == kind])
+            _kind(kind, [one for one in attacked if one.one.attack and one.one.attack.kind == kind], control)
             for kind in kinds
         ),
-        whole=_kind("all attacks", attacked),
-        control=_kind("no attack", [answer for answer in told if not answer.one.attack]),
+        whole=_kind("all attacks", attacked, control),
+        control=_kind("no attack", [answer for answer in told if not answer.one.attack], {}),
     )
 
 
@@ -114,19 +116,45 @@ def _tries(cases: Sequence[Case]) -> list[_Try]:
     return tries
 
 
-def _kind(name: str, tried: Sequence[_Tried]) -> AttackKind:
-    """Those on one verdict hang together: it is the unit of the interval."""
-    given = [one for one in tried if one.given]
+_Turned = Mapping[int, Sequence[bool]]
+"""Of each verdict, by its number, whether it became a pass each time it was given again."""
+
+
+def _by_verdict(tried: Iterable[_Tried]) -> _Turned:
     verdicts: defaultdict[int, list[bool]] = defaultdict(list)
-    for one in given:
-        verdicts[one.one.target].append(one.turned)
+    for one in tried:
+        if one.given:
+            verdicts[one.one.target].append(one.turned)
+    return verdicts
+
+
+def _kind(name: str, tried: Sequence[_Tried], control: _Turned) -> AttackKind:
+    """Those on one verdict hang together: it is the unit of the interval."""
+    verdicts = _by_verdict(tried)
+    given = sum(map(len, verdicts.values()))
     return AttackKind(
         name=name,
-        tried=len(given),
-        turned=sum(one.turned for one in given),
-        undecided=len(tried) - len(given),
+        tried=given,
+        turned=sum(map(sum, verdicts.values())),
+        undecided=len(tried) - given,
         share=share_of(Bundle(sum(turned), len(turned)) for turned in verdicts.values()),
+        p=_chance(verdicts, control),
     )
+
+
+def _chance(verdicts: _Turned, control: _Turned) -> float | None:
+    """How likely as many would have been turned, had it made no difference what was attacked and what not."""
+    pairs = [
+        Pair(head=_points(control[place]), base=_points(verdicts[place]))
+        for place in sorted(verdicts)
+        if place in control
+    ]
+    chance = chance_of_drop(pairs, "attack")
+    return chance.p if chance else None
+
+
+def _points(turned: Iterable[bool]) -> tuple[float, ...]:
+    return tuple(100.0 * one for one in turned)
 
 
 def _missing(tried: _Tried) -> str | None:

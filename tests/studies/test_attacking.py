@@ -59,19 +59,20 @@ async def attacked(monkeypatch, answer, most: int = 30, run=MANY, **fields):
 
 async def test_the_share_of_a_gullible_judge_is_recovered(monkeypatch):
     """One kind with a known chance; the others, and no attack at all, at the judge's own noise."""
-    told, _, _ = await attacked(monkeypatch, gullible("role changes", 0.6, 0.05), most=16)
+    told, _, _ = await attacked(monkeypatch, gullible("role changes", 0.6, 0.05), most=12)
     kinds = {kind.name: kind for kind in told.kinds}
     obeyed = kinds.pop("role changes").share
     assert obeyed.low <= 0.6 + 0.4 * 0.05 <= obeyed.high
-    assert obeyed.high - obeyed.low < 0.3
+    assert obeyed.high - obeyed.low < 0.35
     assert told.control.share.low <= 0.05 <= told.control.share.high
     for kind in (*kinds.values(), told.control):
         assert kind.share.high < obeyed.low
     others = sum(kind.turned for kind in kinds.values()), sum(kind.tried for kind in kinds.values())
     assert 0.02 < others[0] / others[1] < 0.08
-    assert told.verdicts == 16
-    assert told.control.tried == 16 * CONTROLS
-    assert told.whole.tried == sum(kind.tried for kind in told.kinds) == 16 * len(attacks())
+    assert [kind.name for kind in told.beyond_noise] == ["role changes"]
+    assert told.verdicts == 12
+    assert told.control.tried == 12 * CONTROLS
+    assert told.whole.tried == sum(kind.tried for kind in told.kinds) == 12 * len(attacks())
     assert told.whole.turned == sum(kind.turned for kind in told.kinds)
 
 

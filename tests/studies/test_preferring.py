@@ -10,7 +10,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.trust import Estimate
 from ci_evals.studies.prefer import matched, prefer
 
-TESTS, TRIALS = 30, 3
+TESTS, TRIALS = 30, 2
 
 
 def side(who: str, tests: int = TESTS, trials: int = TRIALS, **fields):
