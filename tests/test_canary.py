@@ -182,8 +182,8 @@ def test_no_secret_leaves_a_run(tmp_path):
                 baseUrl=f"{chat.url}/v1", adapterOptions=chat_options,
             ),
             "3.json": suite(
-                "Python", ("hi", {}), ("fall", {}), ("hi", plain), adapter="python:agent:reply", apiKey=literal,
-                adapterOptions={"note": "${VALUE_OF_OPTION}"},
+                "Python", ("hi", {}), ("fall", {}), ("hi", plain), adapter="python:agent:reply",
+                apiKey=literal, adapterOptions={"note": "${VALUE_OF_OPTION}"},
             ),
             "4.json": suite(
                 "Program", ("hi", {}), ("fall", {}), ("babble", {}), apiKey=literal,
