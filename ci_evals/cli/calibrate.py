@@ -29,9 +29,9 @@ def calibrate(settings: CalibrateSettings) -> None:
         UsageError: a sheet or the run cannot be read, no label is of it, or the file that is to be written
             holds something else; nothing is written then.
     """
+    redactor = of_environment()
     labels = sheet_reading.read(settings.labels)
     file = results_file(settings.results)
-    redactor = of_environment()
     results = redactor.model(load_results(file))
     check_whole(results, file)
     try:

@@ -1,5 +1,7 @@
 """`label`: a saved run in, a sheet out on which people say what the judge should have said."""
 
+from pathlib import Path
+
 from ci_evals.adapters import files
 from ci_evals.cli.console import show
 from ci_evals.cli.saved import read_clean
@@ -19,12 +21,7 @@ def label(settings: LabelSettings) -> None:
     """
     file = results_file(settings.results)
     results = read_clean(file)
-    there = settings.output / sheet.SHEET
-    if held := sheet_reading.held(there):
-        raise UsageError(
-            f"{there}: it holds {numbers.count(held, 'label')}, and is not written over; name another folder "
-            "with --output"
-        )
+    _check(settings.output / sheet.SHEET)
     found = labels.items(results)
     if not found:
         raise UsageError(
@@ -34,6 +31,21 @@ def label(settings: LabelSettings) -> None:
     drawn = labels.sample(found, settings.items, settings.seed)
     files.write_all(settings.output, sheet.files_of(drawn))
     show(sanitize.log_line(_told(settings, len(drawn), len(found))))
+
+
+def _check(there: Path) -> None:
+    """Makes sure that no labels are lost.
+
+    Raises:
+        UsageError: some would be, or something else.
+    """
+    elsewhere = "is not written over; name another folder with --output"
+    try:
+        held = sheet_reading.held(there)
+    except UsageError as error:
+        raise UsageError(f"{there}: something else is there, and {elsewhere}: {error}") from error
+    if held:
+        raise UsageError(f"{there}: it holds {numbers.count(held, 'label')}, and {elsewhere}")
 
 
 def _told(settings: LabelSettings, drawn: int, found: int) -> str:

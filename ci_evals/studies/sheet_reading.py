@@ -58,11 +58,18 @@ def read(paths: Sequence[Path]) -> list[Label]:
 
 
 def held(file: Path) -> int:
-    """How many labels a sheet holds that may be there already; one that cannot be read holds one at least."""
+    """How many labels a sheet holds that may be there already.
+
+    Raises:
+        UsageError: it is no sheet, or holds what is no label.
+    """
     if not file.exists():
         return 0
     problems: list[str] = []
-    return len(list(_labels(file, problems))) or bool(problems)
+    found = len(list(_labels(file, problems)))
+    if problems:
+        raise UsageError(problems[0])
+    return found
 
 
 def _files(paths: Sequence[Path], problems: list[str]) -> Iterator[Path]:

@@ -119,6 +119,9 @@ def test_a_sheet_with_labels_is_never_written_over(folder):
     with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not written over"):
         label(LabelSettings(results=folder, output=folder / "labels"))
     assert (folder / "labels/sheet.csv").read_text() == (folder / "ada.csv").read_text()
+    (folder / "labels/sheet.csv").write_text("my notes")
+    with pytest.raises(UsageError, match="something else is there, and is not written over"):
+        label(LabelSettings(results=folder, output=folder / "labels"))
 
 
 def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
@@ -212,6 +215,12 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         assert studies["oldCalibration"]["why"] == "another judge: the model changed"
         assert do("merge", "again", "--output-dir=whole").returncode == 0
         assert results_at(tmp_path / "whole")["studies"]["calibration"]["run"]
+        again = do("rejudge", "again", "--output-dir=rejudged", "--quiet")
+        assert again.returncode == 0, again.stderr
+        known = results_at(tmp_path / "rejudged")["studies"]["calibration"]
+        assert known["run"] == results_at(tmp_path / "results")["run"]["id"]
+        told = do("calibrate", "ada.csv", "--results=rejudged")
+        assert "make a sheet from this run" in told.stdout
         asked = len(llm.asked)
         (tmp_path / "bad.json").write_text("[]")
         for name, why in (

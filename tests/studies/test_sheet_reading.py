@@ -134,9 +134,13 @@ def test_whatever_a_file_holds(tmp_path_factory, data):
 
 
 def test_labels_that_are_there_already(tmp_path):
-    """They are counted, and what cannot be read is taken for one."""
+    """They are counted; what cannot be read may be somebody's work too."""
     file = tmp_path / "sheet.csv"
     assert held(file) == 0
-    for text, count in ((ROWS, 3), ("item,label\ni1,\n", 0), ("my notes", 1), ("item,label\ni1,dunno\n", 1)):
+    for text, count in ((ROWS, 3), ("item,label\ni1,\n", 0)):
         file.write_text(text)
         assert held(file) == count
+    for text in ("my notes", "item,label\ni1,dunno\n"):
+        file.write_text(text)
+        with pytest.raises(UsageError):
+            held(file)
