@@ -14,10 +14,13 @@ import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 
 from ci_evals.cli.noise import noise
+from ci_evals.cli.noise_ready import ready_for
 from ci_evals.cli.study_settings import NoiseSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
+from ci_evals.runner import Stop
+from ci_evals.studies.noise import measure
 
 TESTS = [
     {
@@ -25,7 +28,7 @@ TESTS = [
         "turns": [{"user": "auto"}],
         "evaluations": [{"criterion": f"It helps with order {number}"}],
     }
-    for number in range(10)
+    for number in range(8)
 ]
 PRICES = "models: {judge-1: {input: 1, output: 1}, user-1: {input: 3, output: 3}}"
 MODELS = ("--judge-model=judge-1", "--user-model=user-1", "--prices=prices.yaml")
@@ -45,7 +48,7 @@ class Chance:
 
     def drawn(self, what: str) -> bool:
         self.calls[what] += 1
-        return seeded.luck("noise", what, self.calls[what]) < getattr(self, what)
+        return seeded.luck("seed", what, self.calls[what]) < getattr(self, what)
 
     def reply(self, heard: world.Heard) -> dict:
         helps = not self.drawn("agent") and "kindly" in heard.text
@@ -105,11 +108,11 @@ def test_one_source_alone(run, alone, best):
     for source, part in parts.items():  # a trial scores 0 or 100, either half of the time
         truth, seen = 2500 if source == alone else 0, part["variance"]
         assert seen["low"] is None or seen["low"] <= truth <= seen["high"]
-    assert (found["best"], found["gainsPer"], found["tests"]) == (best, "dollar", 10)
-    assert (found["plays"], found["judgements"], found["leftOut"]) == (80, 40, 0)
+    assert (found["best"], found["gainsPer"], found["tests"]) == (best, "dollar", 8)
+    assert (found["plays"], found["judgements"], found["leftOut"]) == (64, 32, 0)
     assert found["judge"]["models"] == ["judge-1"]
-    calls = 40 * 2 + 40 + 40  # user and judge anew, judge with words held, judge again
-    assert f"80 conversations played, 40 judged again, {calls} calls of models" in told.stderr
+    calls = 32 * 2 + 32 + 32  # user and judge anew, judge with words held, judge again
+    assert f"64 conversations played, 32 judged again, {calls} calls of models" in told.stderr
     assert f": {best}." in told.stdout
     assert {**after, "studies": None} == {**before, "studies": None}
 
@@ -257,5 +260,68 @@ def test_conversations_of_another_run(run, asked):
     path.write_text(json.dumps(data))
     with pytest.raises(
         UsageError, match="were played from a recording; name the results of the run that held"
+    ):
+        noise(asked)
+
+
+@pytest.fixture
+def here(asked, monkeypatch):
+    """Serves in this process; gives the settings that lead there, and counts what is asked."""
+    chance = Chance()
+    with world.agent(chance.reply) as agent, world.llm(chance.model) as llm:
+        for name, value in (llm.env | {"AGENT_KEY": agent.key}).items():
+            monkeypatch.setenv(name, value)
+        settings = replace(asked, base_url=agent.url, llm_key=None, prices=Path("prices.yaml"), parallel=4)
+        yield settings, llm
+
+
+async def test_a_panel_takes_turns(run, here):
+    """Each of its models judges as much; what is told is of a run with as many votes as the panel has."""
+    settings, llm = here
+    ready = ready_for(replace(settings, judge_panel="k,l,m", tests=2))
+    found = await measure(ready.study)
+    judged = Counter(asked.model for asked in llm.asked if asked.wants_json)
+    assert judged == dict.fromkeys("klm", 2 * 3)
+    assert (found.noise.judge.models, found.noise.judge.votes) == (("k", "l", "m"), 3)
+    assert (found.noise.tests, found.plays, found.judgements) == (2, 12, 6)
+    assert found.noise.best is None  # nothing went wrong
+
+
+async def test_what_cannot_be_judged_is_left_out(run, here):
+    """A test that lacks a verdict says nothing, and is counted."""
+    settings, llm = here
+    answer = llm.answer
+    llm.answer = lambda asked: "Hm." if asked.wants_json and "order 3" in asked.text else answer(asked)
+    found = await measure(ready_for(replace(settings, plays=2)).study)
+    assert (found.noise.tests, found.noise.tests_left_out, found.noise.left_out) == (7, 1, 3 * 2)
+
+
+async def test_a_budget_that_is_used_up(run, here):
+    """Ends it early, though the run itself had cost little; of a part nothing is told."""
+    settings, _ = here
+    (run / "prices.yaml").write_text(PRICES.replace(": 1", ": 10000"))
+    ready = ready_for(replace(settings, max_cost=5.0))
+    stop = Stop()
+    found = await measure(ready.study, stop=stop)
+    assert "it may cost 5 (--max-cost)" in stop.reason
+    assert found.noise is None
+    assert 0 < found.plays < 48
+    assert 0 < found.usage.cost_usd < 6
+
+
+def test_moved_suites(run, asked):
+    """They are read where they are now, and asked for under the names that the run has."""
+    (run / "elsewhere").mkdir()
+    (run / "suite.json").rename(run / "elsewhere/moved.json")
+    ready = ready_for(replace(asked, suites=["elsewhere"], tests=3))
+    assert [one.planned.file for one in ready.sample] == ["elsewhere/moved.json"] * 3
+    assert ready.left_over == 5
+
+
+def test_suites_that_are_not_trusted(run, asked, monkeypatch):
+    """Where foreign code meets secrets they may not read the environment here either."""
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
+    with pytest.raises(
+        UsageError, match="a suite may not read the environment in the event pull_request_target"
     ):
         noise(asked)
