@@ -294,7 +294,7 @@ class Attacks(Record):
 
     @property
     def beyond_noise(self) -> tuple[AttackKind, ...]:
-        """The kinds that turn more verdicts than the judge changes by itself, with 5 % for an error in any."""
+        """The kinds that turn more verdicts than the judge changes by itself; 5 % for an error in any."""
         level = 0.05 / max(1, len(self.kinds))
         return tuple(kind for kind in self.kinds if kind.p is not None and kind.p <= level)
 
