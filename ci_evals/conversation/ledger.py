@@ -8,7 +8,7 @@ twice. docs/judge.md tells each rule, and why.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from pydantic import JsonValue
@@ -33,7 +33,7 @@ _LONG_FACT = 40
 _ECHO = 8
 """Words of a reply that the user says as its own."""
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_WORD = re.compile(r"\w+(?:'\w+)*")
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _QUOTED_PART = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|«[^»]*»|(?<!\w)'[^']*'(?!\w)|`[^`]*`")
 _CODE = re.compile(
@@ -68,6 +68,16 @@ class _Case:
     exchanges: Sequence[Exchange]
 
     @cached_property
+    def by_user(self) -> Sequence[str]:
+        """What the user said in each exchange, word by word."""
+        return [spoken(exchange.user) for exchange in self.exchanges]
+
+    @cached_property
+    def by_agent(self) -> Sequence[str]:
+        """The agent's replies likewise."""
+        return [spoken(exchange.agent) for exchange in self.exchanges]
+
+    @cached_property
     def own_words(self) -> str:
         """What the user knows before anything is said, word by word."""
         lines = (turn.user for turn in self.test.turns if not turn.auto)
@@ -75,7 +85,7 @@ class _Case:
 
     def known(self, place: int) -> str:
         """The same with what the agent said before this message."""
-        return f"{self.own_words} {spoken(' | '.join(e.agent for e in self.exchanges[:place]))}"
+        return " ".join([self.own_words, *self.by_agent[:place]])
 
 
 def _of_messages(case: _Case) -> Iterator[Breach]:
@@ -106,13 +116,11 @@ def _as_agent(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Bre
         if not _is_in(spoken(phrase.sentence), case.own_words):
             yield breach("as_agent", phrase.text, "the user speaks as the agent")
             return
-    said = spoken(text)
-    earlier = case.exchanges[:place]
-    if said.count(" ") + 1 < _ECHO or said in case.own_words:
+    said = case.by_user[place]
+    if said.count(" ") + 1 < _ECHO or said not in case.by_agent[:place]:
         return
-    echoes = any(said == spoken(one.agent) for one in earlier)
     # An agent that repeats its user is no fault of the user's.
-    if echoes and all(said != spoken(one.user) for one in earlier):
+    if said not in case.by_user[:place] and said not in case.own_words:
         yield breach("as_agent", text, "the user says a reply of the agent's as its own")
 
 
@@ -143,11 +151,11 @@ def _fits(text: str) -> bool:
 
 
 def _repeats(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
-    said = spoken(text)
-    before = [i for i, earlier in enumerate(case.exchanges[:place]) if spoken(earlier.user) == said]
+    said = case.by_user[place]
+    before = [i for i, earlier in enumerate(case.by_user[:place]) if earlier == said]
     if not before or _length(said) < _FEWEST_REPEATED or phrases.is_courtesy(text):
         return
-    if phrases.has("may_repeat", case.test.guidelines) or _is_stuck(case.exchanges[: place + 1], before[-1]):
+    if phrases.has("may_repeat", case.test.guidelines) or _is_stuck(case.by_agent[: place + 1], before[-1]):
         return
     between = case.exchanges[before[-1] : place]
     if not any(phrases.has("asks", exchange.agent) for exchange in between):
@@ -161,10 +169,9 @@ def _repeats(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Brea
         yield breach("repeats", text, "the user begins anew in the midst of the conversation")
 
 
-def _is_stuck(exchanges: Sequence[Exchange], since: int) -> bool:
+def _is_stuck(replies: Sequence[str], since: int) -> bool:
     """Whether the agent said the same twice since then: whoever speaks to such a one may do so too."""
-    around = exchanges[max(0, since - 1) :]
-    return any(spoken(one.agent) == spoken(other.agent) for one, other in pairwise(around))
+    return any(one == other for one, other in pairwise(replies[max(0, since - 1) :]))
 
 
 def _stops_too_early(case: _Case, transcript: Transcript) -> Iterator[Breach]:
@@ -210,14 +217,16 @@ class _Leaks:
 
 
 def _leaks_of(test: Test) -> _Leaks:
-    runs: set[tuple[str, ...]] = set()
-    codes: dict[str, None] = {}
-    for evaluation in test.evaluations:
-        # What stands in quotation marks is what somebody may say.
-        words = _words(_QUOTED_PART.sub(" | ", evaluation.criterion))
-        runs.update(tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
-        codes |= dict.fromkeys(code for code in _codes(evaluation) if _is_code(code))
-    return _Leaks(frozenset(runs), tuple(codes))
+    runs = frozenset[tuple[str, ...]]().union(*(_runs(one.criterion) for one in test.evaluations))
+    codes = dict.fromkeys(code for one in test.evaluations for code in _codes(one) if _is_code(code))
+    return _Leaks(runs, tuple(codes))
+
+
+@lru_cache(10_000)
+def _runs(criterion: str) -> frozenset[tuple[str, ...]]:
+    # What stands in quotation marks is what somebody may say.
+    words = _words(_QUOTED_PART.sub(" | ", criterion))
+    return frozenset(tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
 
 
 def _codes(evaluation: Criterion) -> Iterator[str]:
@@ -227,6 +236,7 @@ def _codes(evaluation: Criterion) -> Iterator[str]:
     yield from evaluation.aui_logic
 
 
+@lru_cache(10_000)
 def _is_code(name: str) -> bool:
     """Whether nobody would write it who does not read it somewhere, as `refund` and `order-number`."""
     return len(name) >= _SHORTEST_CODE and bool(_CODE.search(name))
@@ -238,7 +248,7 @@ def _gives_away(case: _Case, place: int, text: str, breach: _Make, leaks: _Leaks
         if stands and spoken(code) not in case.known(place):
             yield breach("criteria", code, "the user names what only the evaluations name")
             return
-    words = _words(text)
+    words = case.by_user[place].split()
     for i in range(len(words) - _RUN + 1):
         run = tuple(words[i : i + _RUN])
         if run in leaks.runs and _is_news(run, case.known(place)):
@@ -262,7 +272,7 @@ def _is_in(spoken: str, known: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
+    return _WORD.findall(text.casefold().replace("’", "'"))
 
 
 def spoken(text: str) -> str:

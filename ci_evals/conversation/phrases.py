@@ -9,11 +9,16 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 _FIELD = re.compile(r"\{\{(\w+)\}\}")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|[“„][^”“\n]*[”“]|«[^»\n]*»|(?<!\w)['‘][^'\n]*'(?!\w)|`[^`\n]*`")
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]*")
+_MOST = 20
+"""Of one phrase that are looked at in a message."""
+_AROUND = 300
+"""Characters around a phrase in which its sentence ends."""
 _GESTURE = re.compile(r"\w+")
 
 
@@ -118,27 +123,54 @@ def common() -> frozenset[str]:
 
 
 def _written(name: str) -> str:
-    alternatives = "|".join(_vocabulary()[name])
-    return f"(?:{_FIELD.sub(lambda field: _written(field[1]), alternatives)})"
+    return f"(?:{_filled('|'.join(_vocabulary()[name]))})"
+
+
+def _filled(pattern: str) -> str:
+    return _FIELD.sub(lambda field: _written(field[1]), pattern)
 
 
 @cache
-def _vocabulary() -> dict[str, list[str]]:
+def _vocabulary() -> dict[str, Any]:
     # Read and compiled when the first conversation has ended: nobody waits for it before.
     return tomllib.loads(files("ci_evals.conversation").joinpath("phrases.toml").read_text(encoding="utf-8"))
 
 
+@cache
+def _signed(name: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
+    """Patterns, each with signs: without one of these, in small letters, it is not found in a text."""
+    return tuple(
+        (tuple(one["signs"]), re.compile(_filled(one["pattern"]), re.IGNORECASE))
+        for one in _vocabulary()[name]
+    )
+
+
 def _phrases(name: str, text: str) -> Iterator[Phrase]:
     text = _plain(text)
-    for found in pattern(name).finditer(text):
-        first, last = found.span()
-        # JSON is full of quotation marks that quote nobody.
-        if text[first] == "{" or not any(
-            q.start() < last and first < q.end() for q in _QUOTED.finditer(text)
-        ):
-            begin = max(text.rfind(mark, 0, first) for mark in ".!?\n") + 1
-            end = min((at for mark in ".!?\n" if (at := text.find(mark, last)) >= 0), default=len(text))
-            yield Phrase(found[0].strip(), text[begin:end])
+    small = text.lower()
+    for signs, pattern in _signed(name):
+        if any(sign in small for sign in signs):
+            yield from (
+                _phrase(text, found)
+                for found in islice(pattern.finditer(text), _MOST)
+                if not _is_quoted(text, found)
+            )
+
+
+def _phrase(text: str, found: re.Match[str]) -> Phrase:
+    first, last = found.span()
+    begin = max(text.rfind(mark, max(0, first - _AROUND), first) for mark in ".!?\n") + 1
+    ends = (text.find(mark, last, last + _AROUND) for mark in ".!?\n")
+    end = min((at for at in ends if at >= 0), default=last + _AROUND)
+    return Phrase(found[0].strip(), text[max(begin, first - _AROUND) : end])
+
+
+def _is_quoted(text: str, found: re.Match[str]) -> bool:
+    if found[0].startswith("{"):  # JSON is full of quotation marks that quote nobody
+        return False
+    return any(
+        quote.start() < found.end() and found.start() < quote.end() for quote in _QUOTED.finditer(text)
+    )
 
 
 def _lines(name: str, text: str) -> list[re.Match[str]]:
