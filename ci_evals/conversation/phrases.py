@@ -69,7 +69,7 @@ class Gesture(NamedTuple):
 
 def stage_direction(text: str) -> Gesture | None:
     """A gesture that is told in place of words; None without one."""
-    found = pattern("stage_direction").search(text)
+    found = pattern("stage_direction").search(text) if any(sign in text for sign in "*([") else None
     verb = found and _GESTURE.search(found[0])
     return Gesture(found[0].strip(), verb[0].rstrip("s")) if found and verb else None
 
@@ -175,6 +175,8 @@ def _is_quoted(text: str, found: re.Match[str]) -> bool:
 
 def _lines(name: str, text: str) -> list[re.Match[str]]:
     """The lines by one side, of those that are whole sentences."""
+    if ":" not in text:
+        return []
     found = pattern(name).finditer(text)
     return [line for line in found if pattern("sentence_end").search(line["said"])]
 
