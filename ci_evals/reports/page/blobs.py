@@ -7,7 +7,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.results import Results, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.transcript import Exchanges
+from ci_evals.reports import trust
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import outcome_of
@@ -48,6 +49,8 @@ class Shown:
     test: TestResult
     outcomes: tuple[TestOutcome, ...]
     """Of each trial: what the test would have come to with this one alone."""
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """Of its criteria those that are to be trusted less, and why."""
     base: TestResult | None = None
     base_outcomes: tuple[TestOutcome, ...] = ()
 
@@ -67,6 +70,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
     here = Counting(offline=Side.of(results).offline)
     back_then = Counting(offline=Side.of(baseline).offline) if baseline else here
     shown: list[Shown] = []
+    doubts = trust.Doubts(results)
     for suite, found in _named(results.suites):
         for name, test in _named(found.tests):
             base = there.get((suite, name))
@@ -78,6 +82,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
                     of=found,
                     test=test,
                     outcomes=_outcomes(test, here),
+                    doubts=doubts.of_test(found.name, test.name),
                     base=base,
                     base_outcomes=_outcomes(base, back_then) if base else (),
                 )
@@ -88,7 +93,8 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
 def blobs(tests: Iterable[Shown]) -> Iterator[str]:
     """The elements that hold the tests' data, a test at a time, its conversations in packs.
 
-    Of a test `{"file", "head", "base"}`: its suite's file, and of each side `{"outcomes", "packs", "test"}`:
+    Of a test `{"file", "doubts", "head", "base"}`: its suite's file, why to trust which of its criteria less,
+    and of each side `{"outcomes", "packs", "test"}`:
     what each trial came to, how many trials are in each pack, and what the results file has of the test but
     for the exchanges. `base` may be null. A pack is a list of trials, each the list of its exchanges.
     """
@@ -96,7 +102,8 @@ def blobs(tests: Iterable[Shown]) -> Iterator[str]:
         sides = [("head", "t", shown.test, shown.outcomes)]
         if shown.base is not None:
             sides.append(("base", "b", shown.base, shown.base_outcomes))
-        facts = {"file": json.dumps(shown.of.file), "base": "null"}
+        doubts = json.dumps(shown.doubts)
+        facts = {"file": json.dumps(shown.of.file), "doubts": doubts, "base": "null"}
         for side, letter, test, outcomes in sides:
             packs = []
             for number, pack in enumerate(_packs(test), start=1):

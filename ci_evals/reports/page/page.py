@@ -20,6 +20,7 @@ _SCRIPTS = (
     "words.js",
     "copy.js",
     "deeds.js",
+    "judged.js",
     "conversation.js",
     "compare.js",
     "measures.js",

@@ -61,8 +61,9 @@ function parsed(text) {
 }
 
 /**
- * {file, head, base} of a test: its suite's file, and of each side (`base` may be null) {outcomes, packs, test}: what
- * each trial came to, how many trials are in each pack, and what results files have of it, without conversations.
+ * {file, doubts, head, base} of a test: its suite's file, why to trust which criterion less, and of each side (`base`
+ * may be null) {outcomes, packs, test}: what each trial came to, how many trials are in each pack, and what results
+ * files have of it, without conversations.
  */
 function factsOf(number) {
   return unpack(`t${number}`);

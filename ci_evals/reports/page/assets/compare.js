@@ -89,8 +89,8 @@ function shortText({ kind, name, value }) {
 }
 
 /**
- * Both conversations, exchange by exchange. `head` and `base` are {exchanges, label, rests}, `rests` a function from an
- * exchange's number to the verdicts on it; `told` is the parting in words.
+ * Both conversations, exchange by exchange. `head` and `base` are {exchanges, label, rests, breaches}, the last two
+ * functions from an exchange's number to the verdicts on it, and to the breaches of the simulated user in it; `told` is the parting in words.
  */
 function bothNode(head, base, parting, told, href) {
   const count = Math.max(head.exchanges.length, base.exchanges.length);
@@ -114,14 +114,20 @@ function bothNode(head, base, parting, told, href) {
   return el("ol", { class: "exchanges both" }, items);
 }
 
-function sideNode(side, { exchanges, label, rests }, place, marks) {
+function sideNode(side, { exchanges, label, rests, breaches }, place, marks) {
   const one = exchanges[place];
   return el(
     "div",
     { class: `side ${side}`, role: "group", "aria-label": label },
     el("p", { class: "label" }, label),
     one
-      ? [saidNode(one), deedsNode(one, exchanges[place - 1], marks), restsNode(rests(one.index)), rawNodes(one)]
+      ? [
+          saidNode(one, quotedIn(rests(one.index), one.index)),
+          breachesNode(breaches(one.index)),
+          deedsNode(one, exchanges[place - 1], marks),
+          restsNode(rests(one.index)),
+          rawNodes(one),
+        ]
       : el("p", { class: "muted" }, exchanges.length ? "The conversation had ended before." : "Nothing was said."),
   );
 }

@@ -5,8 +5,11 @@ const MOST_SAID = 20_000;
 /** Of a name. */
 const MOST_NAMED = 300;
 
-/** One exchange, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]. */
-function exchangeNode(one, { before, rests, href }) {
+/**
+ * One exchange, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]; `breaches` are
+ * the simulated user's in it.
+ */
+function exchangeNode(one, { before, rests, breaches, href }) {
   return el(
     "li",
     { class: "exchange", tabindex: "-1" },
@@ -14,8 +17,15 @@ function exchangeNode(one, { before, rests, href }) {
     el(
       "div",
       { class: "row-of-two" },
-      saidNode(one),
-      el("div", { class: "beside" }, deedsNode(one, before), restsNode(rests), rawNodes(one)),
+      saidNode(one, quotedIn(rests, one.index)),
+      el(
+        "div",
+        { class: "beside" },
+        breachesNode(breaches),
+        deedsNode(one, before),
+        restsNode(rests),
+        rawNodes(one),
+      ),
     ),
   );
 }
@@ -25,24 +35,24 @@ function headingOf(index, href, ...more) {
   return el("h4", {}, el("a", { href }, `Exchange ${index}`), ...more);
 }
 
-/** What both said. */
-function saidNode(one) {
+/** What both said, with the words marked that verdicts rest on. */
+function saidNode(one, quotes) {
   const source = one.userSource === "fixed" ? "fixed line" : "written by the simulated user";
   return el(
     "div",
     { class: "talk" },
-    messageNode("user", "User", source, one.user),
-    messageNode("agent", "Agent", `after ${latencyText(one.latencySeconds)}`, one.agent),
+    messageNode("user", "User", source, one.user, quotes),
+    messageNode("agent", "Agent", `after ${latencyText(one.latencySeconds)}`, one.agent, quotes),
   );
 }
 
-function messageNode(kind, who, how, text) {
+function messageNode(kind, who, how, text, quotes) {
   return el(
     "div",
     { class: `message ${kind}` },
     el("p", { class: "who" }, el("strong", {}, who), " ", el("span", { class: "muted" }, how)),
     clean(text).trim()
-      ? el("div", { class: "text", dir: "auto" }, long(text, MOST_SAID))
+      ? el("div", { class: "text", dir: "auto" }, marked(text, quotes))
       : el("div", { class: "text muted" }, "(no text)"),
   );
 }
@@ -99,8 +109,9 @@ function foldedJson(label, value) {
 }
 
 /** The verdicts of a trial: the failed ones first, the passed ones folded where others are not. */
-function verdictsNode(findings, { href, there, of }) {
-  const nodes = new Map(findings.map((finding, place) => [finding, verdictNode(finding, href, there?.[place], of)]));
+function verdictsNode(findings, { href, there, of, doubts }) {
+  const made = (finding, place) => verdictNode(finding, href, there?.[place], of, doubts[finding.criterion]);
+  const nodes = new Map(findings.map((finding, place) => [finding, made(finding, place)]));
   const group = (outcome) => findings.filter((finding) => finding.outcome === outcome);
   const list = (found) =>
     el(
@@ -128,7 +139,7 @@ function verdictsNode(findings, { href, there, of }) {
   return { node, nodes };
 }
 
-function verdictNode(finding, href, there, of) {
+function verdictNode(finding, href, there, of, doubt) {
   const cause = finding.cause ? ` (${CAUSES[finding.cause]})` : "";
   const noun = finding.evidence.length === 1 ? "exchange" : "exchanges";
   const links = finding.evidence.flatMap((index, place) => [
@@ -158,6 +169,9 @@ function verdictNode(finding, href, there, of) {
     ),
     el("p", { class: "because", dir: "auto" }, long(finding.reason || "no reason was given", MOST_SAID)),
     el("p", { class: "traits" }, dotted(facts.filter(Boolean).map((fact) => el("span", {}, fact)))),
-    finding.votes === null ? null : el("p", { class: "traits" }, "votes ", codeNode(jsonText(finding.votes))),
+    doubt ? el("p", { class: "doubt", dir: "auto" }, outcomeOf("error", long(doubt, MOST_NAMED))) : null,
+    quotesNode(finding.quotes, href),
+    gradeNode(finding.grade),
+    votesNode(finding.votes, href),
   );
 }

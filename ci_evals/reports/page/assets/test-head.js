@@ -114,7 +114,7 @@ function trialsNode(number, { test, outcomes }) {
         "a",
         { href: addressOf(number, trial.index), "data-trial": trial.index },
         outcomeOf(outcomes[place], `Trial ${trial.index}`),
-        ` ${scoreText(trial.score)}`,
+        trial.status === "invalid_user" ? " left out" : ` ${scoreText(trial.score)}`,
         el("span", { class: "unseen" }, ` ${OUTCOMES[outcomes[place]]}`),
       ),
     ),

@@ -4,7 +4,7 @@
 const MOST_AT_ONCE = 50;
 
 function drawTrial(root, mine, theirs, other, index) {
-  const { number, head, base, trial, beside } = opened;
+  const { number, head, base, trial, beside, doubts } = opened;
   const outcome = head.outcomes[opened.place];
   const baseTrial = other === null ? null : base.test.trials[other];
   const name = `trial ${beside} of the baseline`;
@@ -14,13 +14,20 @@ function drawTrial(root, mine, theirs, other, index) {
     href: (exchange) => (exchange >= 1 && exchange <= mine.length ? href(exchange) : null),
     there: baseTrial?.findings,
     of: name,
+    doubts,
   });
   const rests = (exchange) => [...verdicts.nodes].filter(([finding]) => finding.evidence.includes(exchange));
+  const breaches = (exchange) => breachesOf(trial, exchange);
   opened.parting = theirs ? partingOf(mine, theirs) : null;
   const said = theirs
     ? bothNode(
-        { exchanges: mine, label: `This run, trial ${trial.index}`, rests },
-        { exchanges: theirs, label: `Baseline, trial ${beside}`, rests: () => [] },
+        { exchanges: mine, label: `This run, trial ${trial.index}`, rests, breaches },
+        {
+          exchanges: theirs,
+          label: `Baseline, trial ${beside}`,
+          rests: () => [],
+          breaches: (exchange) => breachesOf(baseTrial, exchange),
+        },
         opened.parting,
         partingText(opened.parting, name),
         href,
@@ -29,7 +36,12 @@ function drawTrial(root, mine, theirs, other, index) {
         "ol",
         { class: "exchanges" },
         mine.map((one, place) =>
-          exchangeNode(one, { before: mine[place - 1], rests: rests(one.index), href: href(one.index) }),
+          exchangeNode(one, {
+            before: mine[place - 1],
+            rests: rests(one.index),
+            breaches: breaches(one.index),
+            href: href(one.index),
+          }),
         ),
       );
   opened.nodes = [...said.children];
@@ -41,9 +53,17 @@ function drawTrial(root, mine, theirs, other, index) {
   const title = `${TESTS[number].suite} › ${TESTS[number].test}, trial ${trial.index}`;
   root.querySelector("#trial").replaceChildren(
     ...[
-      el("h2", { tabindex: "-1" }, `Trial ${trial.index}: `, outcomeOf(outcome), `, score ${scoreText(trial.score)}`),
+      el(
+        "h2",
+        { tabindex: "-1" },
+        `Trial ${trial.index}: `,
+        trial.status === "invalid_user"
+          ? outcomeOf(outcome, "left out")
+          : [outcomeOf(outcome), `, score ${scoreText(trial.score)}`],
+      ),
       wrong,
       endedNode(trial, mine),
+      auditNode(trial, href, mine.length),
       verdicts.node,
       el("h3", {}, "Conversation"),
       el(
@@ -57,6 +77,7 @@ function drawTrial(root, mine, theirs, other, index) {
       trial.closingRemark
         ? closingNode(trial.closingRemark, theirs ? "User, on leaving, in this run" : "User, on leaving")
         : null,
+      breachesNode(breaches(mine.length + 1)),
       baseTrial?.closingRemark ? closingNode(baseTrial.closingRemark, "User, on leaving, in the baseline") : null,
       measuresNode(trial),
     ].filter(Boolean),
@@ -112,7 +133,9 @@ function closingNode(remark, who) {
 function endedNode(trial, exchanges) {
   const details = exchanges.map((one) => one.errorDetail).filter(Boolean);
   const spoilt = ["agent_error", "failed", "interrupted"].includes(trial.status);
-  const error = trial.error ?? (spoilt ? details.at(-1) : null);
+  // Where the simulated user broke its role is told with the places.
+  const told = trial.userAudit?.breaches.length ? null : trial.error;
+  const error = told ?? (spoilt ? details.at(-1) : null);
   const tried = trial.attempts.map((one) => one.status.replace("_", " ") + (one.error ? ` (${one.error})` : ""));
   return el(
     "div",

@@ -1,0 +1,180 @@
+// What stands behind a judged verdict: the words it rests on, its grade, its votes. And where the user broke its role.
+
+/** Characters of a quote. */
+const MOST_QUOTED = 2000;
+
+/** An exchange by its number, as a link where there is one. */
+function exchangeLink(index, href) {
+  return href(index) ? el("a", { href: href(index) }, `exchange ${index}`) : `exchange ${index}`;
+}
+
+/** The words that a verdict rests on; null where there are none. An empty quote stands for what is not there. */
+function quotesNode(quotes, href) {
+  const found = quotes.filter(({ text }) => clean(text).trim());
+  if (!found.length) return null;
+  const items = found.map(({ exchange, text }) =>
+    el("li", {}, el("q", { dir: "auto" }, long(text, MOST_QUOTED)), " ", exchangeLink(exchange, href)),
+  );
+  return el("ul", { class: "words", "aria-label": "The words it rests on" }, items);
+}
+
+/** The dimensions of a rubric's grade as a table; null where there is no grade. */
+function gradeNode(grade) {
+  if (!grade) return null;
+  const cell = (...value) => el("td", { dir: "auto" }, ...value);
+  const rows = grade.dimensions.map((one) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", dir: "auto" }, long(one.name, MOST_NAMED)),
+      cell(long(one.level, MOST_NAMED)),
+      cell(gradeText(one.score)),
+      cell(one.weight),
+      cell(long(one.reason, MOST_QUOTED)),
+    ),
+  );
+  const heads = ["dimension", "level", "score", "weight", "reason"].map((name) => el("th", { scope: "col" }, name));
+  return [
+    el("p", { class: "traits" }, `Graded ${gradeText(grade.score)} of 1; passed from ${grade.passAt} on.`),
+    el(
+      "div",
+      { class: "table", tabindex: "0", role: "group", "aria-label": "Grade by dimension" },
+      el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)),
+    ),
+  ];
+}
+
+/** What a rubric gives, 0 to 1, with two decimals, never rounded up. */
+function gradeText(worth) {
+  return (Math.floor(worth * 100 + 1e-7) / 100).toFixed(2);
+}
+
+/** How the votes went, and each of them behind that; null where there was one judge with one vote. */
+function votesNode(votes, href) {
+  if (!votes?.length) return null;
+  const counts = ["passed", "failed", "undecided"]
+    .map((outcome) => [votes.filter((vote) => vote.outcome === outcome).length, outcome])
+    .filter(([count]) => count)
+    .map(([count, outcome]) => `${count} ${outcome}`);
+  const items = votes.map((vote) =>
+    el(
+      "li",
+      {},
+      el(
+        "p",
+        { class: "traits" },
+        outcomeOf(vote.outcome),
+        vote.cause ? ` (${CAUSES[vote.cause]})` : null,
+        " ",
+        codeNode(vote.model),
+      ),
+      el("p", { class: "because", dir: "auto" }, long(vote.reason || "no reason was given", MOST_SAID)),
+      quotesNode(vote.quotes, href),
+      gradeNode(vote.grade),
+    ),
+  );
+  return el(
+    "details",
+    { class: "votes" },
+    el("summary", {}, `${countText(votes.length, "vote")}: ${counts.join(", ")}`),
+    el("ol", {}, items),
+  );
+}
+
+/** The quotes of an exchange, of the verdicts that rest on it, each [finding, element]. */
+function quotedIn(rests, exchange) {
+  return rests.flatMap(([finding]) => finding.quotes.filter((quote) => quote.exchange === exchange));
+}
+
+/** `text` for an element, with the words of quotes marked in it. */
+function marked(text, quotes) {
+  const all = clean(text);
+  if (!quotes.length || all.length > MOST_SAID) return long(all, MOST_SAID);
+  const spans = quotes.flatMap((quote) => spansOf(all, clean(quote.text))).sort((one, other) => one[0] - other[0]);
+  const found = [];
+  let end = 0;
+  for (const [from, to] of spans) {
+    if (from < end) continue;
+    found.push(all.slice(end, from), el("mark", {}, all.slice(from, to)));
+    end = to;
+  }
+  return [...found, all.slice(end)];
+}
+
+const LEFT_OUT = /\s*(?:\.{3,}|…)\s*/;
+const EMPHASIS = "[*_`~]";
+const ALIKE = ["'‘’‚‛´", '"“”„‟«»', "-‐‑‒–—−"];
+
+/** Where the words of a quote stand in `text`, each part of it [from, to]; nowhere where they do not. */
+function spansOf(text, quote) {
+  const spans = [];
+  let from = 0;
+  for (const part of quote.slice(0, MOST_QUOTED).split(LEFT_OUT)) {
+    const pattern = patternOf(part);
+    if (pattern === null) continue;
+    pattern.lastIndex = from;
+    const found = pattern.exec(text);
+    if (!found) return [];
+    from = found.index + found[0].length;
+    spans.push([found.index, from]);
+  }
+  return spans;
+}
+
+/** What finds words whatever their white space, case, quotation marks, dashes and emphasis; null of none. */
+function patternOf(words) {
+  const alike = (sign) => {
+    const signs = ALIKE.find((some) => some.includes(sign));
+    return signs ? `[${signs.replace("-", "\\-")}]` : sign.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&");
+  };
+  const found = words
+    .replace(/[*_`~]/g, "")
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => [...word].map(alike).join(`${EMPHASIS}*`));
+  return found.length ? new RegExp(found.join("[\\s*_`~]+"), "giu") : null;
+}
+
+/** The breaches of a trial's simulated user, of one exchange or, of the number behind the last one, on leaving. */
+function breachesOf(trial, exchange) {
+  return (trial.userAudit?.breaches ?? []).filter((breach) => breach.exchange === exchange);
+}
+
+/** Where a simulated user broke its role, at the place; null where it did not. */
+function breachesNode(breaches) {
+  if (!breaches.length) return null;
+  const items = breaches.map(({ rule, reason, text }) =>
+    el(
+      "li",
+      { dir: "auto" },
+      el("strong", {}, cut(rule.replaceAll("_", " "), MOST_NAMED)),
+      ": ",
+      long(reason, MOST_QUOTED),
+      clean(text).trim() ? [" ", el("q", { dir: "auto" }, long(text, MOST_QUOTED))] : null,
+    ),
+  );
+  return el(
+    "div",
+    { class: "breach" },
+    el("p", { class: "label" }, "The simulated user broke its role"),
+    el("ul", {}, items),
+  );
+}
+
+/** What was made of the simulated user of a trial, in a line; null where that is nothing beyond the ordinary. */
+function auditNode({ userAudit }, href, exchanges) {
+  if (!userAudit) return null;
+  const { breaches, byModel } = userAudit;
+  if (breaches.length) {
+    const places = [...new Set(breaches.map((breach) => breach.exchange))].map((exchange) =>
+      exchange > exchanges ? "on leaving" : ["in ", exchangeLink(exchange, href)],
+    );
+    const told = places.flatMap((place, at) => [at ? ", " : "", place]);
+    return el("p", { class: "notice" }, "The simulated user broke its role ", told, ".");
+  }
+  if (byModel === null) return null;
+  const how = byModel
+    ? "The simulated user kept to its role, as the rules and a model found."
+    : "The simulated user broke no rule; the model that should have looked as well could not be asked.";
+  return el("p", { class: "muted" }, how);
+}

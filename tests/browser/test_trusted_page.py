@@ -1,0 +1,76 @@
+"""What the page shows of judge and simulated user: quoted words, votes, grades, broken roles."""
+
+import pytest
+import trust_cases
+from axe_playwright_python.sync_playwright import Axe
+
+from ci_evals.reports.page import page as pages
+
+pytestmark = pytest.mark.browser
+
+FAILED, GRADED, LEFT_OUT = (
+    "#Refunds/Refund%20too%20late/1",
+    "#Refunds/Refund%20in%20time/1",
+    "#Refunds/Refund%20too%20late/3",
+)
+SPANS = """([text, quote]) => spansOf(text, quote).map(([from, to]) => text.slice(from, to))"""
+
+
+@pytest.fixture
+def trusted(look, tmp_path):
+    """Opens a place of the page of a run of which all is known."""
+    file = tmp_path / "report.html"
+    file.write_text("".join(pages.render(trust_cases.trusted())), "utf-8")
+    return lambda at="": look(file, at)
+
+
+def violations(page) -> list[str]:
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    return [
+        f"{rule['id']}: {node['target']}" for rule in found.response["violations"] for node in rule["nodes"]
+    ]
+
+
+def test_words_votes_grades_and_breaches_stand_where_they_belong(trusted):
+    """Quotes are marked where they were said and lead there, and a breach stands at its exchange."""
+    page = trusted(FAILED)
+    page.wait_for_selector("#test .exchange")
+    assert page.locator(".exchange mark").all_inner_texts() == [
+        "The refund of **89.00 EUR** is on its way",
+        "You could have read that on our page.",
+    ]
+    verdict = page.locator(".verdict.failed")
+    assert "the judge's votes disagree on this one (60 % of pairs agree)" in verdict.inner_text()
+    verdict.get_by_text("3 votes: 1 passed, 2 failed").click()
+    assert verdict.locator(".votes code").all_inner_texts() == [
+        "claude-haiku-4-5",
+        "gpt-5-mini",
+        "claude-haiku-4-5",
+    ]
+    verdict.locator(".words a").first.click()
+    assert page.evaluate("opened.at") == 2
+    page.evaluate("(at) => { location.hash = at; }", LEFT_OUT)
+    page.get_by_role("heading", name="Trial 3: left out").wait_for()
+    breach = page.locator(".exchange").nth(1).locator(".breach").inner_text()
+    assert breach.endswith("I sent the jacket back nine days ago")
+    assert page.locator("#trial > .breach").inner_text().startswith("The simulated user broke its role")
+    page.evaluate("(at) => { location.hash = at; }", GRADED)
+    page.get_by_text("Graded 0.75 of 1; passed from 0.7 on.").wait_for()
+    cells = page.locator("#test .verdict .table td").all_inner_texts()
+    assert cells[:4] == ["right", "1.00", "2", "The amount is right."]
+    told = ["Within  five - “sure” **days**", 'within five \u2013 "Sure" ... days']
+    assert page.evaluate(SPANS, told) == ["Within  five - “sure”", "days"]
+    assert page.evaluate(SPANS, ["a.b", "a+b"]) == []
+
+
+def test_judge_and_user_leave_nobody_out(trusted):
+    """No violation of WCAG 2.2 AA, by day and by night; a phone scrolls in one direction alone."""
+    page = trusted()
+    for at in ("", GRADED, LEFT_OUT):
+        page.evaluate("(at) => { location.hash = at; }", at)
+        page.wait_for_selector("#test .exchange" if at else "#_trust")
+        page.set_viewport_size({"width": 320, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        page.emulate_media(color_scheme="dark" if at == LEFT_OUT else "light")
+        assert violations(page) == []
