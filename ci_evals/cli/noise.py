@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tabulate import tabulate
@@ -34,7 +34,13 @@ def noise(settings: NoiseSettings) -> None:
     console.say(_to_do(ready))
     interruption = Interruption()
     with _listening(ready.study.sheet.plan, console, quiet=settings.quiet) as listen:
-        found = interruption.play(measure(ready.study, listen=listen, stop=interruption.stop))
+        work = measure(
+            ready.study,
+            listen=listen,
+            judging=_judging(console, quiet=settings.quiet),
+            stop=interruption.stop,
+        )
+        found = interruption.play(work)
     sys.exit(_ended(ready, found, interruption.stop, console))
 
 
@@ -58,6 +64,13 @@ def _listening(planned: Plan, console: Console, *, quiet: bool) -> Iterator[List
     else:
         with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", os.environ):
             yield progress.lines(planned, console)
+
+
+def _judging(console: Console, *, quiet: bool) -> Callable[[int], None]:
+    """Says that the judge is at work; on a terminal the bars are still there, and are left alone."""
+    if quiet or console.stream.isatty():
+        return lambda _: None
+    return lambda count: console.say(f"Judging {numbers.count(count, 'conversation')} again")
 
 
 def _ended(ready: Ready, found: Measured, stop: Stop, console: Console) -> int:

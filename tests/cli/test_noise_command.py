@@ -25,11 +25,13 @@ from ci_evals.studies.noise import measure
 TESTS = [
     {
         "name": f"Test {number}",
+        "userInfo": {"tenant": "${TENANT}"},
         "turns": [{"user": "auto"}],
         "evaluations": [{"criterion": f"It helps with order {number}"}],
     }
     for number in range(8)
 ]
+TENANT = "tenant-4711-blue"
 PRICES = "models: {judge-1: {input: 1, output: 1}, user-1: {input: 3, output: 3}}"
 MODELS = ("--judge-model=judge-1", "--user-model=user-1", "--prices=prices.yaml")
 
@@ -51,6 +53,7 @@ class Chance:
         return seeded.luck("seed", what, self.calls[what]) < getattr(self, what)
 
     def reply(self, heard: world.Heard) -> dict:
+        assert heard.variables["tenant"] == TENANT
         helps = not self.drawn("agent") and "kindly" in heard.text
         return world.message("I have helped you." if helps else "I cannot say.", workflows=[], trace={})
 
@@ -86,7 +89,8 @@ class served:  # noqa: N801  # read as a function
 
     def __enter__(self) -> dict[str, str]:
         agent = self._agent.__enter__()
-        return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | self._llm.__enter__().env
+        own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": TENANT}
+        return own | self._llm.__enter__().env
 
     def __exit__(self, *args: object) -> None:
         self._llm.__exit__(*args)
@@ -113,8 +117,11 @@ def test_one_source_alone(run, alone, best):
     assert found["judge"]["models"] == ["judge-1"]
     calls = 32 * 2 + 32 + 32  # user and judge anew, judge with words held, judge again
     assert f"64 conversations played, 32 judged again, {calls} calls of models" in told.stderr
+    assert "Judging 32 conversations again" in told.stderr
     assert f": {best}." in told.stdout
     assert {**after, "studies": None} == {**before, "studies": None}
+    written = "".join(path.read_text() for path in (run / "results").rglob("*.*") if path.is_file())
+    assert not any(secret in told.stdout + told.stderr + written for secret in (TENANT, world.AGENT_KEY))
 
 
 def test_without_a_key(tmp_path):
@@ -148,7 +155,7 @@ def test_an_interruption(run):
         return chance.model(asked)
 
     with world.agent(chance.reply) as agent, world.llm(slow) as llm:
-        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | llm.env
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": TENANT} | llm.env
         process = start("noise", "results", "--quiet", cwd=run, env=env)
         deadline = time.monotonic() + 30
         while chance.calls["user"] <= 5 and time.monotonic() < deadline:
@@ -207,6 +214,7 @@ def asked(run, monkeypatch):
     for name in ("GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "OPENAI_API_KEY", "LLM_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AGENT_KEY", world.AGENT_KEY)
+    monkeypatch.setenv("TENANT", TENANT)
     url = read(run).run.config["baseUrl"]
     return NoiseSettings(results=Path("results"), llm_key="key-12345678", base_url=url)
 
