@@ -17,6 +17,7 @@ from ci_evals.studies.conversations import Saved
 from ci_evals.wiring import Adapter
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
+TESTS, TRIALS = 30, 2
 
 
 @asynccontextmanager
@@ -50,3 +51,23 @@ def run(*tests, name: str = "Refunds", **fields) -> Results:
 def saved(results: Results, source: str = "run/_results.json") -> Saved:
     """The same, as it was read."""
     return Saved(results, source)
+
+
+def side(who: str, tests: int = TESTS, trials: int = TRIALS, **fields):
+    """A run whose conversations say whose they are, and which."""
+    return saved(
+        run(
+            *(
+                build.test_result(
+                    f"T{test}",
+                    trials=tuple(
+                        talk(f"{who}-{test * trials + index}", "passed", index=index + 1)
+                        for index in range(trials)
+                    ),
+                )
+                for test in range(tests)
+            ),
+            **{"id": who} | fields,
+        ),
+        who,
+    )

@@ -4,33 +4,11 @@ import builders as build
 import pytest
 import seeded
 import world
-from judges import AT, asking, run, saved, talk
+from judges import AT, TESTS, TRIALS, asking, run, saved, side, talk
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.trust import Estimate
 from ci_evals.studies.prefer import matched, prefer
-
-TESTS, TRIALS = 30, 2
-
-
-def side(who: str, tests: int = TESTS, trials: int = TRIALS, **fields):
-    """A run whose conversations say whose they are, and which."""
-    return saved(
-        run(
-            *(
-                build.test_result(
-                    f"T{test}",
-                    trials=tuple(
-                        talk(f"{who}-{test * trials + index}", "passed", index=index + 1)
-                        for index in range(trials)
-                    ),
-                )
-                for test in range(tests)
-            ),
-            **{"id": who} | fields,
-        ),
-        who,
-    )
 
 
 async def asked(monkeypatch, answer, *, most: int = 1_000, head=None, base=None, **fields):

@@ -1,5 +1,7 @@
 """Criteria that are vacuous by construction, and such as are not, before conversations of other tests."""
 
+import json
+
 import builders as build
 import pytest
 import seeded
@@ -158,6 +160,46 @@ async def test_a_criterion_of_several_tests_is_not_held_against_itself():
     assert [one.test for one in polite] == ["T0", "T1", "T2", "T3"]
     assert {other.test.name for one in polite for other in one.others} == {"T4", "T5"}
     assert found.strange == 2
+
+
+async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
+    """It passes where its grade does; the levels are the suite's."""
+    levels = [{"name": "no", "score": 0}, {"name": "some", "score": 0.6}, {"name": "yes", "score": 1}]
+    graded = {"criterion": "It is done", "rubric": levels, "passAt": 0.6}
+    graded_too = graded | {"criterion": "It is well done", "passAt": 0.9}
+    run = build.results(played("A", range(6)))
+    tests = tuple(
+        test.model_copy(
+            update={
+                "trials": tuple(
+                    trial.model_copy(
+                        update={
+                            "findings": tuple(
+                                build.finding(kind="judged", criterion=one["criterion"])
+                                for one in (graded, graded_too)
+                            )
+                        }
+                    )
+                    for trial in test.trials
+                )
+            }
+        )
+        if not number
+        else test
+        for number, test in enumerate(run.suites[0].tests)
+    )
+    run = build.results(run.suites[0].model_copy(update={"tests": tests}))
+
+    def answer(asked: world.Asked) -> str:
+        (name,) = [one["dimension"] for one in seeded.block(asked.text, "rubric")]
+        level = {"dimension": name, "reason": "r", "evidence": [], "level": "some"}
+        return json.dumps({"reasoning": "r", "dimensions": [level]})
+
+    _, told, _ = await probed(monkeypatch, run, [suite("A", range(1), graded, graded_too)], answer)
+    assert [(one.criterion, one.passed, one.tried, one.vacuous) for one in told.criteria] == [
+        ("It is done", 5, 5, True),
+        ("It is well done", 0, 5, False),
+    ]
 
 
 @pytest.mark.parametrize(
