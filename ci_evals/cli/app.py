@@ -90,6 +90,7 @@ def validate(settings: ValidateSettings) -> None:
 
     With --strict also what makes a suite weak though it runs, as warnings: no strict check, a criterion that
     asks two things, only happy paths, a test that no tag reaches, guidelines that give the answer away.
+    With --probe=RESULTS a judge is asked which criteria pass before conversations of other tests too.
     """
     from ci_evals.cli.validate import validate as work
 
