@@ -149,7 +149,7 @@ def _phrases(name: str, text: str) -> Iterator[Phrase]:
     text = _plain(text)
     small = text.lower()
     for signs, pattern in _signed(name):
-        if any(sign in small for sign in signs):
+        if any(map(small.__contains__, signs)):
             yield from (
                 _phrase(text, found)
                 for found in islice(pattern.finditer(text), _MOST)
