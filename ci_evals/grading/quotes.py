@@ -55,7 +55,7 @@ def _stands(quote: str, text: str) -> bool:
         return True
     parts = [part.strip(_ROUND) for part in _LEFT_OUT.split(folded(quote))]
     parts = [part for part in parts if part]
-    if not parts or any(_weight(part) < LEAST for part in parts):
+    if not parts or not all(map(_says_enough, parts)):
         return False
     place = 0
     for part in parts:
@@ -66,6 +66,12 @@ def _stands(quote: str, text: str) -> bool:
     return True
 
 
-def _weight(part: str) -> int:
-    """How much a part says, in letters."""
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in part if char.isalnum())
+def _says_enough(part: str) -> bool:
+    """Whether a part has as many letters as it must."""
+    weight = 0
+    for char in part:  # not to its end: quotes are as long as replies
+        if char.isalnum():
+            weight += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+            if weight >= LEAST:
+                return True
+    return False
