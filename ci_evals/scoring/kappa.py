@@ -1,9 +1,9 @@
 """How far raters agree beyond chance on passes and fails, where labels stand for unequally many things."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Number = TypeVar("Number", float, Fraction)
 
@@ -56,26 +56,28 @@ class Split:
         return self.passes + self.fails
 
 
-def alpha(splits: Mapping[Split, Number], values: int) -> Number | None:
-    """Krippendorff's alpha (2004) of passes and fails: any number of raters, some of whom may be silent.
+def alpha(splits: Iterable[tuple[Split, Number]], values: int) -> Number | None:
+    """Krippendorff's alpha (2018) of passes and fails: any number of raters, some of whom may be silent.
 
-    Each thing counts as much as its split weighs, whatever the sum. With equal weights it is the alpha of
-    `scoring.krippendorff`.
+    Each thing counts as much as its split weighs, whatever the sum; a split may come several times. With
+    equal weights it is the alpha of `scoring.krippendorff`.
 
     Args:
-        splits: How much each split weighs.
+        splits: Of things, each with its weight.
         values: How many verdicts were given on things that have at least two; for the small sample's sake.
 
     Returns:
         None where all say the same throughout.
     """
-    told = [(split, weight) for split, weight in splits.items() if split.raters > 1]
-    total = sum(weight * split.raters for split, weight in told)
-    if not total:
-        return None
-    passes = sum(weight * split.passes for split, weight in told) / total
-    apart = (
-        sum(2 * weight * split.passes * split.fails / (split.raters - 1) for split, weight in told) / total
-    )
-    by_chance = 2 * passes * (1 - passes) * values
-    return 1 - (values - 1) * apart / by_chance if by_chance else None
+    total: Any = 0
+    passes: Any = 0
+    apart: Any = 0
+    for split, weight in splits:
+        raters = split.passes + split.fails
+        if raters > 1:
+            total += weight * raters
+            passes += weight * split.passes
+            apart += weight * (2 * split.passes * split.fails) / (raters - 1)
+    by_chance = 2 * passes * (total - passes) * values
+    found: Number | None = 1 - (values - 1) * apart * total / by_chance if by_chance else None
+    return found

@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ from ci_evals.domain.trust import Counted, Estimate
 from ci_evals.scoring.kappa import Number, Split, Table, alpha
 
 DRAWS = 1_000
+"""Of the numbers of all verdicts; there are many criteria, so each has half of that."""
 UNSEEN = 0.5
 """What is added to each count before it is drawn from: Jeffreys' prior, so that no error is ruled out."""
 
@@ -114,21 +115,21 @@ class Alphas:
             return None
         values = sum(split.raters for side in sides for split in side.elements())
         shares = [Fraction(of, max(1, sum(drawn_from))) for of in drawn_from]
-        exact = [{split: Fraction(times) for split, times in side.items()} for side in sides]
+        exact = [[(split, Fraction(times)) for split, times in side.items()] for side in sides]
         value = alpha(_weighed(exact, shares), values)
         if value is None:
             return None
         rng, found = self._source.rng(name), []
         tables = [
-            [(split, side[split] / counted.design, split in new) for split in sorted({*side, *new})]
+            [
+                (split, side[split] / counted.design + (1 / len(new) if split in new else 0))
+                for split in sorted({*side, *new})
+            ]
             for side, new in zip(sides, unseen, strict=True)
         ]
         for _ in range(self._source.draws):
             passes = rng.betavariate(counted.passes + UNSEEN, counted.fails + UNSEEN)
-            drawn = [
-                {split: rng.gammavariate(times + new / 3, 1) for split, times, new in table}
-                for table in tables
-            ]
+            drawn = [[(split, rng.gammavariate(times, 1)) for split, times in table] for table in tables]
             found.append(alpha(_weighed(drawn, [passes, 1 - passes]), values))
         return estimate(float(value), only(found), sum(side.total() for side in sides))
 
@@ -137,14 +138,15 @@ def _most(sides: Iterable[Iterable[Split]]) -> int:
     return max((split.raters for side in sides for split in side), default=2)
 
 
-def _weighed(sides: Sequence[Mapping[Split, Number]], shares: Sequence[Number]) -> dict[Split, Number]:
+def _weighed(
+    sides: Sequence[Sequence[tuple[Split, Number]]], shares: Sequence[Number]
+) -> Iterator[tuple[Split, Number]]:
     """How much each split weighs, where each side weighs its share."""
-    found: dict[Split, Number] = {}
     for side, share in zip(sides, shares, strict=True):
-        total = sum(side.values(), 0 * share)
-        for split, times in side.items() if total else ():
-            found[split] = found.get(split, 0 * share) + share * times / total
-    return found
+        if total := sum((times for _, times in side), 0 * share):
+            weight = share / total
+            for split, times in side:
+                yield split, weight * times
 
 
 def people_kappa(labelled: Sequence[Labelled], counted: Counted | None, source: Source) -> Estimate | None:

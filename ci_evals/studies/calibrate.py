@@ -12,7 +12,7 @@ from ci_evals.domain.results import Results
 from ci_evals.domain.trust import Calibration, OldCalibration, Rater, Studies
 from ci_evals.scoring.calibration import Group, Kind, corrected, rater
 from ci_evals.scoring.judge import judge_of, unlike
-from ci_evals.scoring.labelled import Labelled
+from ci_evals.scoring.labelled import DRAWS, Labelled
 from ci_evals.studies.labels import Item, items, judged
 from ci_evals.studies.sheet_reading import Label
 
@@ -67,7 +67,10 @@ def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int
         cannot_tell=sum(label.passed is None for label in of_run),
         ties=sum(one.told and one.by_people is None for one in labelled.values()),
         unknown=len(labels) - len(of_run),
-        parts=tuple(rater(group, seed=seed) for group in _groups(results, there, labelled)),
+        parts=tuple(
+            rater(group, seed=seed, draws=DRAWS if group.kind == "all" else DRAWS // 2)
+            for group in _groups(results, there, labelled)
+        ),
     )
 
 
