@@ -101,7 +101,7 @@ def sizes_of(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:
 
 
 class _Ruler:
-    """A model that measures what it is asked, and answers so that it is asked once."""
+    """A model that measures what it is asked, and answers so that a plain criterion is asked for once."""
 
     model = "ruler"
 
