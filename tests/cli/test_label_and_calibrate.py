@@ -15,6 +15,7 @@ from ci_evals.cli.calibrate import calibrate, read
 from ci_evals.cli.label import label
 from ci_evals.cli.study_settings import CalibrateSettings, LabelSettings
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Origin
 from ci_evals.domain.trust import Calibration, OldCalibration
 from ci_evals.library import load_results
 from ci_evals.studies import sheet_reading
@@ -82,15 +83,20 @@ def test_the_same_labels_give_the_same_numbers(folder):
     assert read(folder / "calibration.json").parts == first
 
 
-def test_conversations_that_were_judged_again(folder):
-    """The same labels tell of another judge too; of items that are gone it is said."""
+def test_conversations_that_were_judged_again(folder, capsys):
+    """The same labels tell of another judge; what they lack for that is said, and which are of nothing."""
     other = run(tests=22, sensitivity=0.7, judge_model="another")
+    origin = Origin(how="rejudge", run="run-1", started_at=other.run.started_at)
+    other = other.model_copy(update={"run": other.run.model_copy(update={"origin": origin})})
     (folder / "other").mkdir()
     saved(other, folder / "other")
     held_against(folder, results=folder / "other", output=folder / "other.json")
     found = read(folder / "other.json")
     assert found.judge.models == ("another",)
     assert found.unknown > 0
+    told = capsys.readouterr().out
+    assert f"{found.unknown} labels are of nothing in this run" in told
+    assert "make a sheet from this run" in told
     assert found.parts[0].sensitivity.high < 0.9
     with pytest.raises(
         UsageError, match="is of another judge: the model changed; take it away, or name another"
@@ -104,6 +110,8 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
     (folder / "zoe.csv").write_text("item,label\ni0000,pass\n")
     with pytest.raises(UsageError, match="none of the labels is of this run"):
         held_against(folder, "zoe")
+    with pytest.raises(UsageError, match=r"none\.json: cannot be read: No such file"):
+        read(folder / "none.json")
     (folder / "mine.json").write_text("{}")
     with pytest.raises(UsageError, match="something else is there"):
         held_against(folder, output=folder / "mine.json")
@@ -206,30 +214,21 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         again = do("run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=again")
         assert again.returncode == 0, again.stderr
         assert results_at(tmp_path / "again")["studies"]["calibration"]["parts"][0]["passRate"] == 1
-        newer = do(
-            "run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=new", "--judge-model=x"
-        )
+        assert do("merge", "again", "--output-dir=whole").returncode == 0
+        known = results_at(tmp_path / "whole")["studies"]["calibration"]
+        assert known["run"] == results_at(tmp_path / "results")["run"]["id"]
+        newer = do("rejudge", "again", "--output-dir=new", "--quiet", "--judge-model=x")
         assert newer.returncode == 0, newer.stderr
         studies = results_at(tmp_path / "new")["studies"]
         assert studies["calibration"] is None
         assert studies["oldCalibration"]["why"] == "another judge: the model changed"
-        assert do("merge", "again", "--output-dir=whole").returncode == 0
-        assert results_at(tmp_path / "whole")["studies"]["calibration"]["run"]
-        again = do("rejudge", "again", "--output-dir=rejudged", "--quiet")
-        assert again.returncode == 0, again.stderr
-        known = results_at(tmp_path / "rejudged")["studies"]["calibration"]
-        assert known["run"] == results_at(tmp_path / "results")["run"]["id"]
-        told = do("calibrate", "ada.csv", "--results=rejudged")
-        assert "make a sheet from this run" in told.stdout
         asked = len(llm.asked)
         (tmp_path / "bad.json").write_text("[]")
-        for name, why in (
-            ("bad.json", "not what `ci-evals calibrate` writes"),
-            ("none.json", "cannot be read"),
-        ):
-            refused = do("run", suite, f"--calibration={name}", "--output-dir=bad")
-            assert refused.returncode == 2
-            assert refused.stderr.strip().startswith(f"error: {name}: ")
-            assert why in refused.stderr
+        refused = do("run", suite, "--calibration=bad.json", "--output-dir=bad")
+        assert refused.returncode == 2
+        assert refused.stderr == (
+            "error: bad.json: not what `ci-evals calibrate` writes; name its file (calibration.json), or "
+            "make it anew\n"
+        )
         assert len(llm.asked) == asked
         assert not (tmp_path / "bad").exists()
