@@ -24,10 +24,10 @@ def may_gate(found: Rater) -> dict[str, object]:
     faults = [*_below(found)]
     kappa, sensitivity, specificity = found.kappa, found.sensitivity, found.specificity
     if faults or not (kappa and sensitivity and specificity):
-        return {"may_gate": False, "why": f"It may not: {'; '.join(faults) or 'kappa is not known'}."}
+        return {"may_gate": False, "why": "; ".join(faults) or "kappa is not known"}
     why = (
-        f"It may: kappa is {_ranged(kappa)}, sensitivity {_cut(sensitivity.value)}, "
-        f"specificity {_cut(specificity.value)}."
+        f"kappa is {_ranged(kappa)}, sensitivity {_cut(sensitivity.value)}, "
+        f"specificity {_cut(specificity.value)}"
     )
     return {"may_gate": True, "why": why}
 
@@ -35,7 +35,7 @@ def may_gate(found: Rater) -> dict[str, object]:
 def _lacking(found: Rater, counted: Counted | None) -> tuple[int, str] | None:
     """How many labels it takes at least until it can be said, and in words; None where they are enough."""
     if not counted:
-        return LABELS, f"Too few labels to say: none yet, and it takes {LABELS}."
+        return LABELS, f"too few labels to say: none yet, and it takes {LABELS}"
     passed = counted.passes_passed + counted.fails_passed
     failed = counted.passes_failed + counted.fails_failed
     more = max(0, LABELS - passed - failed)
@@ -52,7 +52,7 @@ def _lacking(found: Rater, counted: Counted | None) -> tuple[int, str] | None:
     ]
     missing = max(more, by_kind, int(unknown))
     said = ", ".join(word for word in words if word)
-    return missing, f"Too few labels to say: {said}. It takes {missing} more at least."
+    return missing, f"too few labels to say: {said}; it takes {missing} more at least"
 
 
 def _below(found: Rater) -> Iterable[str]:

@@ -19,6 +19,7 @@ _WORDS = {
     "pass_rate": "of all verdicts of the run, as the judge has it",
     "corrected": "the same without the judge's errors",
 }
+_ANSWERS = {True: "Yes", False: "No", None: "Nobody knows yet"}
 _WIDEST = 40
 _MOST = 20
 """Rows of criteria; all stand in the file."""
@@ -97,11 +98,11 @@ def _left_out(found: Calibration) -> Iterable[str]:
 
 
 def _may(whole: Rater) -> str:
-    return f"May this judge gate? {whole.why}"
+    return f"May this judge gate? {_ANSWERS[whole.may_gate]}: {whole.why}."
 
 
 def _others(found: Calibration) -> Iterable[str]:
     """Criteria and categories of which it is known that they may not."""
     for part in found.parts[1:]:
         if part.may_gate is False:
-            yield f"Not on {sanitize.one_line(part.name, 100)!r}. {part.why}"
+            yield f"Not on {sanitize.one_line(part.name, 100)!r}: {part.why}."

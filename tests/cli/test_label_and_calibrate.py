@@ -61,7 +61,7 @@ def test_the_judge_is_found_out(folder, capsys):
     held_against(folder)
     told = capsys.readouterr().out
     assert "269 labels by 3 people, against a-judge-of-note" in told or "270 labels by 3 people" in told
-    assert "May this judge gate? It may: kappa is" in told
+    assert "May this judge gate? Yes: kappa is" in told
     assert "It promises no date" in told
     assert "ci-evals" not in told.split("\n")[0]
     found = read(folder / "calibration.json")
@@ -210,7 +210,7 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         (tmp_path / "ada.csv").write_text(filled({row["item"]: "pass"}))
         told = do("calibrate", "ada.csv")
         assert told.returncode == 0, told.stderr
-        assert "Too few labels to say: 1 of 30" in told.stdout
+        assert "May this judge gate? Nobody knows yet: too few labels to say: 1 of 30" in told.stdout
         again = do("run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=again")
         assert again.returncode == 0, again.stderr
         assert results_at(tmp_path / "again")["studies"]["calibration"]["parts"][0]["passRate"] == 1

@@ -144,7 +144,7 @@ def test_what_was_not_labelled_is_not_told():
     assert (found.accuracy, found.sensitivity, found.kappa, found.corrected) == (None,) * 4
     assert found.may_gate is None
     assert "none of the judge's fails" in found.why
-    assert rater(group({}, passes=90, fails=10)).why.startswith("Too few labels")
+    assert rater(group({}, passes=90, fails=10)).why.startswith("too few labels")
 
 
 def test_the_order_of_labels_changes_nothing():
@@ -184,12 +184,12 @@ def said(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) ->
 @pytest.mark.parametrize(
     ("labels", "may", "missing", "why"),
     [
-        (said(40, 2, 2, 36), True, 0, "It may: kappa is 0.89"),
+        (said(40, 2, 2, 36), True, 0, "kappa is 0.89 ("),
         (said(40, 2, 20, 36), False, 0, "sensitivity is 0.66, below 0.8"),
         (said(40, 20, 2, 36), False, 0, "specificity is 0.64, below 0.8"),
         (said(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
         (said(16, 3, 3, 12), False, 0, "which may be below 0.4"),
-        (said(40, 1, 2, 7), None, 2, "8 of 10 that people fail. It takes 2 more"),
+        (said(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
         (said(9, 1, 0, 8), None, 12, "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail"),
     ],
 )
