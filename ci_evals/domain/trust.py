@@ -135,7 +135,7 @@ class Rater(Record):
     )
     may_gate: bool | None = Field(None, description="Null where there are too few labels to say.")
     missing: Amount = Field(0, description="Labels that it takes, at least, until it can be said.")
-    why: str = Field(description="Why it may gate, or not, in a sentence.")
+    why: str = Field(description="Why it may gate, or not, in words without a full stop.")
 
 
 class Calibration(Record):
