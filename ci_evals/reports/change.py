@@ -11,8 +11,10 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, worth
 from ci_evals.scoring import coverage
 from ci_evals.scoring.compare import SUSPECT
+from ci_evals.scoring.ledger import user_ledger
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import unsound
+from ci_evals.scoring.votes import vote_agreement
 
 COMMIT = 7
 """Characters of a commit's id that people know it by."""
@@ -230,7 +232,9 @@ def of_suites(results: Results) -> tuple[SuiteComparison | None, ...]:
 
 
 def narrowed(results: Results, suite: SuiteResult, found: SuiteComparison | None) -> Results:
-    """The results with this suite alone, its score, and its comparison. Gate and usage stay the run's.
+    """The results with this suite alone, its score, and its comparison.
+
+    Gate, usage and studies stay the run's.
 
     Of several suites it is not told what each wants to fire, nor what of it fired in the baseline: the
     coverage is then of what fired here alone.
@@ -246,10 +250,21 @@ def narrowed(results: Results, suite: SuiteResult, found: SuiteComparison | None
             "pass_hat_k": suite.pass_hat_k,
             "counts": suite.counts,
             "process": results.process if alone else suite.process,
+            **({} if alone else _of_models(results, suite)),
             "coverage": results.coverage if alone else coverage.of_suite(suite, results.coverage),
             "comparison": _narrowed(comparison, found) if comparison and found else comparison,
         }
     )
+
+
+def _of_models(results: Results, suite: SuiteResult) -> dict[str, object]:
+    """What is known of one suite's judge and simulated user, as far as it is known of the run's."""
+    return {
+        "vote_agreement": vote_agreement((suite,)) if results.vote_agreement else None,
+        "user_ledger": user_ledger(trial for test in suite.tests for trial in test.trials)
+        if results.user_ledger
+        else None,
+    }
 
 
 def _narrowed(comparison: Comparison, suite: SuiteComparison) -> Comparison:

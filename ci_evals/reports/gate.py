@@ -8,6 +8,10 @@ from ci_evals.reports import numbers
 from ci_evals.scoring.selectors import Kind
 
 _KINDS = {kind.value: f"the {kind}" for kind in Kind} | {"logic": "the AUI Logic"}
+_SPOILT = {
+    "max-errors": "broke off or could not be judged",
+    "max-invalid-users": "left out, since the simulated user broke its role twice",
+}
 _PARTS = re.compile("[: ]")
 """Between the name of a check and the part of the run that it is about."""
 
@@ -31,9 +35,9 @@ def in_words(check: GateCheck) -> str:
             said = f"The score fell, and chance does not explain it ({found})"
         case ["regression"]:
             said = f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
-        case ["max-errors"]:
+        case ["max-errors" | "max-invalid-users" as limit]:
             trials = numbers.count(int(check.seen), "trial")
-            said = f"{trials} broke off or could not be judged; {asked} is allowed"
+            said = f"{trials} {_SPOILT[limit]}; {asked} is allowed"
         case ["max-cost"]:
             said = f"The run cost {found}; {asked} is allowed"
         case ["max-p95-latency"]:

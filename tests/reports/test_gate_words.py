@@ -48,6 +48,10 @@ from ci_evals.reports import gate
             "25 trials broke off or could not be judged; at most 0 is allowed.",
         ),
         (
+            {"name": "max-invalid-users", "required": 1, "seen": 2},
+            "2 trials left out, since the simulated user broke its role twice; at most 1 is allowed.",
+        ),
+        (
             {"name": "max-cost", "required": 1.5, "seen": 2},
             "The run cost $2.00; at most $1.50 is allowed.",
         ),

@@ -163,3 +163,27 @@ def test_votes_are_told_with_model_outcome_and_reason():
     assert "3 votes: 1 passed, 2 failed" in told
     assert "- ✅ passed, `gpt-5-mini`, rests on 1" in told
     assert "> You could have read that on our page." in told
+
+
+def test_a_suites_own_report_tells_of_its_own_judge_and_user():
+    """Of two suites one has votes that disagree, and trials that are left out."""
+    fine = build.suite_result(
+        "Exchanges",
+        build.test_result("Wrong size", trials=(trust_cases.judged(1, trust_cases.GRADED),)),
+        **trust_cases.JUDGED,
+    )
+    run = build.results(
+        fine,
+        build.suite_result("Refunds", *trust_cases.tests(), **trust_cases.JUDGED),
+        vote_agreement=trust_cases.AGREEMENT,
+        user_ledger=trust_cases.LEDGER,
+    )
+    files = whole_text.files(run)
+    own, other = (
+        next(text for path, text in files.items() if path.startswith(name) and path.endswith("_summary.md"))
+        for name in ("Exchanges", "Refunds")
+    )
+    assert "left out" not in own
+    assert "1 conversation looked at, 1 by a model as well; no rule was broken." in own
+    assert "3 trials are left out of every score" in other
+    assert "meta text 3, repeats 3" in other
