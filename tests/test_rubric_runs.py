@@ -126,6 +126,13 @@ async def test_reasoning_without_a_trace_never_opens_the_gate():
     assert not results.gate.passed
 
 
+async def test_without_a_judge_there_is_no_grade():
+    """As for any criterion that nobody could judge."""
+    results = await played(a_suite(WORK, BRIEF))
+    findings = results.suites[0].tests[0].trials[0].findings
+    assert [(one.outcome, one.cause, one.grade) for one in findings] == [("undecided", "no_judge", None)] * 2
+
+
 def noisy(p: float) -> fakes.ScriptedLLM:
     """A judge that names the level that the agent tells, or with the chance p each the one above or below."""
 
