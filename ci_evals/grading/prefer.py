@@ -83,6 +83,12 @@ class Contest:
         told = (conversation(talk.turns, talk.transcript) for talk in (self.one, self.other))
         return [as_data(self.redactor.json(value)) for value in told]
 
+    @property
+    def alike(self) -> bool:
+        """Whether a judge would be shown the same words twice."""
+        one, other = self._talks
+        return one == other
+
     async def ask(self, llm: LLM, *, swapped: bool, seat: str = "") -> Choice:
         """Which is better, the other one shown first where `swapped`. What cannot be read is asked again."""
         first, second = reversed(self._talks) if swapped else self._talks

@@ -57,6 +57,11 @@ def matched(head: Saved, base: Saved, most: int, seed: int) -> Matched:
         raise UsageError(
             f"{head.source} and {base.source} are the same run: name two that are to be compared"
         )
+    if _held_by(head) == _held_by(base):
+        raise UsageError(
+            f"{head.source} and {base.source} hold the same conversations: one was made of the other's, by "
+            "judging again or from its recording"
+        )
     suites = pair(Side.of(head.results), Side.of(base.results))
     tests = [(suite.name, test) for suite in suites for test in suite.pairs]
     groups = [
@@ -81,6 +86,12 @@ def matched(head: Saved, base: Saved, most: int, seed: int) -> Matched:
     )
 
 
+def _held_by(run: Saved) -> str:
+    """The run in which its conversations were held."""
+    info = run.results.run
+    return info.origin.run if info.origin else info.id
+
+
 def _nothing(head: Saved, base: Saved, same_tests: bool) -> str:
     if same_tests:
         return (
@@ -102,14 +113,12 @@ async def prefer(asking: Asking, found: Matched, at: datetime) -> Preference:
     contests = [_contest(asking, one, found) for one in found.pairs]
 
     async def ask(place: int) -> Compared:
-        one = found.pairs[place]
-        return Compared(
-            suite=one.suite,
-            test=one.tests[0].name,
-            rounds=await _rounds(asking, contests[place], place),
-            votes=asking.votes,
-            counted=asking.votes // 2 + 1,
-        )
+        one, contest = found.pairs[place], contests[place]
+        suite, test = one.suite, one.tests[0].name
+        if contest.alike:
+            return Compared(suite, test, (Round("tie", "tie", "the conversations are the same"),), votes=1)
+        rounds = await _rounds(asking, contest, place)
+        return Compared(suite, test, rounds, asking.votes, counted=asking.votes // 2 + 1)
 
     answers = await asking.each(range(len(contests)), ask, _missing)
     told = [answer for answer in answers if answer]

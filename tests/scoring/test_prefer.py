@@ -1,5 +1,7 @@
 """What answers on pairs of conversations come to."""
 
+import random
+from collections import Counter
 from datetime import UTC, datetime
 from itertools import product
 
@@ -104,3 +106,22 @@ def test_the_sign_test_is_exact(wins, losses, p):
 
     found = sign_test([*[test(3, 1)] * wins, *[test(0, 1)] * losses, test(2, 2)])
     assert found == (p if p is None else pytest.approx(p))
+
+
+@pytest.mark.parametrize("place", [0.0, 0.2, 0.6])
+def test_the_intervals_cover_the_truth(place):
+    """Tests differ in how often they are won; the judge goes by the place with a known chance."""
+    rng, runs, taste = random.Random(11), 250, 0.6
+    held = Counter()
+
+    def answers(wins: float) -> Round:
+        ours = rng.random() < wins
+        straight, swapped = (rng.random() < place for _ in range(2))
+        return Round("first" if straight or ours else "second", "first" if swapped or not ours else "second")
+
+    for _ in range(runs):
+        shares = [rng.betavariate(4 * taste, 4 * (1 - taste)) for _ in range(30)]
+        told = of(*(pair(answers(share), test=str(n)) for n, share in enumerate(shares) for _ in range(2)))
+        held["share"] += told.share.low <= taste * (1 - place) + place / 2 <= told.share.high
+        held["first"] += told.first.low <= (1 + place) / 2 <= told.first.high
+    assert min(held.values()) >= 0.92 * runs

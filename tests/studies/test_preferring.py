@@ -7,6 +7,7 @@ import world
 from judges import AT, TESTS, TRIALS, asking, run, saved, side, talk
 
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import Origin
 from ci_evals.domain.trust import Estimate
 from ci_evals.studies.prefer import matched, prefer
 
@@ -76,10 +77,24 @@ async def test_what_has_no_counterpart_is_named():
     assert names == [["new"], ["old"], ["changed"]]
 
 
+async def test_the_same_words_are_a_tie(monkeypatch):
+    """Nobody is asked, and they say nothing of the place."""
+    told, models, _ = await asked(
+        monkeypatch, seeded.preferring(1, 1), head=side("x", 3), base=side("x", 3, id="y")
+    )
+    assert (told.ties, told.swapped, told.first) == (6, 0, None)
+    assert not models.asked
+
+
 @pytest.mark.parametrize(
     ("head", "base", "message"),
     [
         (side("a", 1), side("a", 1), "are the same run"),
+        (
+            side("a", 1),
+            side("b", 1, origin=Origin(how="rejudge", run="a", started_at=AT)),
+            "the same conversat",
+        ),
         (side("a", 1), saved(run(build.test_result("x"), id="b")), "no test in common that is defined alike"),
         (
             saved(run(build.test_result("x", trials=(talk("a", "passed", exchanges=()),)), id="a")),
