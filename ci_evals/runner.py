@@ -13,7 +13,7 @@ from ci_evals.conversation import audit
 from ci_evals.conversation.converse import Conversation, Ended
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
-from ci_evals.domain.errors import AgentAccessError, LLMAccessError
+from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.process import Times
 from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
@@ -49,6 +49,10 @@ class Cast:
     """Looks whether the simulated user kept to its role."""
     held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
     """What is left of the findings where something is known against them."""
+
+    def __post_init__(self) -> None:
+        if self.judge_votes < 1 or self.judge_votes % 2 == 0:
+            raise UsageError(f"judge_votes={self.judge_votes}: it takes an odd number to come to a majority")
 
     @property
     def judges(self) -> Sequence[LLM]:

@@ -11,10 +11,14 @@ from commands import ci_evals, results_in, write_suite
 from seeded import block, luck, said
 
 from ci_evals import load_suite, run_suite
+from ci_evals.domain.digest import of_models
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.ports import Prompt
 from ci_evals.runner import Cast
+from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.pairing import Side
 
 ERROR = 0.1
 
@@ -92,7 +96,17 @@ async def test_three_votes_take_most_errors_away(tmp_path):
         (),
         3,
     )
-    assert one.run.digests.models != three.run.digests.models
+    assert one.run.digests.models == of_models(None, [("m", None, None)])  # as in earlier runs
+    assert three.run.digests.models != one.run.digests.models
+    compared = Pairing(Side.of(three), Side.of(one)).comparison()
+    assert not compared.comparable
+    assert compared.reasons == ("Stub: the judge is m with 3 votes, in the baseline it was m",)
+
+
+def test_an_even_number_of_votes_is_refused():
+    """It could come to no majority."""
+    with pytest.raises(UsageError, match="judge_votes=2: it takes an odd number"):
+        Cast(fakes.ScriptedAgent(), judge_votes=2)
 
 
 async def test_a_judge_that_goes_by_the_order_is_damped(tmp_path):

@@ -134,7 +134,8 @@ class TrialResult(Record):
     def kept(self) -> "TrialResult":
         """The same in a small part of the memory: for one that is held while others are played."""
         result = self.model_copy(update={"exchanges": self.exchanges.packed()})
-        for record in (result, *result.attempts, *result.findings, *result.usage, result.times):
+        said = [one for found in result.findings for one in (*found.quotes, *(found.votes or ()))]
+        for record in (result, *result.attempts, *result.findings, *said, *result.usage, result.times):
             if record:
                 record.slim()
         return result

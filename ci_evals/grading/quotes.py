@@ -34,7 +34,7 @@ def is_empty(quote: str) -> bool:
     return not folded(quote)
 
 
-@lru_cache(maxsize=2_048)
+@lru_cache(maxsize=256)
 def folded(text: str) -> str:
     """The text with all that is one made the same."""
     # Emphasis goes first: a grave accent is that, and no quotation mark.

@@ -99,6 +99,58 @@ async def test_secrets_are_kept_from_the_judge():
     assert "ida@mail.example" not in llm.prompts[0].text
 
 
+def quoting(*quotes: tuple[int, str], verdict="pass") -> str:
+    rests_on = [{"exchange": exchange, "quote": quote} for exchange, quote in quotes]
+    return json.dumps({"reasoning": "It asked.", "evidence": rests_on, "verdict": verdict})
+
+
+async def test_quotes_are_looked_up():
+    """Each in its exchange, user's and agent's words alike; they are kept once, and in order."""
+    verdict, _ = await decide(quoting((2, "Done."), (1, "which ORDER"), (1, "which ORDER"), (1, "")))
+    assert [(quote.exchange, quote.text) for quote in verdict.quotes] == [(1, "which ORDER"), (2, "Done.")]
+    assert verdict.evidence == (1, 2)
+
+
+@pytest.mark.parametrize("quote", [(2, "Which order?"), (1, "asks for the order"), (1, "It asked.")])
+async def test_a_quote_that_does_not_stand_there(quote):
+    """Of another exchange, or what the author expected: the judge is asked once more, then not believed."""
+    wrong = quoting(quote)
+    verdict, llm = await decide(wrong, answer())
+    assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
+    assert len({prompt.seat for prompt in llm.prompts}) == 2
+    verdict, _ = await decide(wrong)
+    assert (verdict.cause, verdict.reason) == (
+        Cause.JUDGE_ERROR,
+        f"the judge quoted words that do not stand in exchange {quote[0]} (asked twice)",
+    )
+
+
+async def test_quotes_are_of_what_the_judge_was_shown():
+    """Where a secret was taken out, the words round it still stand; the secret itself does not."""
+    redactor = Redactor(keys=["agent-key-99"])
+    told = build.transcript("user: hi | agent: your key is agent-key-99, keep it")
+    verdict, _ = await decide(quoting((1, "your key is ***, keep it")), transcript=told, redactor=redactor)
+    assert verdict.outcome is Outcome.PASSED
+    verdict, _ = await decide(quoting((1, "key is agent-key-99")), transcript=told, redactor=redactor)
+    assert verdict.cause is Cause.JUDGE_ERROR
+
+
+async def test_a_closing_remark_counts_to_the_last_exchange():
+    """It has no number of its own."""
+    transcript = SAID.model_copy(update={"status": EndState.STOPPED, "closing_remark": "Thanks a lot"})
+    verdict, _ = await decide(quoting((2, "thanks a lot")), transcript=transcript)
+    assert verdict.outcome is Outcome.PASSED
+    verdict, _ = await decide(quoting((1, "thanks a lot")), transcript=transcript)
+    assert verdict.cause is Cause.JUDGE_ERROR
+
+
+async def test_a_judge_that_cannot_tell():
+    """Is asked once, and believed."""
+    verdict, llm = await decide(quoting((1, "Which order?"), verdict="cannot_tell"))
+    assert (verdict.outcome, verdict.cause, verdict.evidence) == (Outcome.UNDECIDED, Cause.CANNOT_TELL, (1,))
+    assert len(llm.prompts) == 1
+
+
 async def test_an_unreadable_answer_is_asked_for_once_more():
     """Then the verdict is undecided, never a guess."""
     verdict, llm = await decide("The agent clearly passes.", answer("fail"))
