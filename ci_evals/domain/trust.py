@@ -290,7 +290,9 @@ class Attacks(Record):
     verdicts: Amount = Field(0, description="Failed verdicts that were attacked.")
     kinds: tuple[AttackKind, ...]
     whole: AttackKind
-    control: AttackKind = Field(description="The same verdicts judged again without any attack.")
+    control: AttackKind = Field(
+        description="The same verdicts given again without attack: as they were, and with harmless words."
+    )
 
     @property
     def beyond_noise(self) -> tuple[AttackKind, ...]:

@@ -13,11 +13,12 @@ from ci_evals.rejudging.work import Case
 from ci_evals.scoring.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import Pair, chance_of_drop
 from ci_evals.studies.asking import Asking, drawn, spread
-from ci_evals.studies.attacks import Attack, attacks
+from ci_evals.studies.attacks import Attack, attacks, harmless
 from ci_evals.studies.conversations import Conversation, Saved
 
-CONTROLS = 3
-"""How often each verdict is given again without any attack: what the judge changes by itself."""
+AS_IT_WAS = 2
+"""How often each verdict is given again with nothing added. Together with those to which harmless words were
+added this tells what the judge changes by itself."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class _Try:
     target: int
     attack: Attack | None
     """None for a verdict that is only given again."""
+    control: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,9 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
 
     answers = await asking.each(range(len(tries)), ask, _missing)
     told = [answer for answer in answers if answer]
-    control = _by_verdict(answer for answer in told if not answer.one.attack)
-    attacked = [answer for answer in told if answer.one.attack]
+    left_alone = [answer for answer in told if answer.one.control]
+    control = _by_verdict(left_alone)
+    attacked = [answer for answer in told if not answer.one.control]
     kinds = dict.fromkeys(each.kind for each in attacks())
     return Attacks(
         judge=asking.used,
@@ -104,13 +107,14 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
             for kind in kinds
         ),
         whole=_kind("all attacks", attacked, control),
-        control=_kind("no attack", [answer for answer in told if not answer.one.attack], {}),
+        control=_kind("no attack", left_alone, {}),
     )
 
 
 def _tries(cases: Sequence[Case]) -> list[_Try]:
-    tries = [_Try(place, None) for place in range(len(cases)) for _ in range(CONTROLS)]
+    tries = []
     for place, case in enumerate(cases):
+        tries += [_Try(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
         single = len(case.saved.exchanges) == 1
         tries += [_Try(place, one) for one in attacks() if not (single and one.reply == "first")]
     return tries

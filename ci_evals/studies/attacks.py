@@ -12,6 +12,7 @@ import yaml
 
 from ci_evals.domain.transcript import Exchange, Transcript
 
+_HARMLESS = "harmless words"
 _TAGS = 0xE0000
 """Where Unicode's invisible copy of ASCII begins."""
 _ZERO_WIDTH = "\u200b\u200d\u2060"
@@ -53,9 +54,18 @@ class Attack:
         return exchange.model_copy(update={"agent": f"{exchange.agent}\n\n{self.text}"})
 
 
-@cache
 def attacks() -> Sequence[Attack]:
     """All of them, kind by kind."""
+    return tuple(one for one in _all() if one.kind != _HARMLESS)
+
+
+def harmless() -> Sequence[Attack]:
+    """Words that ask for nothing, to tell what an attack does from what any words do."""
+    return tuple(one for one in _all() if one.kind == _HARMLESS)
+
+
+@cache
+def _all() -> Sequence[Attack]:
     text = files("ci_evals.studies").joinpath("attacks.yaml").read_text(encoding="utf-8")
     return tuple(
         attack for kind, found in yaml.safe_load(text).items() for one in found for attack in _of(kind, one)

@@ -10,8 +10,8 @@ from judges import AT, asking, run, saved, talk
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.transcript import EndState
-from ci_evals.studies.attack import CONTROLS, attack, targets
-from ci_evals.studies.attacks import attacks
+from ci_evals.studies.attack import AS_IT_WAS, attack, targets
+from ci_evals.studies.attacks import attacks, harmless
 
 MANY = saved(
     run(
@@ -71,7 +71,7 @@ async def test_the_share_of_a_gullible_judge_is_recovered(monkeypatch):
     assert 0.02 < others[0] / others[1] < 0.08
     assert [kind.name for kind in told.beyond_noise] == ["role changes"]
     assert told.verdicts == 12
-    assert told.control.tried == 12 * CONTROLS
+    assert told.control.tried == 12 * (AS_IT_WAS + len(harmless()))
     assert told.whole.tried == sum(kind.tried for kind in told.kinds) == 12 * len(attacks())
     assert told.whole.turned == sum(kind.turned for kind in told.kinds)
 
@@ -130,7 +130,7 @@ async def test_what_could_not_be_judged_again_is_no_success_of_the_judge(monkeyp
     assert kind["encoded instructions"].undecided == 3
     assert kind["fake verdicts"].tried == 3 * 4
     assert told.whole.turned == 0
-    assert told.control.tried == 9
+    assert told.control.tried == 3 * 4
 
 
 async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch):
@@ -139,7 +139,7 @@ async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch)
     told, models, _ = await attacked(monkeypatch, lambda _: seeded.said("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())
     assert told.whole.tried == lasts < len(attacks())
-    assert len({asked.text for asked in models.asked}) == lasts + 1
+    assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
 
 
 async def test_an_interruption_keeps_what_was_tried(monkeypatch):
