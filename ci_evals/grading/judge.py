@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -168,7 +168,7 @@ class Hearing:
         """The question, its parts and the two verdicts in an order of their own for each turn."""
         verdicts = ("fail", "pass") if turn % 2 else ("pass", "fail")
         return Prompt(
-            system=render(SYSTEM_TEMPLATE, verdicts=verdicts),
+            system=_system(verdicts),
             text=render(
                 TEMPLATE,
                 parts=turned(PARTS, turn),
@@ -208,6 +208,12 @@ class Hearing:
                 return f"the judge quoted words that do not stand in exchange {one.exchange}"
             found[Quote(exchange=one.exchange, text=one.quote.strip())] = None
         return tuple(sorted(found, key=lambda quote: quote.exchange))
+
+
+@cache
+def _system(verdicts: tuple[str, str]) -> str:
+    """What is the same for all criteria."""
+    return render(SYSTEM_TEMPLATE, verdicts=verdicts)
 
 
 def turned(parts: Sequence[T], turn: int) -> Sequence[T]:
