@@ -38,6 +38,8 @@ _ALIKE: dict[str, str] = {
     "adapter": "adapter",
     "agent_id": "agent",
     "judge_model": "judge",
+    "judge_panel": "panel of judges",
+    "judge_votes": "number of votes",
     "user_model": "simulated user",
     "embedding_model": "embedding model",
     "min_score": "minScore",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
+from ci_evals.domain.digest import digest, jury, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
@@ -24,7 +24,7 @@ from ci_evals.domain.results import (
     Usage,
 )
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.planning import shard
 from ci_evals.redaction import Redactor
 from ci_evals.scoring.conclude import conclude
@@ -69,7 +69,13 @@ def run(*suites, usage=None, **info) -> Results:
     digests = {name: name[0] * 64 for name in Digests.model_fields} | {
         "suites": of_tests(test.digest for suite in suites for test in suite.tests),
         "loops": of_loops(len(test.trials) + test.not_run for suite in suites for test in suite.tests),
-        "models": of_models("openai", ((s.judge_model, s.user_model, s.embedding_model) for s in suites)),
+        "models": of_models(
+            "openai",
+            (
+                (jury(s.judge_model, s.judge_panel, s.judge_votes), s.user_model, s.embedding_model)
+                for s in suites
+            ),
+        ),
     }
     found = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
     return found.model_copy(
@@ -320,6 +326,28 @@ def test_an_embedding_model_counts_where_there_is_one():
     assert of_models("openai", [("j", "u", None)]) == digest(["openai", [["j", "u"]]])
 
 
+def test_votes_of_all_legs_agree_as_those_of_one_run():
+    """Their agreement is made anew, and the digest tells of votes and panel."""
+    alike, split = (
+        build.finding(
+            kind="judged",
+            criterion=name,
+            votes=[Vote(model="j", outcome=outcome, reason="r") for outcome in outcomes],
+        )
+        for name, outcomes in (("a", ["passed", "passed"]), ("b", ["passed", "failed", "passed"]))
+    )
+    voting = {"judge_model": "j", "judge_panel": ("j", "k"), "judge_votes": 3}
+    one, other = (
+        suite_of(name, a_test("1", trials=(build.trial_result(findings=(finding,)),)), **voting)
+        for name, finding in (("a", alike), ("b", split))
+    )
+    whole, found = run(one, other), concluded(run(one, id="1"), run(other, id="2"))
+    assert found.vote_agreement == whole.vote_agreement
+    assert found.vote_agreement.whole.share.value == 0.5
+    jurors = jury("j", ("j", "k"), 3)
+    assert found.run.digests.models == of_models("openai", [(jurors, None, None)] * 2)
+
+
 def using(*by_role: RoleUsage, **fields) -> Usage:
     calls = {"calls": sum(one.calls for one in by_role if one.role != "agent")}
     return Usage(by_role=by_role, **calls | fields)
@@ -451,6 +479,8 @@ def test_a_test_twice_in_a_leg_is_refused(apart):
     [
         ({"agent_id": "agent-2"}, "agent"),
         ({"judge_model": "other"}, "judge"),
+        ({"judge_panel": ("a", "b")}, "panel of judges"),
+        ({"judge_votes": 3}, "number of votes"),
         ({"user_model": "other"}, "simulated user"),
         ({"embedding_model": "other"}, "embedding model"),
         ({"digest": "other"}, "text"),
