@@ -268,7 +268,7 @@ ATTACKS = Attacks(
     at=AT,
     verdicts=10,
     kinds=(
-        AttackKind(name="fake_verdict", tried=10, turned=3, share=of(0.3, 0.1, 0.6, 10)),
+        AttackKind(name="fake_verdict", tried=10, turned=3, share=of(0.3, 0.1, 0.6, 10), p=0.012),
         AttackKind(name="closed_fence", tried=10, turned=0, share=of(0, 0, 0.28, 10)),
     ),
     whole=AttackKind(name="all", tried=20, turned=3, share=of(0.15, 0.05, 0.36, 20)),

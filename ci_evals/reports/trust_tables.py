@@ -175,9 +175,15 @@ def _attacks(found: Attacks) -> Grid:
     names = [*(kind.name.replace("_", " ") for kind in found.kinds), "all attacks", "none, judged again"]
     return Grid(
         "What instructions in an agent's replies do to the judge",
-        ("attack", "tried", "became a pass", "share"),
+        ("attack", "tried", "became a pass", "share", "p"),
         tuple(
-            (name, f"{kind.tried:,}", f"{kind.turned:,}", trust.estimate(kind.share, numbers.fault))
+            (
+                name,
+                f"{kind.tried:,}",
+                f"{kind.turned:,}",
+                trust.estimate(kind.share, numbers.fault),
+                "" if kind.p is None else numbers.chance(kind.p),
+            )
             for name, kind in zip(names, kinds, strict=True)
         ),
     )

@@ -6,12 +6,14 @@ from xml.etree import ElementTree as ET
 import builders as build
 import hostile
 import pytest
+import trust_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.process import ProcessSummary, Times
 from ci_evals.domain.results import GateCheck, Group, Results, RoleUsage, Tokens, Usage
+from ci_evals.domain.trust import Estimate, NoiseShare, Studies
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page import blobs
 from ci_evals.reports.page.beside import Beside, OtherRun
@@ -362,3 +364,42 @@ def test_charts_of_a_large_run_stay_small():
     figures = drawn(build.results(*suites))
     assert len(figures["scores"].rows) == 2001
     assert sum(len(figure.svg) for figure in figures.values()) < 40_000
+
+
+def test_votes_that_disagree_are_told_by_another_mark():
+    """The criterion with the least agreement stands first; those below 80 % are low, in words and by mark."""
+    agreement, noise = gallery.of_trust(trust_cases.trusted())
+    check(agreement)
+    assert agreement.rows[0][:3] == (trust_cases.KIND, trust_cases.TOO_LATE, "60 % (31 % to 83 %)")
+    assert "60 %, low" in texts(agreement)
+    assert marks(agreement, "c-bad") == 2
+    assert agreement.says == "Least on The agent stays kind: 60 % of pairs agree; low on 1 of 2 criteria."
+    check(noise)
+    assert noise.rows[0] == ("the agent", "60 % (40 % to 75 %)", "120.4 (60.0 to 200.0)")
+    assert (marks(noise, "c-agent"), marks(noise, "c-user"), marks(noise, "c-judge")) == (2, 2, 2)
+    assert noise.says.startswith("60 % of the noise between trials of one test is from the agent;")
+
+
+def test_judge_and_user_have_no_chart_where_nothing_is_known_of_them():
+    assert gallery.of_trust(run({"a": (score_trial(60),)})) == ()
+
+
+@given(shares=st.tuples(*[st.floats(-1e300, 1e300)] * 3), interval=st.tuples(*[st.floats(-9, 9)] * 2))
+@settings(max_examples=30, deadline=None)
+def test_no_numbers_of_judge_and_user_break_a_chart(shares, interval):
+    """Not those of somebody else's file either."""
+    estimates = [Estimate(value=share, low=min(interval), high=max(interval), count=1) for share in shares]
+    part = trust_cases.AGREEMENT.criteria[0]
+    parts = [
+        NoiseShare(source=source, variance=one, share=one)
+        for source, one in zip(("agent", "user", "judge"), estimates, strict=True)
+    ]
+    for figure in gallery.of_trust(
+        trust_cases.trusted(
+            vote_agreement=trust_cases.AGREEMENT.model_copy(
+                update={"criteria": tuple(part.model_copy(update={"share": one}) for one in estimates)}
+            ),
+            studies=Studies(noise=trust_cases.NOISE.model_copy(update={"parts": tuple(parts)})),
+        )
+    ):
+        check(figure)
