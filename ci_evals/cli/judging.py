@@ -28,9 +28,12 @@ from ci_evals.wiring import (
     PROVIDERS,
     WITHOUT_KEY,
     Adapter,
+    names_in,
     no_key,
     own_key,
     own_token,
+    panel_of,
+    votes_of,
 )
 
 
@@ -99,11 +102,7 @@ def judging(path: Path, asked: Asked) -> Judging:
     actions.mask(redactor, os.environ)
     remember(redactor)
     panel = _panel(asked, results, provider)
-    votes = asked.judge_votes or _votes(asked, results, panel)
-    if votes % 2 == 0:
-        raise UsageError(
-            f"--judge-votes={votes}: an even number of votes may come to no majority; name an odd one"
-        )
+    votes = _votes(asked, results, panel)
     return Judging(
         results=results,
         file=file,
@@ -139,7 +138,7 @@ def settled(
 
 def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
     """The models that are named, else those of the run where its provider is the same, else the default."""
-    named = tuple(name.strip() for name in (asked.judge_panel or "").split(",") if name.strip())
+    named = panel_of(names_in(asked.judge_panel))
     if named or asked.judge_model:
         return named or (str(asked.judge_model),)
     if results.run.config.get("provider") == provider:
@@ -152,6 +151,6 @@ def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
 
 def _votes(asked: Asked, results: Results, panel: tuple[str, ...]) -> int:
     """As many as the run had; of a panel that is named anew as many as it takes for each to have a say."""
-    if asked.judge_panel:
-        return len(panel) + (len(panel) + 1) % 2
+    if asked.judge_panel or asked.judge_votes:
+        return votes_of(asked.judge_votes or 1, panel if asked.judge_panel else ())
     return max((suite.judge_votes for suite in results.suites), default=1)

@@ -52,10 +52,12 @@ def votes_of(asked: int, panel: tuple[str, ...]) -> int:
     Raises:
         UsageError: so many votes cannot decide, or leave out models of the panel.
     """
-    if asked < 1 or asked % 2 == 0:
+    if asked % 2 == 0:
         raise UsageError(
-            f"--judge-votes={asked}: such a number of votes may come to no majority; name an odd one"
+            f"--judge-votes={asked}: an even number of votes may come to no majority; name an odd one"
         )
+    if asked < 1:
+        raise UsageError(f"--judge-votes={asked}: nobody would judge; name an odd number, 1 or more")
     if 1 < asked < len(panel):
         raise UsageError(
             f"--judge-votes={asked}: the panel has {len(panel)} models, and not all of them would have a "

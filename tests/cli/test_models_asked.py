@@ -33,7 +33,7 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"judge_votes": 4}, "--judge-votes=4: such a number of votes"),
+        ({"judge_votes": 4}, "--judge-votes=4: an even number of votes"),
         ({"judge_votes": 3, "judge_panel": "a,b,c,d"}, "--judge-votes=3: the panel has 4 models"),
         ({"judge_panel": "a,,b"}, "--judge-panel=a,,b: a name is empty"),
         ({"judge_panel": " , "}, "--judge-panel=,: a name is empty"),
@@ -66,6 +66,6 @@ def test_a_library_asks_for_the_same():
     """With the same checks."""
     adapter = ci_evals.create_adapter(judge_panel=["a", "b"], audit_user=True)
     assert (adapter.judge_panel, adapter.judge_votes, adapter.audit_user) == (("a", "b"), 3, True)
-    for wrong in ({"judge_votes": 2}, {"judge_panel": ["a", "a"]}, {"audit_model": "m"}, {"judge_votes": 0}):
+    for wrong in ({"judge_votes": 2}, {"judge_panel": ["a", "a"]}, {"audit_model": "m"}, {"judge_votes": -1}):
         with pytest.raises(UsageError):
             ci_evals.create_adapter(**wrong)
