@@ -108,6 +108,20 @@ async def test_a_run_that_ends_plays_nothing_again():
     assert (result.status, len(result.attempts)) == ("invalid_user", 1)
 
 
+async def test_it_counts_as_finished():
+    """A run that is taken up again does not play it anew: it has had its second chance."""
+    kept = []
+
+    async def keep(trial, result):
+        kept.append(result.status)
+
+    cast = Cast(agent(), user_llm=each(BROKEN, "Go on."))
+    plan = planned(TEST)
+    (result,) = await run(plan, lambda _: cast, Options(), Redactor(), keep=[keep])
+    assert kept == ["invalid_user"]
+    assert not result.spoiled  # what is, a journal forgets where the run ended by an outage
+
+
 async def test_an_interruption_cuts_an_audit_off():
     """The trial is interrupted, and can be played again."""
     stop, asked = Stop(), asyncio.Event()

@@ -115,7 +115,8 @@ class ProcessSummary(Record):
     completion_rate: Share | None = Field(
         None,
         description="Of the planned trials, those whose conversation came to an end of its own, or to the "
-        "error that its test asks for. Null where none was played.",
+        "error that its test asks for; those that are left out for their simulated user do not count. Null "
+        "where none was played.",
     )
     success_rate: Share | None = Field(
         None,

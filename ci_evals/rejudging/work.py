@@ -68,10 +68,14 @@ class Jury:
         return self.models if len(self.models) > 1 else ()
 
 
+_NOT_JUDGED = {EndState.INTERRUPTED, EndState.INVALID_USER}
+
+
 def to_judge(judged: Results) -> tuple[Trial, ...]:
     """The trials whose criteria are judged again, in their order.
 
-    All that had judged criteria, whatever made the conversation end, but not those that were interrupted.
+    All that had judged criteria, whatever made the conversation end, but not those that were interrupted, or
+    are left out for their simulated user.
     `index` is a trial's place among those of its test, whatever number it was given.
     """
     return tuple(
@@ -79,7 +83,8 @@ def to_judge(judged: Results) -> tuple[Trial, ...]:
         for s, suite in enumerate(judged.suites)
         for t, test in enumerate(suite.tests)
         for index, trial in enumerate(test.trials, 1)
-        if trial.status is not EndState.INTERRUPTED and any(map(is_judged, trial.findings))
+        if trial.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}
+        and any(map(is_judged, trial.findings))
     )
 
 

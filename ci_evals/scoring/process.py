@@ -17,7 +17,7 @@ from ci_evals.domain.process import Fired, Process, ProcessSummary, Times
 from ci_evals.domain.results import TestResult, TrialResult, Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
 from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import CUT_OFF, all_passed, ended_well
+from ci_evals.scoring.soundness import CUT_OFF, all_passed, ended_well, left_out
 from ci_evals.scoring.usage import cost_of_trial
 
 MOST_NAMES = 1_000
@@ -224,7 +224,14 @@ def _shared_fired(fired: Fired) -> Fired:
 
 
 def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> ProcessSummary:
-    """What the trials of a test, a suite or a run come to, of which so many were planned."""
+    """What the trials of a test, a suite or a run come to, of which so many were planned.
+
+    Trials that are left out for their simulated user say nothing of the agent, and have but taken their time.
+    """
+    times = _times([trial.times for trial in trials if trial.times])
+    counted = [trial for trial in trials if not left_out(trial)]
+    planned -= len(trials) - len(counted)
+    trials = counted
     told = [trial.process for trial in trials if trial.process]
     # What was not done before an early end might have been done after it.
     whole = [trial.process for trial in trials if trial.process and trial.status not in CUT_OFF]
@@ -247,7 +254,7 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
         overhead=_mean(process.overhead for process in whole if process.overhead is not None),
         missed=_sum_of_known(process.missed for process in whole),
         first_reply_seconds=median(first) if first else None,
-        times=_times([trial.times for trial in trials if trial.times]),
+        times=times,
     )
 
 

@@ -6,11 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, card, gate, planned, trial
 
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.prices import NO_PRICES
+from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results import Attempt
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.trust import Breach, UserAudit, UserLedger
+from ci_evals.job.limits import Budget, Limits, Watch
+from ci_evals.runner import Stop
 from ci_evals.scoring.legs import Leg
 from ci_evals.scoring.merge import merge
+from ci_evals.scoring.share import Counting
 
 KEPT = UserAudit()
 
@@ -79,6 +85,23 @@ def test_no_more_than_allowed():
         planned(A, loops=3), *[sound("passed")] * 2, lost(3), max_invalid_users=1, min_score=60
     ).passed
     assert "2 trials were left out" in gate(planned(A, loops=3), sound("passed"), lost(2), lost(3)).reasons[0]
+
+
+def test_what_the_agent_did_for_such_a_user_is_no_measure_of_it():
+    """Rates are of the other trials."""
+    counted = card(planned(A, loops=2), sound("passed"), lost(2))
+    assert (counted.process.completion_rate, counted.process.success_rate) == (1, 1)
+    assert card(planned(A), lost()).process.completion_rate is None
+
+
+def test_it_ends_no_run_early():
+    """It is no failure of the agent's, and no outage."""
+    stop = Stop()
+    limits, budget = Limits(failures_in_row=1, fail_fast=True), Budget(None, lambda: NO_PRICES)
+    watch = Watch(limits, budget, stop, Counting(offline=False), parallel=1)
+    for index in range(1, 4):
+        watch(TrialFinished(Trial(0, 0, index), lost(index)))
+    assert not stop.requested
 
 
 def test_where_no_model_played_the_user_there_is_no_such_check():

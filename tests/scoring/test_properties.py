@@ -49,7 +49,11 @@ trials = st.builds(
 LOOPS = 2
 runs = st.lists(st.lists(trials, min_size=LOOPS, max_size=LOOPS), min_size=1, max_size=3)
 policies = st.fixed_dictionaries(
-    {"min_score": st.sampled_from([0, 50, 80, 100]), "max_errors": st.integers(0, 6)}
+    {
+        "min_score": st.sampled_from([0, 50, 80, 100]),
+        "max_errors": st.integers(0, 6),
+        "max_invalid_users": st.integers(0, 6),
+    }
 )
 
 
