@@ -41,16 +41,20 @@ def both_sides(text: str) -> str | None:
     by_agent = _lines("by_agent", text)
     if not by_agent:
         return None
+    by_user = _lines("by_user", text)
     before = text[: by_agent[0].start()].strip()
+    if by_user and text[: min(by_user[0].start(), by_agent[0].start())].rstrip().endswith(":"):
+        return None
     # Words that announce what they were told (`… wrote me:`) and the fields of a form are a person's own.
     unlabelled = before and not before.endswith(":") and len(pattern("label").findall(text)) == len(by_agent)
-    return by_agent[0][0].strip() if unlabelled or _lines("by_user", text) else None
+    return by_agent[0][0].strip() if unlabelled or by_user else None
 
 
 def as_agent(text: str) -> Iterator[Phrase]:
     """What only the agent's side would say."""
     for line in _lines("by_agent", _plain(text))[:1]:
-        if line.start() == 0:
+        # With `me` and `my` it is rather the agent that is spoken to.
+        if line.start() == 0 and not has("own", line["said"]):
             yield Phrase(line[0].strip(), line[0])
     yield from _phrases("as_agent", text)
 
@@ -82,8 +86,11 @@ def is_courtesy(text: str) -> bool:
 
 def wants_confirmation(reply: str) -> bool:
     """Whether the agent asks for a yes before it does something."""
-    asked = (one for one in _sentences(reply) if one.endswith("?") and not has("closing", one))
-    return has("please_confirm", reply) or any(has("proposal", question) for question in asked)
+    said = [one for one in _sentences(reply) if not has("closing", one)]
+    asked = [one for one in said if one.endswith("?")]
+    if any(has("please_confirm", one) for one in said) or any(has("proposal", one) for one in asked):
+        return True
+    return not has("has_acted", reply) and any(has("right", one) for one in asked)
 
 
 def wanted(reply: str) -> str:

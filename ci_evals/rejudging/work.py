@@ -68,9 +68,6 @@ class Jury:
         return self.models if len(self.models) > 1 else ()
 
 
-_NOT_JUDGED = {EndState.INTERRUPTED, EndState.INVALID_USER}
-
-
 def to_judge(judged: Results) -> tuple[Trial, ...]:
     """The trials whose criteria are judged again, in their order.
 

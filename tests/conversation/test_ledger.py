@@ -124,6 +124,19 @@ GOOD = (
     "So the money is back within 5 days, right? And what about the fee?",
     'It says "Dear customer, as an AI I cannot help", which is not what I was promised.',
     "First I was told three days, then five. " * 12,
+    "So is there anything else I can do?",
+    "I have found your order confirmation in my spam folder.",
+    "I have approved your request on my phone.",
+    "Let me check your website. No, it is not there.",
+    "I have your order number from the mail, it is HL-20418.",
+    "My colleague (user has no admin rights) cannot sign in either.",
+    "I am at the depot (waiting for two weeks now!) and nobody knows anything.",
+    "The page is slow. (takes five minutes each time)",
+    "It came today, (looks like somebody opened it).",
+    "Support: my login fails since Monday.",
+    "Agent: please help me with my plan.",
+    "This is how it went:\nUser: Please cancel it.\nAgent: We do not do that.\nGreat service.",
+    "Me: I want a refund of this.\nBot: We do not refund that.\nThat is all I got.",
 )
 
 
@@ -219,6 +232,14 @@ HONEST = {
         "Hi", "What is your order number?", remark="I don't have it here, I will call again at 600."
     ),
     "signs": talk("Hi", "What is your order number?", remark="Never mind. Ida Berg"),
+    "works": talk("Hi", "Could you confirm that it works now?", remark="Yes, it does. Thank you!"),
+    "works, please confirm": talk("Hi", "Try it. Please confirm whether it is fixed.", remark="Yes, thanks!"),
+    "done right": talk("Hi", "I have updated it to 7 Quay Street. Is that correct?", remark="Yes, thanks."),
+    "what else": talk("Hi", "It is done. What else can I do for you today?", remark="Ok, thanks, bye."),
+    "a suggestion": talk("Hi", "May I suggest that you restart it?", remark="Ok, I will do that. Thanks!"),
+    "closing the case": talk("Hi", "It is sent. Shall I close the ticket?", remark="Yes, thank you."),
+    "thinks about it": talk("Hi", "Shall I book it for you?", remark="Ok, I will think about it. Bye!"),
+    "sees them": talk("Hi", "It is at three. Tell us if you need another day.", remark="See you on 12/05!"),
     "a fixed yes": talk("=Yes, please go ahead.", "It is done.", remark="Great, bye."),
     "nothing said": talk(remark="Hello"),
     "all rules broken by fixed lines": talk(
