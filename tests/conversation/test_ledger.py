@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ci_evals.conversation.ledger import MOST_CHARACTERS, MOST_WORDS, breaches, is_looked_at
 from ci_evals.domain.suite import Suite, Test
@@ -421,6 +423,26 @@ def test_one_breach_of_a_rule_in_an_exchange():
         (3, "length"),
         (3, "meta"),
     ]
+
+
+texts = st.one_of(
+    st.text(max_size=200),
+    st.lists(
+        st.sampled_from(
+            ["Agent: ", "User: ", "\n", "a b c d.", '"', "{", "###", "*", "(", "CANCEL_PLAN", "?"]
+        )
+    ).map("".join),
+)
+
+
+@given(st.lists(texts, min_size=2, max_size=8), texts)
+@settings(max_examples=30, deadline=None)
+def test_whatever_is_written_it_is_read(lines, remark):
+    """No text breaks it, and of each rule there is at most one breach in an exchange."""
+    said = talk(*lines[: len(lines) // 2 * 2], remark=remark)
+    found = [(breach.rule, breach.exchange) for breach in breaches(a_test(), said)]
+    assert len(found) == len(set(found))
+    assert all(1 <= exchange <= len(said.exchanges) + 1 for _, exchange in found)
 
 
 @pytest.mark.parametrize(
