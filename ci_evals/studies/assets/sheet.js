@@ -14,7 +14,7 @@ const state = kept() ?? { place: 0, labeller: "", said: {} };
 function kept() {
   try {
     const found = JSON.parse(localStorage.getItem(KEPT));
-    return found && typeof found.said === "object" && SHEET.items[found.place] ? found : null;
+    return found?.said instanceof Object && SHEET.items[found.place] ? found : null;
   } catch {
     return null;
   }
