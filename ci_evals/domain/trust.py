@@ -91,6 +91,10 @@ class UserLedger(Record):
     audited: Amount = Field(0, description="Conversations that a model looked at as well.")
     not_audited: Amount = Field(0, description="Conversations that a model should have, and could not.")
     by_rule: dict[str, Amount] = Field(default_factory=dict, description="Conversations by broken rule.")
+    broken: Estimate | None = Field(
+        None,
+        description="Of first conversations, the share whose user broke its role; the test is the unit.",
+    )
 
 
 # Studies: asked for by a command of their own, and kept with the results that they are about.

@@ -261,9 +261,7 @@ def _of_models(results: Results, suite: SuiteResult) -> dict[str, object]:
     """What is known of one suite's judge and simulated user, as far as it is known of the run's."""
     return {
         "vote_agreement": vote_agreement((suite,)) if results.vote_agreement else None,
-        "user_ledger": user_ledger(trial for test in suite.tests for trial in test.trials)
-        if results.user_ledger
-        else None,
+        "user_ledger": user_ledger(suite.tests) if results.user_ledger else None,
     }
 
 

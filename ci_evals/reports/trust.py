@@ -185,6 +185,8 @@ def _user(found: UserLedger) -> str:
         looked += f", {found.audited:,} by a model as well"
     again = numbers.count(found.played_again, "trial")
     played = f"{again} played again, since the user had broken its role" if found.played_again else ""
+    if found.broken and found.played_again:
+        played += f" ({share(found.broken)} of the first users)"
     left = f"{found.invalid:,} left out" if found.invalid else ""
     broken = f"broken rules, by conversations: {breaches(found)}" if found.by_rule else "no rule was broken"
     return "; ".join(filter(None, [looked, played, left, broken])) + "."

@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results import TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.trust import UserAudit, UserLedger
+from ci_evals.scoring.clustered import Bundle, share_of
 
 
-def user_ledger(trials: Iterable[TrialResult]) -> UserLedger | None:
+def user_ledger(tests: Iterable[TestResult]) -> UserLedger | None:
     """The ledger of a run; None where no conversation had a user that a model played."""
-    trials = tuple(trials)
+    tests = tuple(tests)
+    trials = [trial for test in tests for trial in test.trials]
     audits = [audit for trial in trials for audit in _audits(trial)]
     if not audits:
         return None
@@ -22,7 +24,15 @@ def user_ledger(trials: Iterable[TrialResult]) -> UserLedger | None:
         audited=sum(audit.by_model is True for audit in audits),
         not_audited=sum(audit.by_model is False for audit in audits),
         by_rule=dict(sorted(broken.items(), key=lambda item: (-item[1], item[0]))),
+        broken=share_of(_first_users(test) for test in tests),
     )
+
+
+def _first_users(test: TestResult) -> Bundle:
+    """How many users broke their role, of those in the first conversations of the test's trials."""
+    firsts = [next(_audits(trial), None) for trial in test.trials]
+    found = [audit for audit in firsts if audit]
+    return Bundle(yes=sum(not audit.valid for audit in found), of=len(found))
 
 
 def _audits(trial: TrialResult) -> Iterator[UserAudit]:

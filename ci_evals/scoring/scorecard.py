@@ -125,7 +125,7 @@ def total(
         latency=latency_of(trial for test in tests for trial in test.trials),
         process=process.of_run(process.of_tests(tests, counting), points_of_all, usage, played),
         coverage=coverage(suites, parts),
-        user_ledger=user_ledger(trial for test in tests for trial in test.trials),
+        user_ledger=user_ledger(tests),
         vote_agreement=vote_agreement(suites),
         suites=tuple(suites),
     )

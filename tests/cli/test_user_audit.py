@@ -63,6 +63,8 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
         {"rule": "audit", "exchange": 1, "text": "my dog at ***", "reason": "it wants another thing"}
     ]
     assert [trial["userAudit"]["byModel"] for trial in (first, second, third)] == [None, True, False]
+    broken = results["userLedger"].pop("broken")
+    assert (round(broken["value"], 3), broken["count"]) == (0.667, 3)
     assert results["userLedger"] == {
         "conversations": 5,
         "playedAgain": 2,
@@ -83,7 +85,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     )
     assert again.returncode == 0, again.stdout + again.stderr
     replayed = results_in(tmp_path / "again")
-    assert replayed["userLedger"] == results["userLedger"]
+    assert replayed["userLedger"] == results["userLedger"] | {"broken": broken}
     assert [trial["status"] for trial in trials_of(replayed)] == ["invalid_user", "completed", "completed"]
 
     with world.llm(models()) as llm:
@@ -93,7 +95,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     assert judged.returncode == 3, judged.stdout + judged.stderr
     rejudged = results_in(tmp_path / "judged")
     assert len(llm.asked) == 2
-    assert rejudged["userLedger"] == results["userLedger"]
+    assert rejudged["userLedger"] == results["userLedger"] | {"broken": broken}
     assert trials_of(rejudged)[0]["userAudit"] == first["userAudit"]
     assert "at most 0 allowed (max-invalid-users)" in rejudged["gate"]["reasons"][0]
 

@@ -1,5 +1,7 @@
 """Trials left out for their simulated user: not scored, not needed, limited, and never what decides."""
 
+from random import Random
+
 import builders as build
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.trust import Breach, UserAudit, UserLedger
 from ci_evals.job.limits import Budget, Limits, Watch
 from ci_evals.runner import Stop
+from ci_evals.scoring.ledger import user_ledger
 from ci_evals.scoring.legs import Leg
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.share import Counting
@@ -181,7 +184,9 @@ def test_the_ledger_counts_conversations():
         audited=1,
         not_audited=1,
         by_rule={"meta": 2, "length": 1, "repeats": 1},
+        broken=counted.user_ledger.broken,
     )
+    assert (counted.user_ledger.broken.value, counted.user_ledger.broken.count) == (2 / 3, 3)
     assert list(counted.user_ledger.by_rule) == ["meta", "length", "repeats"]
     assert card(planned(A), scripted).user_ledger is None
     assert card(planned(A), None).user_ledger is None
@@ -201,3 +206,22 @@ def test_merging_makes_it_anew():
     merged = merge(legs)
     assert (merged.card.counts.invalid_users, merged.card.user_ledger.invalid) == (2, 2)
     assert merged.card.user_ledger.conversations == 6
+
+
+def test_how_often_users_break_their_role_is_told_with_an_interval():
+    """It holds the truth in 95 of 100 runs: seeded ones, whose tests differ in how hard they are to play."""
+    rng, covered, runs = Random(7), 0, 200
+    for _ in range(runs):
+        rates = [rng.choice((0.05, 0.1, 0.3)) for _ in range(20)]  # of any tests, so the mean is 0.15
+        tests = [
+            _ANY.model_copy(
+                update={"trials": tuple(_LOST if rng.random() < rate else _KEPT for _ in range(5))}
+            )
+            for rate in rates
+        ]
+        told = user_ledger(tests).broken
+        covered += told.low <= 0.15 <= told.high
+    assert covered / runs >= 0.92
+
+
+_ANY, _LOST, _KEPT = build.test_result(), lost(), sound("passed")
