@@ -57,8 +57,9 @@ def opened(settings: RunSettings) -> Opened:
     settings = replace(
         settings,
         provider=Provider(then.provider),
-        judge_model=settings.judge_model or then.judge_model,
-        judge_panel=settings.judge_panel or ",".join(then.judge_panel) or None,
+        judge_model=settings.judge_model or (None if settings.judge_panel else then.judge_model),
+        judge_panel=settings.judge_panel
+        or (None if settings.judge_model else ",".join(then.judge_panel) or None),
         judge_votes=settings.judge_votes if settings.judge_votes > 1 else then.judge_votes,
         user_model=settings.user_model or then.user_model,
         embedding_model=settings.embedding_model or then.embedding_model,
