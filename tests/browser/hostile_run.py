@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 import hostile
+import trust_cases
 
 from ci_evals.domain.comparison import Comparison, TestName
 from ci_evals.domain.results import Results
 from ci_evals.domain.transcript import Exchanges
+from ci_evals.domain.trust import UserAudit
 from ci_evals.reports.page.beside import Beside, OtherRun
 
 _DO = "(window.pwned=1)"
@@ -37,6 +39,8 @@ NAMES = (
     *("__proto__", "constructor", "TESTS", "undefined", "index", "test", "t0.1", "1", "vs1", ".", "..", "/"),
     *("#", "%2F", "%zz", "a/b#c?d%25e", "a/1/2/vs1", '"', "'", "\n", "\ud83d", "\u202e", "a\u200db"),
 )
+_KNOWN = trust_cases.trusted()
+"""Of which all is known that can be of judge and simulated user."""
 TEXTS = (*MARKUP, *hostile.CORPUS, *NAMES)
 
 
@@ -58,9 +62,19 @@ def _narrowed(results: Results, name: TestName) -> Results:
     """One suite of one test of one trial of two exchanges."""
     suite = next(suite for suite in results.suites if suite.name == name.suite)
     test = next(test for test in suite.tests if test.name == name.name)
-    trial = test.trials[0].model_copy(update={"exchanges": Exchanges(test.trials[0].exchanges[:2])})
+    trial = test.trials[0]
+    trial = trial.model_copy(
+        update={
+            "exchanges": Exchanges(trial.exchanges[:2]),
+            "findings": (*trial.findings, trust_cases.GRADED, *trust_cases.tests()[1].trials[0].findings),
+            "user_audit": UserAudit(breaches=trust_cases.BREACHES),
+        }
+    )
     test = test.model_copy(update={"trials": (trial,)})
-    return results.model_copy(update={"suites": (suite.model_copy(update={"tests": (test,)}),)})
+    return results.model_copy(
+        update={"suites": (suite.model_copy(update={"tests": (test,)}),)}
+        | {name: getattr(_KNOWN, name) for name in ("vote_agreement", "user_ledger", "studies")}
+    )
 
 
 def _poisoned(results: Results, texts: Sequence[str]) -> Results:

@@ -393,6 +393,8 @@ def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
     assert page.evaluate("(all) => all.map(excessText)", parts) == [*map(numbers.excess, parts)]
     dollars = [0, 0.00001, 0.0312, 0.5, 12.3]
     assert page.evaluate("(all) => all.map(moneyText)", dollars) == [*map(numbers.money, dollars)]
+    grades = [0, 1, 2 / 3, 0.29, 0.999]
+    assert page.evaluate("(all) => all.map(gradeText)", grades) == [*map(numbers.grade, grades)]
     assert page.evaluate("CAUSES") == {cause.value: words for cause, words in mishaps.CAUSES.items()}
     assert page.evaluate("cut('x\\u{1f600}', 2)") == "x…"
     assert page.evaluate("OUTCOMES") == {name: look.words for name, look in highlights.OUTCOMES.items()}

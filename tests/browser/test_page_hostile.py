@@ -5,11 +5,12 @@ from pathlib import Path
 
 import hostile_run
 import pytest
+import trust_cases
 
 from ci_evals.domain.results import Results
 from ci_evals.domain.text import visible
 from ci_evals.reports.page import page
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.beside import ALONE, Beside, OtherRun
 
 pytestmark = pytest.mark.browser
 
@@ -64,6 +65,11 @@ def test_no_text_is_more_than_text(look, compared, tmp_path):
     shown.evaluate(LOOK)
     honest = shown.evaluate("madeOf(document)")["parts"]
     for test in json.loads(shown.evaluate(WALK, [0, 3, 8])):
+        honest += test["parts"]
+    known = look(write(tmp_path / "known.html", trust_cases.trusted(), ALONE))
+    known.evaluate(LOOK)
+    honest += known.evaluate("madeOf(document)")["parts"]
+    for test in json.loads(known.evaluate(WALK, [0, 1])):
         honest += test["parts"]
     shown = look(write(tmp_path / "hostile.html", *hostile_run.beside(head, base)))
     shown.evaluate(LOOK)
