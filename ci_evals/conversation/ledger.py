@@ -117,11 +117,20 @@ def _as_agent(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Bre
             yield breach("as_agent", phrase.text, "the user speaks as the agent")
             return
     said = case.by_user[place]
-    if said.count(" ") + 1 < _ECHO or said not in case.by_agent[:place]:
+    if said.count(" ") + 1 < _ECHO or not _is_echo(said, case.exchanges[:place]):
         return
     # An agent that repeats its user is no fault of the user's.
     if said not in case.by_user[:place] and said not in case.own_words:
         yield breach("as_agent", text, "the user says a reply of the agent's as its own")
+
+
+def _is_echo(said: str, before: Sequence[Exchange]) -> bool:
+    """Whether a reply has these words alone. Few have the first ones, and only those are told into words."""
+    first = said.split(" ", 4)[:4]
+    return any(
+        all(word in folded for word in first) and spoken(folded) == said
+        for folded in (_folded(exchange.agent) for exchange in before)
+    )
 
 
 def _meta(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
@@ -272,7 +281,11 @@ def _is_in(spoken: str, known: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold().replace("’", "'"))
+    return _WORD.findall(_folded(text))
+
+
+def _folded(text: str) -> str:
+    return text.casefold().replace("’", "'")
 
 
 def spoken(text: str) -> str:
