@@ -1,5 +1,6 @@
 """What reports tell of judge and simulated user: wherever people look, and nothing where nothing is known."""
 
+import io
 import re
 from xml.etree import ElementTree as ET
 
@@ -8,8 +9,14 @@ import cases
 import pytest
 import trust_cases
 import whole_text
+from plans import planned
 
+from ci_evals.cli import progress
+from ci_evals.cli.console import Console
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.trust import OldCalibration, Studies
+from ci_evals.redaction import Redactor
 from ci_evals.reports import comment, console, fit, judged, markdown, mishaps, summary, trust, trust_tables
 from ci_evals.reports.annotations import Level, annotations
 from ci_evals.reports.names import JUNIT
@@ -187,3 +194,12 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
     assert "1 conversation looked at, 1 by a model as well; no rule was broken." in own
     assert "3 trials are left out of every score" in other
     assert "meta text 3, repeats 3" in other
+
+
+def test_a_trial_that_is_left_out_is_told_as_soon_as_it_ends():
+    """On its line, with the reason."""
+    log = io.StringIO()
+    watch = progress.lines(planned({"name": trust_cases.LOST}), Console(log, Redactor()))
+    watch(TrialFinished(Trial(0, 0, 1), trust_cases.left_out()))
+    assert log.getvalue().startswith("[1/1] S › Lost parcel  n/a (left out)  2 exchanges")
+    assert "the simulated user broke its role in exchange 2 (repeats)" in log.getvalue()
