@@ -51,8 +51,11 @@ class Panel:
         """
         votes: tuple[Vote, ...] = ()
         while more := rule.more(votes, self.votes):
-            batch = range(len(votes), len(votes) + more)
-            votes += tuple(await asyncio.gather(*map(vote, batch)))
+            if more == 1:  # needs no task of its own
+                votes += (await vote(len(votes)),)
+            else:
+                batch = range(len(votes), len(votes) + more)
+                votes += tuple(await asyncio.gather(*map(vote, batch)))
         return rule.verdict(votes, self.votes)
 
     async def ask(self, index: int, prompt: Prompt, read: Read) -> Vote:
