@@ -41,10 +41,13 @@ def everywhere(results) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("place", everywhere(RUN))
+TEXTS = everywhere(RUN)
+
+
+@pytest.mark.parametrize("place", TEXTS)
 def test_what_is_to_be_trusted_less_is_told_wherever_people_look(place):
     """Trials that were left out, votes that disagree, criteria that measure nothing, and the cached share."""
-    text = everywhere(RUN)[place].replace("&#39;", "'").replace("&#x27;", "'")
+    text = TEXTS[place].replace("&#39;", "'").replace("&#x27;", "'")
     for said in (LEFT_OUT, DISAGREE, EMPTY, "32 % of the judge's answers are from the cache"):
         assert said in text
 
