@@ -285,7 +285,32 @@ class PullRequestSettings(GitHubSettings):
 
 
 @dataclass(frozen=True)
-class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateSettings):
+class WireSettings:
+    """How an agent's API is spoken to, where that differs from what most of them want."""
+
+    agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
+        "x-network-api-key"
+    )
+    agent_headers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME: VALUE",
+            help="Adapters aui, openai, http: more headers, one per line. Their values are secrets.",
+        ),
+    ] = field(default=None, repr=False)
+    agent_id_in: Annotated[
+        AgentIdPlace,
+        typer.Option(
+            help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."
+        ),
+    ] = AgentIdPlace.TOP
+    task_origin_type: Annotated[str, typer.Option(help="AUI: the task_origin_type of a new task.")] = (
+        "web-widget"
+    )
+
+
+@dataclass(frozen=True)
+class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSettings, EstimateSettings):
     """Every option of `run`."""
 
     llm_key: Annotated[
@@ -385,25 +410,6 @@ class RunSettings(BaselineSettings, PullRequestSettings, GateSettings, EstimateS
             help="What `calibrate` found out about the judge: reports show it while the judge is the same.",
         ),
     ] = None
-    agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
-        "x-network-api-key"
-    )
-    agent_headers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME: VALUE",
-            help="Adapters aui, openai, http: more headers, one per line. Their values are secrets.",
-        ),
-    ] = field(default=None, repr=False)
-    agent_id_in: Annotated[
-        AgentIdPlace,
-        typer.Option(
-            help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."
-        ),
-    ] = AgentIdPlace.TOP
-    task_origin_type: Annotated[str, typer.Option(help="AUI: the task_origin_type of a new task.")] = (
-        "web-widget"
-    )
     output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
     junit: Annotated[
         Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.choices import AgentIdPlace, Provider, Trust
+from ci_evals.cli.choices import Provider, Trust
+from ci_evals.cli.settings import WireSettings
 
 Run = Annotated[
     Path,
@@ -101,7 +102,7 @@ class AttackSettings(JudgeSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseSettings(JudgeSettings):
+class NoiseSettings(WireSettings, JudgeSettings):
     """What `noise` depends on."""
 
     results: Run
@@ -151,25 +152,6 @@ class NoiseSettings(JudgeSettings):
     adapter_options: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What the adapter needs to know, as `run` has it.")
     ] = None
-    agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
-        "x-network-api-key"
-    )
-    agent_headers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME: VALUE",
-            help="Adapters aui, openai, http: more headers, one per line. Their values are secrets.",
-        ),
-    ] = field(default=None, repr=False)
-    agent_id_in: Annotated[
-        AgentIdPlace,
-        typer.Option(
-            help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."
-        ),
-    ] = AgentIdPlace.TOP
-    task_origin_type: Annotated[str, typer.Option(help="AUI: the task_origin_type of a new task.")] = (
-        "web-widget"
-    )
     trust_suites: Annotated[
         Trust, typer.Option(help="Whether suites may name endpoints and read ${VARIABLES}, as `run` has it.")
     ] = Trust.AUTO

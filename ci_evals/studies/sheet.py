@@ -1,6 +1,5 @@
 """The sheet on which people say what the judge should have said: a table, a page, and guidelines."""
 
-import base64
 import csv
 import hashlib
 import io
@@ -9,6 +8,7 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
+from ci_evals.reports.policy import policy_of
 from ci_evals.studies.labels import Item, Part
 from ci_evals.templates import render
 
@@ -65,7 +65,7 @@ def page(drawn: Sequence[Item], guidelines: str) -> str:
     }
     return render(
         "studies/templates/sheet.html.j2",
-        policy=_policy(style, script),
+        policy=policy_of(style, script),
         style=style,
         script=script,
         data=json.dumps(told).replace("<", "\\u003c"),
@@ -77,25 +77,6 @@ def page(drawn: Sequence[Item], guidelines: str) -> str:
 def _sections(guidelines: str) -> list[str]:
     """The rules of the guidelines, as a page lists them."""
     return [line.removeprefix("- ") for line in guidelines.splitlines() if line.startswith("- ")]
-
-
-def _policy(style: str, script: str) -> str:
-    """What the browser lets the page do: run its own script and wear its own style, and nothing else."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
-    )
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _asset(name: str) -> str:

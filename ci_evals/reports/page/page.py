@@ -1,7 +1,5 @@
 """The page: verdict, charts and table of tests as HTML, conversations as data that its script unpacks."""
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -13,6 +11,7 @@ from ci_evals.reports.page import blobs
 from ci_evals.reports.page.beside import ALONE, Beside
 from ci_evals.reports.page.blobs import Shown
 from ci_evals.reports.page.overview import overview
+from ci_evals.reports.policy import policy_of
 from ci_evals.templates import render as fill
 
 _SCRIPTS = (
@@ -41,7 +40,7 @@ def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
     text = fill(
         "reports/page/templates/page.html.j2",
         page=overview.of(results, tests, beside),
-        policy=_policy(style, script),
+        policy=policy_of(style, script),
         style=style,
         script=script,
         index=_index(tests),
@@ -51,28 +50,6 @@ def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
     yield before
     yield from blobs.blobs(tests)
     yield after
-
-
-def _policy(style: str, script: str) -> str:
-    """What the browser lets the page do: run its own script and wear its own style, and nothing else.
-
-    No request, no frame, no form, no other document's address, and no text made into markup.
-    """
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
-    )
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @cache
