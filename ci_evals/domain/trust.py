@@ -42,7 +42,9 @@ class PartAgreement(Record):
         description="Krippendorff's alpha, at most 1; 0 is chance. Null where all votes are alike."
     )
     verdicts: Amount = Field(description="Verdicts with at least two votes that decide.")
-    low: bool = Field(description="Whether fewer than 80 % of the pairs agree.")
+    low: bool = Field(
+        description="Whether fewer than 80 % of the pairs agree, by more than chance does to so few verdicts."
+    )
 
 
 class VoteAgreement(Record):

@@ -144,7 +144,48 @@ def test_criteria_and_categories():
     assert [part.share.value for part in found.criteria] == [0, 1, 1]
     assert [part.alpha and part.alpha.value for part in found.criteria] == [-0.5, None, None]
     assert [(part.name, part.low) for part in found.categories] == [("facts", True), ("tone", False)]
-    assert found.whole.low
+    assert not found.whole.low  # 2 of 5 say too little
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)]
+)
+def test_agreement_is_low_where_chance_does_not_explain_it(verdicts, differ):
+    """It takes so many verdicts on which two votes differ, as docs/judge.md says."""
+
+    def low(many: int) -> bool:
+        votes = [[vote("passed"), vote("failed" if i < many else "passed")] for i in range(verdicts)]
+        trials = [[build.finding("passed", kind="judged", votes=both)] for both in votes]
+        (criterion,) = found_in(suite_of([trials])).criteria
+        return criterion.low
+
+    assert [low(many) for many in range(verdicts + 1)] == [many >= differ for many in range(verdicts + 1)]
+
+
+def test_one_verdict_is_never_low():
+    """Two votes that differ once tell of no criterion, nor do three of which one differs."""
+    votes = [vote("passed"), vote("failed"), vote("failed")]
+    for most in (3, 5):
+        finding = build.finding("failed", kind="judged", votes=votes)
+        found = found_in(suite_of([[[finding]]], most))
+        assert not found.whole.low
+        assert not found.criteria[0].low
+
+
+def test_few_criteria_of_a_fair_judge_are_marked():
+    """And most of those on which a judge tosses a coin."""
+    rng = random.Random(3)
+
+    def marked(error: float) -> float:
+        def trial() -> list[Finding]:
+            votes = [vote("passed" if rng.random() < error else "failed") for _ in range(2)]
+            return [build.finding("failed", kind="judged", votes=votes)]
+
+        found = found_in(suite_of([[trial() for _ in range(9)] for _ in range(100)])).criteria
+        return sum(part.low for part in found) / len(found)
+
+    assert marked(ERROR) < 0.2
+    assert marked(0.5) > 0.6
 
 
 def test_without_votes_there_is_nothing_to_tell():
