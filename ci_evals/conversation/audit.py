@@ -21,6 +21,7 @@ from ci_evals.templates import render
 
 SYSTEM_TEMPLATE = "conversation/prompts/audit_system.md.j2"
 TEMPLATE = "conversation/prompts/audit.md.j2"
+TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 RULE = "audit"
 """What a breach that a model has found says of its rule."""

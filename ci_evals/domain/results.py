@@ -371,7 +371,9 @@ class Digests(Record):
         description="Provider and models of judge and simulated user, and the embedding model if one is used."
     )
     judge_prompt: CleanText
-    user_prompt: CleanText = Field(description="Of the simulated user: its prompt, or that it is scripted.")
+    user_prompt: CleanText = Field(
+        description="Of the simulated user: its prompt, or that it is scripted; and by what it is audited."
+    )
     loops: CleanText = Field(description="How many trials of each test.")
     scoring: CleanText = Field("1", description="The version of the rules that make scores of verdicts.")
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from ci_evals import __version__, templates
-from ci_evals.conversation import simulated_user
+from ci_evals.conversation import audit, simulated_user
 from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.journal import Header
@@ -223,6 +223,16 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
         ),
         models=of_models(provider, ((fact.jury, fact.user_model, fact.embedding_model) for fact in facts)),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
-        user_prompt=digest("scripted") if scripted else templates.digest(*simulated_user.TEMPLATES),
+        user_prompt=digest("scripted") if scripted else _user_prompt(adapter),
         loops=of_loops(loops),
     )
+
+
+def _user_prompt(adapter: Adapter | Cast) -> str:
+    """The simulated user's, and the auditor's where one looks at it: it decides which trials count."""
+    if isinstance(adapter, Adapter):
+        audited, model = adapter.audit_user, adapter.audit_model
+    else:
+        audited, model = bool(adapter.audit_llm), adapter.audit_llm.model if adapter.audit_llm else None
+    told = templates.digest(*simulated_user.TEMPLATES, *(audit.TEMPLATES if audited else ()))
+    return digest([told, model]) if model else told

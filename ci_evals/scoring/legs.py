@@ -65,6 +65,7 @@ def told_apart(legs: Sequence[Leg], values: Sequence[str | None]) -> str | None:
 def _unlike_runs(legs: Sequence[Leg]) -> Iterator[str]:
     """Why scores of these runs do not stand for one thing."""
     comparable = "Their scores do not mean the same: run all legs with one version of ci-evals."
+    audited = f"{comparable[:-1]}, and with the same --audit-user and --audit-model."
     provider = "Their scores do not mean the same: run all legs with one --provider."
     runs = [leg.results.run for leg in legs]
     for what, found, remedy in (
@@ -72,7 +73,7 @@ def _unlike_runs(legs: Sequence[Leg]) -> Iterator[str]:
         ("commits", [_short(run.git.commit) for run in runs], "Merge only results of one commit."),
         ("providers", [str(run.config.get("provider") or "its own") for run in runs], provider),
         ("prompts of the judge", [_short(run.digests.judge_prompt) for run in runs], comparable),
-        ("prompts of the simulated user", [_short(run.digests.user_prompt) for run in runs], comparable),
+        ("prompts of the simulated user", [_short(run.digests.user_prompt) for run in runs], audited),
         ("rules of scoring", [_short(run.digests.scoring) for run in runs], comparable),
         ("origins", [_origin(run) for run in runs], "Merge only runs that were made in one way."),
     ):

@@ -80,7 +80,7 @@ def differences(head: Side, base: Side) -> Iterator[str]:
     if here.judge_prompt != there.judge_prompt:
         yield "the judge's prompt changed"
     if here.user_prompt != there.user_prompt:
-        yield "the simulated user's prompt changed"
+        yield "the simulated user's prompt, or its audit (--audit-user, --audit-model), changed"
     if here.scoring != there.scoring:
         yield "the rules by which scores are computed changed"
 

@@ -138,6 +138,7 @@ async def test_a_line_that_is_spoiled_is_named(tmp_path, line, said):
             "it differs in the provider or a model; the number of trials (--loops).",
         ),
         ({"judge_prompt": "x", "scoring": "2"}, "it differs in the version of ci-evals."),
+        ({"user_prompt": "x"}, "it differs in the audit of the user (--audit-user"),
     ],
 )
 async def test_another_run_does_not_go_on_with_it(tmp_path, differing, said):

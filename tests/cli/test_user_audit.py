@@ -2,10 +2,13 @@
 
 import json
 
+import fakes
 import world
 from commands import ci_evals, results_in, write_suite
 
-from ci_evals import create_adapter, load_suite, run_suite
+from ci_evals import create_adapter, load_suite, run_suite, templates
+from ci_evals.conversation import simulated_user
+from ci_evals.runner import Cast
 from ci_evals.scoring.gate import Policy
 
 SECRET = "tenant-4711-blue"
@@ -113,6 +116,34 @@ async def test_from_python(tmp_path, monkeypatch):
         results = await run_suite(adapter, suite, policy=policy)
     assert (results.gate.exit_code, results.user_ledger.invalid) == (0, 1)
     assert {asked.model for asked in llm.asked if '"written_by"' in asked.text} == {"looker"}
+
+
+async def test_what_audits_the_user_is_part_of_what_scores_mean(tmp_path):
+    """It decides which trials count: another auditor makes another yardstick, and none is as before."""
+    plan = TEST | {"userInfo": {}, "guidelines": "Cancel it.", "loops": 1}
+    suite = load_suite(str(tmp_path / write_suite(tmp_path, plan, apiKey="key-of-the-agent")))
+    user, judge = fakes.ScriptedLLM(["Cancel it."], model="u"), fakes.ScriptedLLM([PASS])
+    casts = [
+        Cast(
+            fakes.ScriptedAgent(["I see."]), user, judge, audit_llm=model and fakes.ScriptedLLM([KEPT], model)
+        )
+        for model in (None, "small", "large")
+    ]
+    plain, small, large = [(await run_suite(cast, suite)).run.digests.user_prompt for cast in casts]
+    assert plain == templates.digest(*simulated_user.TEMPLATES)
+    assert len({plain, small, large}) == 3
+
+
+def test_a_run_without_an_audit_does_not_go_on_with_an_audited_one(tmp_path):
+    """It would be of trials that count by two rules."""
+    suite = write_suite(tmp_path, TEST | {"userInfo": {}, "guidelines": "Cancel it.", "loops": 1})
+    with world.agent(lambda _: world.message("I see.")) as agent, world.llm(models()) as llm:
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | llm.env
+        ran = ci_evals("run", suite, "--audit-user", "--no-gate", cwd=tmp_path, env=env)
+        again = ci_evals("run", suite, "--no-gate", "--resume=results", cwd=tmp_path, env=env)
+    assert ran.returncode in {0, 3}, ran.stderr
+    assert again.returncode == 2
+    assert "it differs in the audit of the user (--audit-user, --audit-model)" in again.stderr
 
 
 def test_a_plan_reckons_with_the_auditor(tmp_path):

@@ -100,7 +100,7 @@ def test_the_same_files_give_the_same_numbers():
     ("info", "fields", "reason"),
     [
         ({"digests": {"judge_prompt": "x"}}, {}, "the judge's prompt changed"),
-        ({"digests": {"user_prompt": "x"}}, {}, "the simulated user's prompt changed"),
+        ({"digests": {"user_prompt": "x"}}, {}, "the simulated user's prompt, or its audit"),
         ({"digests": {"scoring": "0"}}, {}, "the rules by which scores are computed changed"),
         ({"digests": {"models": "x"}}, {}, "the models of judge or simulated user changed"),
         ({"config": {"provider": "offline"}}, {}, "the provider of judge and simulated user is offline"),

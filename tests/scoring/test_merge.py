@@ -428,6 +428,7 @@ def test_legs_of_different_versions_are_warned_of():
         ({"config": {}}, "different providers: openai (leg0, leg1); its own (leg2)"),
         ({"judge_prompt": "x"}, "different prompts of the judge"),
         ({"user_prompt": "x"}, "different prompts of the simulated user"),
+        ({"user_prompt": "x"}, "one version of ci-evals, and with the same --audit-user and --audit-model."),
         ({"scoring": "2"}, "different rules of scoring"),
     ],
 )
