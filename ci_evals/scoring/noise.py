@@ -95,12 +95,15 @@ def sources_of(samples: Sequence[Sample], seed: int, draws: int = DRAWS) -> Foun
         for one, mean, within in zip(samples, means, anew, strict=True)
     ]
     boot = _Bootstrap(tests, seed, draws)
+    freedom = sum(len(one.judged) - 1 for one in samples if one.judged)
     whole = math.fsum(max(0.0, fmean(values)) for values in parts.values())
     return Found(
         parts=tuple(
             NoiseShare(
                 source=source,
-                variance=_exactly(0, tests) if source in absent else boot.variance(values),
+                variance=_exactly(0, tests)
+                if source in absent
+                else boot.variance(values, freedom if source == "judge" else None),
                 share=None
                 if whole < _ROUNDING
                 else boot.share(values, anew, whole, known=source in absent or len(absent) == 2),
@@ -127,9 +130,19 @@ class _Bootstrap:
         rng = random.Random(f"noise {self._seed}")  # noqa: S311  # a simulation, not a secret
         return [rng.choices(range(self._tests), k=self._tests) for _ in range(self._draws)]
 
-    def variance(self, values: Sequence[float]) -> Estimate:
-        """The mean of what the tests tell of a variance, not below 0."""
-        return self._within(max(0.0, fmean(values)), _MOST, self.interval(values, [1.0] * self._tests))
+    def variance(self, values: Sequence[float], freedom: int | None = None) -> Estimate:
+        """The mean of what the tests tell of a variance, not below 0.
+
+        With `freedom`, of variances that are no differences, the upper end is reckoned on the logarithm too,
+        from no smaller an error than scores of a normal distribution have with so many degrees of freedom:
+        where few verdicts change, tests look alike that are not.
+        """
+        value, found = max(0.0, fmean(values)), self.interval(values, [1.0] * self._tests)
+        if found and freedom:
+            error = max(math.sqrt(variance(values) / self._tests) / value, math.sqrt(2 / freedom))
+            high = value * math.exp(t_quantile(self._tests - 1) * error)
+            found = found[0], max(found[1], high)
+        return self._within(value, _MOST, found)
 
     def share(self, values: Sequence[float], anew: Sequence[float], whole: float, *, known: bool) -> Estimate:
         """The share that a source has of all noise; `known` where it is there alone, or not at all."""

@@ -53,6 +53,22 @@ def test_truth_is_found():
     assert 0.85 <= fmean(holds(one.between, BETWEEN) for one in found) <= 0.99
 
 
+def test_a_judge_that_seldom_errs_is_not_told_too_narrowly():
+    """Most tests tell one variance then, or none: they are alike, and yet not sure."""
+    rng, error = random.Random(2), 0.085
+
+    def judged() -> tuple[float, ...]:
+        return tuple(20.0 * sum(rng.random() >= error for _ in range(5)) for _ in range(3))
+
+    found = [
+        sources_of([Sample((50.0, 70.0), None, judged()) for _ in range(10)], seed=1, draws=50)
+        for _ in range(150)
+    ]
+    told = [one.parts[2].variance for one in found]
+    truth = 5 * 20**2 * error * (1 - error)
+    assert fmean(one.low is None or holds(one, truth) for one in told) >= 0.92
+
+
 def test_estimates_have_no_bias():
     """Of many tests each estimate is near the truth, and the shares are one whole."""
     found = sources_of(made(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
