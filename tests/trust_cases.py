@@ -11,6 +11,7 @@ from ci_evals.domain.trust import (
     Attacks,
     Breach,
     Calibration,
+    Counted,
     Estimate,
     JudgeUsed,
     Noise,
@@ -193,6 +194,7 @@ LEDGER = UserLedger(
     audited=5,
     not_audited=1,
     by_rule={"repeats": 4, "meta_text": 6},
+    broken=of(0.42, 0.12, 0.79, 7),
 )
 CALIBRATION = Calibration(
     judge=JUDGE,
@@ -200,6 +202,9 @@ CALIBRATION = Calibration(
     run="run-0",
     people=2,
     labels=120,
+    cannot_tell=5,
+    ties=1,
+    unknown=2,
     parts=(
         Rater(
             name="all",
@@ -210,6 +215,16 @@ CALIBRATION = Calibration(
             kappa=of(0.768, 0.59, 0.91, 60),
             alpha=of(0.8, 0.7, 0.9, 60),
             people=of(0.82, 0.7, 0.92, 60),
+            people_kappa=of(0.83, 0.69, 0.93, 60),
+            counted=Counted(
+                passes_passed=38,
+                passes_failed=4,
+                fails_passed=2,
+                fails_failed=16,
+                passes=70,
+                fails=18,
+                design=1.2,
+            ),
             pass_rate=0.8,
             corrected=of(0.76, 0.68, 0.84, 60),
             may_gate=True,
@@ -235,6 +250,10 @@ NOISE = Noise(
     tests=3,
     plays=12,
     judgements=48,
+    tests_left_out=1,
+    left_out=2,
+    cost_usd=0.31,
+    standard_error=2.34,
     parts=(
         NoiseShare(source="agent", variance=of(120.4, 60, 200), share=of(0.6, 0.4, 0.75)),
         NoiseShare(source="user", variance=of(20.1, 0, 60), share=of(0.1, 0, 0.3)),
@@ -242,8 +261,12 @@ NOISE = Noise(
     ),
     between_tests=of(310.5, 100, 800),
     best="loops",
-    gains={"loops": 4.1, "votes": 2.2, "tests": 3.9},
-    why="a dollar of loops takes 4.1 square points off, one of votes 2.2",
+    gains={"loops": 14.1, "votes": 12.2, "tests": 0},
+    best_in_general="tests",
+    gains_in_general={"loops": 14.1, "votes": 12.2, "tests": 23.9},
+    why="60 % of the noise is the agent's, and one more loop takes 1.2 times as much of it away for a dollar "
+    "as two more votes. To tell how good the agent is in general, beyond these tests, it belongs in more "
+    "tests.",
 )
 PREFERENCE = Preference(
     judge=JUDGE,
@@ -258,6 +281,7 @@ PREFERENCE = Preference(
     share=of(0.684, 0.46, 0.85, 19),
     first=of(0.7, 0.52, 0.84, 30),
     swapped=3,
+    p=0.344,
     tests=(
         Preferred(suite="Refunds", test=IN_TIME, wins=8, losses=1, ties=1, reasons=("It names the day.",)),
         Preferred(suite="Refunds", test=TOO_LATE, wins=3, losses=3, ties=3),
@@ -269,7 +293,7 @@ ATTACKS = Attacks(
     verdicts=10,
     kinds=(
         AttackKind(name="fake_verdict", tried=10, turned=3, share=of(0.3, 0.1, 0.6, 10), p=0.012),
-        AttackKind(name="closed_fence", tried=10, turned=0, share=of(0, 0, 0.28, 10)),
+        AttackKind(name="closed_fence", tried=10, turned=0, undecided=7, share=of(0, 0, 0.28, 10)),
     ),
     whole=AttackKind(name="all", tried=20, turned=3, share=of(0.15, 0.05, 0.36, 20)),
     control=AttackKind(name="control", tried=10, turned=1, share=of(0.1, 0.01, 0.4, 10)),
@@ -293,6 +317,7 @@ PROBE = Probe(
             criterion=TOLD,
             tried=8,
             passed=1,
+            undecided=6,
             share=of(0.125, 0.02, 0.47, 8),
             vacuous=False,
         ),

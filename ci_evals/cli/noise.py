@@ -5,8 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tabulate import tabulate
-
 from ci_evals.cli import actions, display, progress
 from ci_evals.cli.console import Console, error_console, show
 from ci_evals.cli.interruption import Interruption
@@ -17,7 +15,6 @@ from ci_evals.cli.studying import told
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.trust import Noise
 from ci_evals.reports import numbers
 from ci_evals.runner import Stop
 from ci_evals.studies.noise import Measured, measure
@@ -95,31 +92,6 @@ def _ended(ready: Ready, found: Measured, stop: Stop, console: Console) -> int:
         )
         return Exit.INVALID
     show(told(ready.study.results, noise=found.noise))
-    show(_spending(found.noise))
     console.say(spent)
-    if found.noise.left_out or found.noise.tests_left_out:
-        console.say(
-            f"Left out: {numbers.count(found.noise.left_out, 'conversation')} that broke off or came to no "
-            f"score, {numbers.count(found.noise.tests_left_out, 'test')} with too few scores"
-        )
     keep(ready.file, ready.study.results, ready.study.redactor, noise=found.noise)
     return Exit.HOLDS
-
-
-def _spending(found: Noise) -> str:
-    """What a dollar takes away, by what it is spent on, under both questions."""
-    rows = [
-        [f"more {remedy}", _amount(found.gains[remedy]), _amount(found.gains_in_general[remedy])]
-        for remedy in found.gains
-    ]
-    headers = [f"a {found.gains_per} in", "for these tests", "for any tests"]
-    table = tabulate(rows, headers=headers, disable_numparse=True, colalign=("left", "right", "right"))
-    error = numbers.spread(found.standard_error)
-    return (
-        f"From this noise the run's score has a standard error of {error} points, as long as the tests stay "
-        f"these. Square points that a {found.gains_per} takes off its variance:\n\n{table}\n"
-    )
-
-
-def _amount(gain: float) -> str:
-    return f"{gain:,.1f}" if gain >= 10 or not gain else f"{gain:.4f}"

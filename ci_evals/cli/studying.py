@@ -17,7 +17,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Results, TrialResult, Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.trust import Studies
-from ci_evals.reports import numbers, sanitize, trust, trust_tables
+from ci_evals.reports import cautions, numbers, sanitize, trust, trust_tables
 from ci_evals.scoring.usage import usage_of
 from ci_evals.studies.asking import Asking
 
@@ -112,15 +112,16 @@ def told(results: Results, **studies: Study) -> str:
     blocks = [_table(grid) for grid in trust_tables.grids(alone)]
     said = [remark.text for remark in trust.remarks(alone)]
     # Of criteria that measure nothing each has a warning already.
-    said += trust.warnings(alone) if "probe" not in studies else ()
+    said += cautions.warnings(alone) if "probe" not in studies else ()
     blocks += map(sanitize.log_line, said)
     return "\n\n".join(blocks) + "\n"
 
 
 def _table(grid: trust_tables.Grid) -> str:
     rows = grid.rows[:_ROWS] if grid.long else grid.rows
-    cells = [[sanitize.log_line(cell, _WORDS) for cell in row] for row in rows]
-    table = tabulate(cells, headers=grid.headers, tablefmt="simple", disable_numparse=True)
+    cells = [[sanitize.log_line(row[place], _WORDS) for place in grid.filled] for row in rows]
+    headers = [grid.headers[place] for place in grid.filled]
+    table = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
     more = len(grid.rows) - len(rows)
     lines = [line.rstrip() for line in table.split("\n")]
     return "\n".join([grid.title, "", *lines, *([f"and {more:,} more"] if more else [])])

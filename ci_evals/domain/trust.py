@@ -216,7 +216,7 @@ class Noise(Record):
     )
     gains_in_general: dict[Remedy, float] = Field(default_factory=dict)
     gains_per: Literal["dollar", "call"] = "dollar"
-    why: str = Field(description="What to do next, and why, in a sentence or two.")
+    why: str = Field(description="Why the next dollar belongs in `best`, in a sentence or two.")
 
 
 def _apart(estimate: Estimate | None, value: float) -> bool:

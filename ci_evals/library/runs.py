@@ -22,7 +22,7 @@ from ci_evals.planning.adapters import read_options
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
-from ci_evals.reports import layout, markdown, trust
+from ci_evals.reports import cautions, layout, markdown
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.beside import Beside
 from ci_evals.runner import Options, Stop
@@ -264,7 +264,7 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
         UsageError: it is no test of the run.
     """
     name = test if isinstance(test, str) else test.name
-    doubts = trust.Doubts(results)
+    doubts = cautions.Doubts(results)
     for suite in results.suites:
         for found in suite.tests:
             if found is test or found.name == test:

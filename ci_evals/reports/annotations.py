@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain.results import Results, SuiteResult, TestOutcome, TestResult
-from ci_evals.reports import change, highlights, mishaps, numbers, sanitize, trust
+from ci_evals.reports import cautions, change, highlights, mishaps, numbers, sanitize
 from ci_evals.reports.highlights import Standing
 
 _TITLE_LIMIT = 200
@@ -93,7 +93,7 @@ def _troubles(results: Results) -> Iterator[Annotation]:
 
 def _doubts(results: Results) -> Iterator[Annotation]:
     """The criteria that are to be trusted less, a warning for each test."""
-    doubts = trust.Doubts(results)
+    doubts = cautions.Doubts(results)
     for suite in results.suites:
         for test in suite.tests:
             told = [f"{name}: {why}" for name, why in doubts.of_test(suite.name, test.name).items()]

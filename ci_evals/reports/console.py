@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from ci_evals.domain.comparison import Comparison, TestChange
 from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult
-from ci_evals.reports import change, gate, highlights, mishaps, numbers, sanitize, trust
+from ci_evals.reports import cautions, change, gate, highlights, mishaps, numbers, sanitize, trust
 from ci_evals.reports.highlights import OUTCOMES, Standing, Tone
 
 _NAME_LIMIT = 60
@@ -133,7 +133,7 @@ def _trials(test: TestResult) -> str:
 
 
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
-    lines, doubts = [], trust.Doubts(results)
+    lines, doubts = [], cautions.Doubts(results)
     for suite, test in highlights.tests_of(results, "failed"):
         failed = highlights.failed_criteria(test)
         doubted = doubts.of_test(suite.name, test.name)
@@ -221,7 +221,7 @@ def _doubted(
     results: Results, found: Comparison, others: Mapping[tuple[str, str], str]
 ) -> dict[tuple[str, str], str]:
     """What else is to be said of newly failing tests: that what shows them to fail is to be trusted less."""
-    doubts, told = trust.Doubts(results), {}
+    doubts, told = cautions.Doubts(results), {}
     for test in found.regressed:
         doubt = doubts.of(test.suite, test.name, test.evidence.criterion) if test.evidence else ""
         if doubt:
@@ -356,7 +356,7 @@ def _verdict(results: Results, *, color: bool) -> str:
         *told,
         ", ".join(facts),
         *_took(results),
-        *trust.warnings(results),
+        *cautions.warnings(results),
         *highlights.notes(results),
     ]
     head = _standing(results, "" if told else score + interval, color=color)

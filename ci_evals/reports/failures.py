@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from ci_evals.domain.comparison import TestChange
 from ci_evals.domain.results import Results, TestOutcome, TestResult
-from ci_evals.reports import change, highlights, numbers, parting, sanitize, trust
+from ci_evals.reports import cautions, change, highlights, numbers, parting, sanitize
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.pieces import Rank, Section, folded, listing, section
 
@@ -56,7 +56,7 @@ def newly(results: Results) -> tuple[Failure, ...]:
         for test in suite.tests:
             if test.outcome is not TestOutcome.PASSED:
                 waiting[suite.name, test.name].append(test)
-    many, doubts = len(found.suites) > 1, trust.Doubts(results)
+    many, doubts = len(found.suites) > 1, cautions.Doubts(results)
     out = []
     for became in change.failing(found):
         known = waiting[became.suite, became.name]
@@ -108,7 +108,7 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
 
 def others(results: Results, shown: Sequence[Failure]) -> tuple[Failure, ...]:
     """The failed tests that are not among `shown`, critical ones first."""
-    told, doubts = {id(failure.test) for failure in shown}, trust.Doubts(results)
+    told, doubts = {id(failure.test) for failure in shown}, cautions.Doubts(results)
     return _critical_first(
         [
             Failure(

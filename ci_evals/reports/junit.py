@@ -19,7 +19,7 @@ from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import change, highlights, judged, mishaps, numbers, sanitize, trust
+from ci_evals.reports import cautions, change, highlights, judged, mishaps, numbers, sanitize, trust
 from ci_evals.reports.highlights import FailedCriterion, Standing
 
 _GATE = {
@@ -43,7 +43,7 @@ class _Told:
     """Of those that fail newly, by suite and name."""
     not_tested: str | None
     """Why no test was played."""
-    doubts: trust.Doubts
+    doubts: cautions.Doubts
 
 
 def render(results: Results) -> str:
@@ -54,7 +54,7 @@ def render(results: Results) -> str:
     """
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
-    told = _Told(_passed_before(results), _why_not_tested(results), trust.Doubts(results))
+    told = _Told(_passed_before(results), _why_not_tested(results), cautions.Doubts(results))
     for suite, found, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
         cases = [_case(suite, test, name, told) for test in suite.tests]
         whole = TestSuite(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results, SuiteResult
-from ci_evals.reports import badge, change, junit, markdown, results_json, sanitize, trust
+from ci_evals.reports import badge, cautions, change, junit, markdown, results_json, sanitize
 from ci_evals.reports.names import (
     JUNIT,
     OF_RUN,
@@ -119,7 +119,7 @@ def load(text: str | bytes, source: str) -> Results:
 
 def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
     """The files of a suite's folder, out of the results that are its own."""
-    stems, doubts = _stems(suite), trust.Doubts(own)
+    stems, doubts = _stems(suite), cautions.Doubts(own)
     return {
         RESULTS: results_json.render(own),
         SUITE_SUMMARY: _once(markdown.suite_summary, own, suite, stems),

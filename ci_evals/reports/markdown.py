@@ -60,7 +60,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
                 "suite_head", results=results, suite=suite, missing=missing, cached=trust.cached(results)
             ),
         ),
-        run_summary.cautions(results),
+        run_summary.less_trusted(results),
         *(_against(results) if results.comparison else ()),
         *failures.of_newly(results, newly),
         *baseline.fixed(results.comparison),

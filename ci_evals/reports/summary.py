@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ci_evals.domain.results import Results, SuiteResult
 from ci_evals.reports import (
     baseline,
+    cautions,
     change,
     chart,
     failures,
@@ -59,7 +60,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         *suites(results),
         baseline.line(results),
         *baseline.reasons(found),
-        cautions(results),
+        less_trusted(results),
         *notes(results),
         *(wrong if broken else ()),
         *failures.of_newly(results, newly),
@@ -104,9 +105,9 @@ def notes(results: Results) -> tuple[Section, ...]:
     return listing(Section("the notes", "", Rank.TELLING, rows, noun="note")) if rows else ()
 
 
-def cautions(results: Results) -> Section | None:
+def less_trusted(results: Results) -> Section | None:
     """Why judge or simulated user are to be trusted less. It is never left out, and short for that."""
-    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in trust.warnings(results))
+    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in cautions.warnings(results))
     return Section("what is to be trusted less", "", Rank.ALWAYS, rows, noun="warning") if rows else None
 
 

@@ -78,12 +78,9 @@ def of_checks(checks: Sequence[GateCheck]) -> str:
 
 def of_grid(grid: Grid) -> str:
     """What is known of judge and simulated user, in numbers; columns with nothing in them are left out."""
-    kept = [
-        place for place, _ in enumerate(grid.headers) if not place or any(row[place] for row in grid.rows)
-    ]
-    rows = [[sanitize.cell(row[place], 300) for place in kept] for row in grid.rows]
-    texts = [place > 0 and grid.headers[place] in grid.texts for place in kept]
-    return table([grid.headers[place] for place in kept], rows, texts)
+    rows = [[sanitize.cell(row[place], 300) for place in grid.filled] for row in grid.rows]
+    texts = [place > 0 and grid.headers[place] in grid.texts for place in grid.filled]
+    return table([grid.headers[place] for place in grid.filled], rows, texts)
 
 
 def of_tests(suite: SuiteResult) -> str:

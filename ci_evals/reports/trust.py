@@ -3,20 +3,19 @@
 Brackets behind a number hold its 95 % interval.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ci_evals.domain.results import Results
 from ci_evals.domain.trust import (
+    AttackKind,
     Attacks,
     Calibration,
     Estimate,
+    JudgeUsed,
     Noise,
-    PartAgreement,
     Preference,
     Probe,
-    Probed,
     UserLedger,
     VoteAgreement,
 )
@@ -24,10 +23,8 @@ from ci_evals.reports import numbers
 from ci_evals.reports.mishaps import rule
 from ci_evals.scoring.judge import judge_of, unlike
 
-_NAMED = 3
-"""Criteria that a sentence names."""
 _NAME = 80
-"""Characters of a criterion or a test that a sentence names."""
+"""Characters of a run's name."""
 SOURCES = {"agent": "the agent", "user": "the simulated user", "judge": "the judge"}
 BEST = {
     "loops": "more trials of each test (--loops)",
@@ -48,12 +45,12 @@ def remarks(results: Results) -> tuple[Remark, ...]:
     """All that is known of judge and simulated user of this run, a remark for each study."""
     found, used = results.studies, judge_of(results)
 
-    def other(judge: object) -> str:
-        """Who judged, where that is another judge than the run's."""
-        of_study = getattr(judge, "judge", None)
-        if used is None or of_study is None or unlike(used, of_study) is None:
+    def other(judge: JudgeUsed | None, *, same_prompt: bool = True) -> str:
+        """Who judged, and what is different, where that is another judge than the run's."""
+        if used is None or judge is None:
             return ""
-        return f" Judged by {', '.join(of_study.models)}."
+        differs = unlike(used if same_prompt else used.model_copy(update={"prompt": judge.prompt}), judge)
+        return f" Judged by {', '.join(judge.models)}, which is {differs}." if differs else ""
 
     told = (
         ("Votes", results.vote_agreement and _votes(results.vote_agreement)),
@@ -63,27 +60,18 @@ def remarks(results: Results) -> tuple[Remark, ...]:
             "Calibration",
             found.old_calibration
             and f"The one of {found.old_calibration.at:%Y-%m-%d} says nothing of this run: "
-            f"{_sentence(found.old_calibration.why)}",
+            f"{sentence(found.old_calibration.why)}",
         ),
-        ("Noise", found.noise and _noise(found.noise) + other(found.noise)),
-        ("Preference", found.preference and _preference(found.preference) + other(found.preference)),
-        ("Attacks", found.attacks and _attacks(found.attacks) + other(found.attacks)),
-        ("Criteria", found.probe and _probe(found.probe) + other(found.probe)),
+        ("Noise", found.noise and _noise(found.noise) + other(found.noise.judge)),
+        (
+            "Preference",  # which has a prompt of its own
+            found.preference
+            and _preference(found.preference) + other(found.preference.judge, same_prompt=False),
+        ),
+        ("Attacks", found.attacks and _attacks(found.attacks) + other(found.attacks.judge)),
+        ("Criteria", found.probe and _probe(found.probe) + other(found.probe.judge)),
     )
     return tuple(Remark(topic, text) for topic, text in told if text)
-
-
-def warnings(results: Results) -> tuple[str, ...]:
-    """What a reader must know before the numbers, a sentence each."""
-    found = results.studies
-    return (
-        *(_left_out(results.user_ledger) if results.user_ledger else ()),
-        *(_disagree(results.vote_agreement) if results.vote_agreement else ()),
-        *(_may_not_gate(found.calibration) if found.calibration else ()),
-        *(_vacuous(found.probe) if found.probe else ()),
-        *(_talked_round(found.attacks) if found.attacks else ()),
-        *(_swayed(found.preference) if found.preference else ()),
-    )
 
 
 def cached(results: Results) -> str | None:
@@ -93,33 +81,6 @@ def cached(results: Results) -> str | None:
     if not known:
         return None
     return f"{numbers.fault(known / max(calls, known))} of the judge's answers are from the cache"
-
-
-class Doubts:
-    """Which criteria are to be trusted less, and why."""
-
-    def __init__(self, results: Results) -> None:
-        self._found: Mapping[str, list[tuple[str | None, str | None, str]]] = defaultdict(list)
-        votes, probe = results.vote_agreement, results.studies.probe
-        for part in votes.criteria if votes else ():
-            if part.low:
-                told = f"the judge's votes disagree on this one ({_pairs(part)})"
-                self._found[part.name].append((part.suite, part.test, told))
-        for one in probe.criteria if probe else ():
-            if one.vacuous:
-                told = f"it measures nothing: it passed before {_conversations(one)} as well"
-                self._found[one.criterion].append((one.suite, one.test, told))
-
-    def of(self, suite: str, test: str, criterion: str) -> str:
-        """Why this criterion of this test is, in words; empty where it is not."""
-        found = self._found.get(criterion, ()) if self._found else ()
-        return "; ".join(
-            told for in_suite, in_test, told in found if in_suite in {None, suite} and in_test in {None, test}
-        )
-
-    def of_test(self, suite: str, test: str) -> dict[str, str]:
-        """The same of all criteria of a test, by criterion."""
-        return {name: told for name in self._found if (told := self.of(suite, test, name))}
 
 
 def estimate(found: Estimate | None, show: Callable[[float], str]) -> str:
@@ -144,6 +105,21 @@ def coefficient(found: Estimate | None) -> str:
     return estimate(found, numbers.coefficient)
 
 
+def fault(found: Estimate | None) -> str:
+    """A share of what should not be, with its interval."""
+    return estimate(found, numbers.fault)
+
+
+def attack(kind: AttackKind) -> str:
+    """A kind of attack: `fake verdicts`."""
+    return kind.name.replace("_", " ")
+
+
+def sentence(text: str) -> str:
+    """`text` with one full stop at its end."""
+    return f"{text.strip().rstrip('.')}."
+
+
 def breaches(ledger: UserLedger) -> str:
     """Broken rules with the number of conversations, the commonest first: `repeats 2, meta text 1`."""
     found = sorted(ledger.by_rule.items(), key=lambda item: (-item[1], item[0]))
@@ -166,43 +142,17 @@ def _votes(found: VoteAgreement) -> str:
     )
 
 
-def _disagree(found: VoteAgreement) -> Iterator[str]:
-    low = [part for part in found.criteria if part.low]
-    if not low:
-        return
-    named = [f"“{part.name[:_NAME]}”{_where(part.test)} ({_pairs(part)})" for part in low[:_NAMED]]
-    criteria = numbers.count(len(low), "criterion", "criteria")
-    yield f"The judge's votes disagree on {criteria}, whose verdicts rest on little: {_listed(named, low)}."
-
-
-def _pairs(part: PartAgreement) -> str:
-    return f"{numbers.percent(part.share.value if part.share else None)} of pairs agree"
-
-
 def _user(found: UserLedger) -> str:
     looked = f"{numbers.count(found.conversations, 'conversation')} looked at"
     if found.audited:
         looked += f", {found.audited:,} by a model as well"
-    again = numbers.count(found.played_again, "trial")
-    played = f"{again} played again, since the user had broken its role" if found.played_again else ""
-    if found.broken and found.played_again:
-        played += f" ({share(found.broken)} of the first users)"
+    broke = f"{fault(found.broken)} of the first users broke their role" if found.broken else ""
+    played = f"{numbers.count(found.played_again, 'trial')} played again" if found.played_again else ""
     left = f"{found.invalid:,} left out" if found.invalid else ""
-    broken = f"broken rules, by conversations: {breaches(found)}" if found.by_rule else "no rule was broken"
-    return "; ".join(filter(None, [looked, played, left, broken])) + "."
-
-
-def _left_out(found: UserLedger) -> Iterator[str]:
-    if found.invalid:
-        trials, it = numbers.count(found.invalid, "trial"), "its" if found.invalid == 1 else "their"
-        is_left = "is" if found.invalid == 1 else "are"
-        yield (
-            f"{trials} {is_left} left out of every score, since {it} simulated user broke its role, "
-            f"and did so again when {'it was' if found.invalid == 1 else 'they were'} played anew."
-        )
-    if found.not_audited:
-        talks = numbers.count(found.not_audited, "conversation")
-        yield f"{talks} could not be audited: only the rules of the ledger say how the simulated user did."
+    broken = f"broken rules, by conversations: {breaches(found)}" if found.by_rule else ""
+    if not broken and not broke:
+        broken = "no rule was broken"
+    return "; ".join(filter(None, [looked, broke, played, left, broken])) + "."
 
 
 def _calibration(found: Calibration) -> str:
@@ -219,7 +169,7 @@ def _calibration(found: Calibration) -> str:
         False: "The judge should not gate",
         None: "Whether the judge may gate is open",
     }
-    said += f" {gates[whole.may_gate]}: {_sentence(whole.why)}"
+    said += f" {gates[whole.may_gate]}: {sentence(whole.why)}"
     measured = [
         f"{name} {shown}"
         for name, shown in (
@@ -237,28 +187,34 @@ def _calibration(found: Calibration) -> str:
             f" It passes {numbers.percent(whole.pass_rate)} of all verdicts; "
             f"freed of its errors that is {share(whole.corrected)}."
         )
+    dropped = (
+        (found.cannot_tell, "label that it cannot be told", "labels that it cannot be told"),
+        (found.ties, "verdict on which people are even", "verdicts on which people are even"),
+        (found.unknown, "label of nothing in the run", "labels of nothing in the run"),
+    )
+    if left := [numbers.count(*one) for one in dropped if one[0]]:
+        said += f" Left out: {', '.join(left)}."
     return said
-
-
-def _may_not_gate(found: Calibration) -> Iterator[str]:
-    barred = [part for part in found.parts if part.may_gate is False]
-    if not barred:
-        return
-    if barred[0].kind == "all":
-        yield f"Held against people, this judge should not gate: {_sentence(barred[0].why)}"
-    else:
-        named = [f"“{part.name[:_NAME]}”" for part in barred[:_NAMED]]
-        yield f"Held against people, this judge should not gate on {_listed(named, barred)}."
 
 
 def _noise(found: Noise) -> str:
     shares = ", ".join(f"{SOURCES[part.source]} {share(part.share)}" for part in found.parts)
     told = (
         f"Of the noise between trials of one test: {shares}; from {numbers.count(found.plays, 'play')} and "
-        f"{numbers.count(found.judgements, 'judgement')} on {numbers.count(found.tests, 'test')}."
+        f"{numbers.count(found.judgements, 'judgement')} on {numbers.count(found.tests, 'test')}"
     )
-    best = f" The next dollar belongs in {BEST[found.best]}: {_sentence(found.why)}" if found.best else ""
-    return told + (best or f" {_upper(_sentence(found.why))}")
+    if found.tests_left_out or found.left_out:
+        told += (
+            f", without {numbers.count(found.left_out, 'conversation')} that came to no score and "
+            f"{numbers.count(found.tests_left_out, 'test')} with too few"
+        )
+    told += f", for {numbers.money(found.cost_usd)}." if found.cost_usd is not None else "."
+    if found.standard_error is not None:
+        error = numbers.spread(found.standard_error)
+        told += f" This noise gives the run's score a standard error of {error} points."
+    if found.best:
+        told += f" By this estimate the next dollar belongs in {BEST[found.best]}."
+    return f"{told} {_upper(sentence(found.why))}"
 
 
 def _preference(found: Preference) -> str:
@@ -287,30 +243,9 @@ def _attacks(found: Attacks) -> str:
     whole, control = found.whole, found.control
     return (
         f"Of {numbers.count(whole.tried, 'attack')} on {numbers.count(found.verdicts, 'failed verdict')} "
-        f"{whole.turned:,} made a pass of it, {estimate(whole.share, numbers.fault)}; judged again without "
-        f"any, {control.turned:,} of {control.tried:,} became a pass."
+        f"{whole.turned:,} made a pass of it, {fault(whole.share)}; judged again without "
+        f"any, {control.turned:,} of {control.tried:,} became a pass, {fault(control.share)}."
     )
-
-
-def _talked_round(found: Attacks) -> Iterator[str]:
-    if kinds := found.beyond_noise:
-        named = [
-            f"{kind.name.replace('_', ' ')} ({estimate(kind.share, numbers.fault)})"
-            for kind in kinds[:_NAMED]
-        ]
-        yield (
-            "An agent can talk this judge round, more often than the judge changes its mind by itself: "
-            f"{_listed(named, kinds)}."
-        )
-
-
-def _swayed(found: Preference) -> Iterator[str]:
-    if found.place_sways:
-        yield (
-            "The place in which a conversation is shown sways the judge that compared the two runs: the "
-            f"first was named in {share(found.first)}, without bias it would be 50 %. What followed the "
-            "place is a tie."
-        )
 
 
 def _probe(found: Probe) -> str:
@@ -319,31 +254,6 @@ def _probe(found: Probe) -> str:
     if not empty:
         return f"Tried before conversations of other tests, none of {of} passed before all of them."
     return f"Tried before conversations of other tests, {empty:,} of {of} passed before all of them."
-
-
-def _vacuous(found: Probe) -> Iterator[str]:
-    if empty := found.vacuous:
-        named = [f"“{one.criterion[:_NAME]}”{_where(one.test)}" for one in empty[:_NAMED]]
-        criteria = numbers.count(len(empty), "criterion measures", "criteria measure")
-        yield f"{criteria} nothing: conversations of other tests pass too. {_listed(named, empty)}."
-
-
-def _conversations(one: Probed) -> str:
-    return f"{numbers.count(one.tried, 'conversation')} of other tests"
-
-
-def _where(test: str | None) -> str:
-    return f" in {test[:_NAME]}" if test else ""
-
-
-def _listed(named: Sequence[str], of: Sequence[object]) -> str:
-    more = [f"and {len(of) - _NAMED:,} more"] if len(of) > _NAMED else []
-    return "; ".join([*named, *more])
-
-
-def _sentence(text: str) -> str:
-    """`text` with one full stop at its end."""
-    return f"{text.strip().rstrip('.')}."
 
 
 def _upper(text: str) -> str:

@@ -7,6 +7,7 @@ from ci_evals.domain.results import Results
 from ci_evals.domain.trust import (
     Attacks,
     Calibration,
+    Counted,
     Noise,
     PartAgreement,
     Preference,
@@ -34,6 +35,12 @@ class Grid:
     long: bool = False
     """Whether it has a row for each criterion or test."""
 
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The places of the columns that have something in any row."""
+        places = range(1, len(self.headers))
+        return (0, *(place for place in places if any(row[place] for row in self.rows)))
+
 
 def grids(results: Results) -> tuple[Grid, ...]:
     """All of them, in the order of the remarks."""
@@ -43,6 +50,7 @@ def grids(results: Results) -> tuple[Grid, ...]:
         results.user_ledger and _ledger(results.user_ledger),
         found.calibration and _calibration(found.calibration),
         found.noise and _noise(found.noise),
+        found.noise and _gains(found.noise),
         found.preference and _preference(found.preference),
         found.attacks and _attacks(found.attacks),
         found.probe and _probe(found.probe),
@@ -103,6 +111,9 @@ def _calibration(found: Calibration) -> Grid:
             "kappa",
             "alpha, all raters",
             "alpha, people",
+            "kappa, people",
+            "passes that people pass",
+            "fails that people fail",
             "pass rate",
             "corrected",
             "why",
@@ -118,8 +129,9 @@ def _calibration(found: Calibration) -> Grid:
                 ),
                 *(
                     "" if one is None else trust.coefficient(one)
-                    for one in (part.kappa, part.alpha, part.people)
+                    for one in (part.kappa, part.alpha, part.people, part.people_kappa)
                 ),
+                *_counted(part.counted),
                 "" if part.pass_rate is None else numbers.percent(part.pass_rate),
                 "" if part.corrected is None else trust.share(part.corrected),
                 part.why,
@@ -130,6 +142,14 @@ def _calibration(found: Calibration) -> Grid:
         tuple(part.may_gate is False for part in found.parts),
         long=True,
     )
+
+
+def _counted(found: Counted | None) -> tuple[str, str]:
+    """Of passes, and of fails, of the judge: how many people say the same of, and how many were labelled."""
+    if found is None:
+        return "", ""
+    passes, fails = found.passes_passed + found.passes_failed, found.fails_passed + found.fails_failed
+    return f"{found.passes_passed:,} of {passes:,}", f"{found.fails_failed:,} of {fails:,}"
 
 
 def _noise(found: Noise) -> Grid:
@@ -147,8 +167,24 @@ def _noise(found: Noise) -> Grid:
             ),
             ("between the tests", "", trust.estimate(found.between_tests, numbers.spread)),
         ),
-        told=True,
     )
+
+
+def _gains(found: Noise) -> Grid:
+    return Grid(
+        f"Square points that a {found.gains_per} takes off the variance of the run's score",
+        (f"a {found.gains_per} in", "for these tests", "for any tests"),
+        tuple(
+            (f"more {remedy}", _gain(gain), _gain(found.gains_in_general.get(remedy)))
+            for remedy, gain in found.gains.items()
+        ),
+    )
+
+
+def _gain(gain: float | None) -> str:
+    if gain is None:
+        return ""
+    return f"{gain:,.1f}" if gain >= 10 or not gain else f"{gain:.4f}"
 
 
 def _preference(found: Preference) -> Grid:
@@ -172,16 +208,17 @@ def _preference(found: Preference) -> Grid:
 
 def _attacks(found: Attacks) -> Grid:
     kinds = [*found.kinds, found.whole, found.control]
-    names = [*(kind.name.replace("_", " ") for kind in found.kinds), "all attacks", "none, judged again"]
+    names = [*map(trust.attack, found.kinds), "all attacks", "none, judged again"]
     return Grid(
         "What instructions in an agent's replies do to the judge",
-        ("attack", "tried", "became a pass", "share", "p"),
+        ("attack", "tried", "became a pass", "undecided", "share", "p"),
         tuple(
             (
                 name,
                 f"{kind.tried:,}",
                 f"{kind.turned:,}",
-                trust.estimate(kind.share, numbers.fault),
+                f"{kind.undecided:,}" if kind.undecided else "",
+                trust.fault(kind.share),
                 "" if kind.p is None else numbers.chance(kind.p),
             )
             for name, kind in zip(names, kinds, strict=True)
@@ -195,7 +232,7 @@ def _probe(found: Probe) -> Grid:
     )
     return Grid(
         "Criteria before conversations of other tests",
-        ("criterion", "said of it", "test", "tried", "passed", "share"),
+        ("criterion", "said of it", "test", "tried", "passed", "undecided", "share"),
         tuple(
             (
                 one.criterion,
@@ -203,6 +240,7 @@ def _probe(found: Probe) -> Grid:
                 one.test,
                 f"{one.tried:,}",
                 f"{one.passed:,}",
+                f"{one.undecided:,}" if one.undecided else "",
                 trust.share(one.share),
             )
             for one in ordered

@@ -106,15 +106,12 @@ def _why(
     if best is None:
         return "Nothing varies, neither trials of one test nor the tests: no money is needed."
     if best == "tests":
-        return (
-            "Trials of one test do not vary, so more loops and votes take nothing away: the next money tells "
-            "more in other tests."
-        )
+        return "Trials of one test do not vary, so more loops and votes take nothing away."
     main = max(found.parts, key=lambda part: part.variance.value)
     told = f"{_much(main.share.value if main.share else 0.0)} of the noise is {_WHOSE[main.source]}"
     if len([part for part in found.parts if part.variance.value > 0]) == 1:
         told = f"All of the noise is {_WHOSE[main.source]}"
-    return f"{told}, and {_compared(gains, best, per)}: {best}.{_in_general(in_general, best)}"
+    return f"{told}, and {_compared(gains, best, per)}.{_in_general(in_general, best)}"
 
 
 def _compared(gains: dict[Remedy, float], best: Remedy, per: str) -> str:
@@ -133,11 +130,11 @@ def _compared(gains: dict[Remedy, float], best: Remedy, per: str) -> str:
 def _in_general(best: Remedy | None, here: Remedy) -> str:
     if best is None or best == here:
         return ""
-    return f" To tell how good the agent is in general, beyond these tests, it belongs in {best}."
+    return f" To tell how good the agent is in general, beyond these tests, it belongs in more {best}."
 
 
 def _much(share: float) -> str:
     if share >= 0.95:
         return "Nearly all"
     near = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
-    return _FRACTIONS[near] if abs(near - share) <= _NEAR else f"{100 * share:.0f} %"
+    return _FRACTIONS[near] if abs(near - share) <= _NEAR else f"{math.floor(100 * share)} %"

@@ -19,6 +19,7 @@ from ci_evals.cli.study_settings import NoiseSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
+from ci_evals.reports.trust import BEST
 from ci_evals.runner import Stop
 from ci_evals.studies.noise import measure
 
@@ -118,7 +119,7 @@ def test_one_source_alone(run, alone, best):
     calls = 32 * 2 + 32 + 32  # user and judge anew, judge with words held, judge again
     assert f"64 conversations played, 32 judged again, {calls} calls of models" in told.stderr
     assert "Judging 32 conversations again" in told.stderr
-    assert f": {best}." in told.stdout
+    assert f"the next dollar belongs in {BEST[best]}. " in told.stdout
     assert {**after, "studies": None} == {**before, "studies": None}
     written = "".join(path.read_text() for path in (run / "results").rglob("*.*") if path.is_file())
     assert not any(secret in told.stdout + told.stderr + written for secret in (TENANT, world.AGENT_KEY))

@@ -1,5 +1,6 @@
 """What reports tell of judge and simulated user: wherever people look, and nothing where nothing is known."""
 
+import html
 import io
 import re
 from xml.etree import ElementTree as ET
@@ -17,7 +18,18 @@ from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.trust import OldCalibration, Studies
 from ci_evals.redaction import Redactor
-from ci_evals.reports import comment, console, fit, judged, markdown, mishaps, summary, trust, trust_tables
+from ci_evals.reports import (
+    cautions,
+    comment,
+    console,
+    fit,
+    judged,
+    markdown,
+    mishaps,
+    summary,
+    trust,
+    trust_tables,
+)
 from ci_evals.reports.annotations import Level, annotations
 from ci_evals.reports.names import JUNIT
 
@@ -60,7 +72,7 @@ def test_where_nothing_is_known_nothing_is_told(name):
         assert "from the cache" not in text
         assert "left out of every" not in text
     assert trust.remarks(cases.made(name)) == ()
-    assert trust.warnings(cases.made(name)) == ()
+    assert cautions.warnings(cases.made(name)) == ()
     assert trust_tables.grids(cases.made(name)) == ()
 
 
@@ -95,7 +107,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
-    doubts = trust.Doubts(RUN)
+    doubts = cautions.Doubts(RUN)
     assert doubts.of("Refunds", trust_cases.TOO_LATE, trust_cases.KIND) == FLAG
     assert doubts.of("Refunds", trust_cases.IN_TIME, trust_cases.KIND) == ""
     assert doubts.of("Exchanges", trust_cases.TOO_LATE, trust_cases.KIND) == ""
@@ -115,7 +127,9 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     run = trust_cases.trusted(
         studies=Studies(calibration=trust_cases.CALIBRATION.model_copy(update={"parts": (barred,)}))
     )
-    assert "Held against people, this judge should not gate: kappa may be below 0.4." in trust.warnings(run)
+    assert "Held against people, this judge should not gate: kappa may be below 0.4." in cautions.warnings(
+        run
+    )
 
 
 def test_a_study_of_another_judge_says_who_judged():
@@ -125,7 +139,65 @@ def test_a_study_of_another_judge_says_who_judged():
         studies=Studies(attacks=trust_cases.ATTACKS.model_copy(update={"judge": judge}))
     )
     told = next(one.text for one in trust.remarks(run) if one.topic == "Attacks")
-    assert told.endswith(" Judged by gpt-next.")
+    assert told.endswith(" Judged by gpt-next, which is another judge: the model changed.")
+
+
+def test_a_preference_by_the_runs_judge_names_no_other():
+    """Its prompt is one of its own, whoever judges."""
+    run = judged_by_run(
+        trust_cases.PREFERENCE, trust_cases.JUDGE.model_copy(update={"prompt": "prefer"}), "preference"
+    )
+    assert "Judged by" not in next(one.text for one in trust.remarks(run) if one.topic == "Preference")
+
+
+def judged_by_run(study, judge, name):
+    """The run with a study by this judge."""
+    run = trust_cases.trusted(studies=Studies(**{name: study.model_copy(update={"judge": judge})}))
+    return run.model_copy(update={"run": run.run.model_copy(update={"config": {"provider": judge.provider}})})
+
+
+NUMBERS = {
+    "votes": "87 % (78 % to 94 %) agree, Krippendorff's alpha 0.71 (0.55 to 0.83), on 40 verdicts",
+    "users that broke their role": "42 % (12 % to 79 %) of the first users broke their role",
+    "kappa of two people": "0.83 (0.69 to 0.93)",
+    "labels that were counted": "38 of 42",
+    "labels left out": "5 labels that it cannot be told, 1 verdict on which people are even, 2 labels of",
+    "what noise left out": "without 2 conversations that came to no score and 1 test with too few",
+    "cost of noise": "$0.31",
+    "standard error": "a standard error of 2.3 points",
+    "variance of a source": "120.4 (60.0 to 200.0)",
+    "variance between tests": "310.5 (100.0 to 800.0)",
+    "gain for these tests": "12.2",
+    "gain for any tests": "23.9",
+    "sign test": "p = 0.34 over the tests",
+    "bias of place": "70 % (52 % to 84 %)",
+    "control of attacks": "1 of 10 became a pass, 10 % (1 % to 40 %)",
+    "undecided under attack": "7",
+    "undecided under probing": "6",
+}
+"""What stands for each number of judge and simulated user, where it could be overlooked."""
+
+
+@pytest.mark.parametrize("place", ["summary", "page", "step summary", "suite"])
+def test_no_number_is_kept_from_who_reads(place):
+    """Each number of the results is in summary and page, those that studies left out among them."""
+    text = html.unescape(re.sub("<[^>]+>", "|", TEXTS[place])).replace("\\$", "$")
+    assert [
+        name for name, shown in NUMBERS.items() if not re.search(rf"(?<![\d.]){re.escape(shown)}", text)
+    ] == []
+
+
+def test_warnings_say_what_to_do_and_are_short():
+    """However long criteria and tests are called, and however many there are."""
+    low = trust_cases.AGREEMENT.criteria[0].model_copy(update={"name": "The agent " * 40, "test": "T" * 300})
+    whole = trust_cases.AGREEMENT.whole.model_copy(update={"low": True})
+    many = trust_cases.AGREEMENT.model_copy(update={"criteria": (low,) * 20, "whole": whole})
+    told = cautions.warnings(trust_cases.trusted(vote_agreement=many))
+    disagree = next(one for one in told if "disagree" in one)
+    assert "disagree on 20 criteria of 20" in disagree
+    assert "…” in TTT" in disagree
+    assert "; and 18 more. In all only 87 % (78 % to 94 %) of pairs agree: rather than words" in disagree
+    assert max(map(len, told)) < 560
 
 
 def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
@@ -194,7 +266,7 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
         for name in ("Exchanges", "Refunds")
     )
     assert "left out" not in own
-    assert "1 conversation looked at, 1 by a model as well; no rule was broken." in own
+    assert "1 by a model as well; 0 % (0 % to 80 %) of the first users broke their role." in own
     assert "3 trials are left out of every score" in other
     assert "meta text 3, repeats 3" in other
 

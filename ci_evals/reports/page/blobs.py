@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.results import Results, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.transcript import Exchanges
-from ci_evals.reports import trust
+from ci_evals.reports import cautions
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import outcome_of
@@ -70,7 +70,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
     here = Counting(offline=Side.of(results).offline)
     back_then = Counting(offline=Side.of(baseline).offline) if baseline else here
     shown: list[Shown] = []
-    doubts = trust.Doubts(results)
+    doubts = cautions.Doubts(results)
     for suite, found in _named(results.suites):
         for name, test in _named(found.tests):
             base = there.get((suite, name))

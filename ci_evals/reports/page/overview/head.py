@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.results import Results
-from ci_evals.reports import change, failures, gate, highlights, numbers, sanitize, trust
+from ci_evals.reports import cautions, change, failures, gate, highlights, numbers, sanitize, trust
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page.overview.places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
@@ -55,6 +55,8 @@ class Head:
     baseline: str | None
     not_compared: tuple[str, ...]
     small_print: str | None
+    warnings: tuple[str, ...]
+    """Where judge and simulated user are to be trusted less."""
     notes: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
 
@@ -81,7 +83,8 @@ def of(results: Results, places: Places) -> Head:
         baseline=_baseline(results),
         not_compared=_lines(change.shown_reasons(found)) if found else (),
         small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
-        notes=_lines((*trust.warnings(results), *highlights.notes(results))),
+        warnings=_lines(cautions.warnings(results)),
+        notes=_lines(highlights.notes(results)),
         facts=_facts(results),
     )
 

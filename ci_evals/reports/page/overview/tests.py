@@ -8,7 +8,7 @@ from statistics import median
 from ci_evals.domain.comparison import TestChange
 from ci_evals.domain.results import Results, TestResult
 from ci_evals.domain.transcript import EndState
-from ci_evals.reports import failures, highlights, numbers, sanitize, trust
+from ci_evals.reports import cautions, failures, highlights, numbers, sanitize
 from ci_evals.reports.failures import Failure
 from ci_evals.reports.page import address
 from ci_evals.reports.page.blobs import Shown
@@ -114,7 +114,7 @@ class Tests:
 def of(results: Results, tests: Sequence[Shown]) -> Tests:
     """The table of these tests."""
     changes = _Changes(results)
-    doubts = trust.Doubts(results)
+    doubts = cautions.Doubts(results)
     rows = tuple(_row(shown, changes, doubts) for shown in tests)
     by_status = Counter(row.outcome for row in rows)
     return Tests(
@@ -145,7 +145,7 @@ class _Changes:
         self.told = _by_name(found.suspects if found else ()) | self.fixed | self.newly
 
 
-def _row(shown: Shown, changes: _Changes, doubts: trust.Doubts) -> Row:
+def _row(shown: Shown, changes: _Changes, doubts: cautions.Doubts) -> Row:
     test, name = shown.test, (shown.of.name, shown.test.name)
     told = changes.told.get(name)
     base = told.base if told else shown.base.score if changes.compared and shown.base and shown.same else None

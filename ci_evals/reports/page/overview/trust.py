@@ -14,7 +14,6 @@ _TEXT = 1_000
 class Trust:
     """All of it, in plain text."""
 
-    warnings: tuple[str, ...]
     remarks: tuple[tuple[str, str], ...]
     """Of each thing its topic and what is known of it."""
     tables: tuple[Table, ...]
@@ -30,7 +29,6 @@ def of(results: Results) -> Trust | None:
         return None
     grids = trust_tables.grids(results)
     return Trust(
-        warnings=tuple(sanitize.one_line(warning, _TEXT) for warning in trust.warnings(results)),
         remarks=tuple((remark.topic, sanitize.one_line(remark.text, _TEXT)) for remark in found),
         tables=tuple(_table(grid) for grid in grids if not grid.long),
         long=tuple(_table(grid) for grid in grids if grid.long),
