@@ -138,7 +138,7 @@ def settled(
 
 def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
     """The models that are named, else those of the run where its provider is the same, else the default."""
-    named = panel_of(names_in(asked.judge_panel))
+    named = panel_of(names_in(asked.judge_panel), asked.judge_model)
     if named or asked.judge_model:
         return named or (str(asked.judge_model),)
     if results.run.config.get("provider") == provider:

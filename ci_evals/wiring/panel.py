@@ -13,12 +13,7 @@ def checked(asked: Adapter) -> Adapter:
     Raises:
         UsageError: what is asked of judge or auditor contradicts itself.
     """
-    panel = panel_of(asked.judge_panel)
-    if panel and asked.judge_model:
-        raise UsageError(
-            f"--judge-model={asked.judge_model}: the models of --judge-panel judge in its place; leave one "
-            "of the two out"
-        )
+    panel = panel_of(asked.judge_panel, asked.judge_model)
     if asked.audit_model and not asked.audit_user:
         raise UsageError(
             f"--audit-model={asked.audit_model}: nobody is audited without --audit-user; give both or neither"
@@ -31,13 +26,17 @@ def names_in(text: str | None) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
-def panel_of(named: Iterable[str]) -> tuple[str, ...]:
-    """The models that vote in turn.
+def panel_of(named: Iterable[str], alone: str | None = None) -> tuple[str, ...]:
+    """The models that vote in turn, in place of one that judges `alone`.
 
     Raises:
-        UsageError: a name is empty, or is there twice.
+        UsageError: a name is empty, or is there twice; or both a panel and one judge are named.
     """
     models = tuple(name.strip() for name in named)
+    if models and alone:
+        raise UsageError(
+            f"--judge-model={alone}: the models of --judge-panel judge in its place; leave one of the two out"
+        )
     told = f"--judge-panel={','.join(models)}"
     if not all(models):
         raise UsageError(f"{told}: a name is empty; give the names of models, separated by commas")

@@ -178,6 +178,12 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
             lambda: attack.attack(AttackSettings(results=Path("a"), llm_key="k", judge_votes=2)),
             "even number of votes",
         ),
+        (
+            lambda: attack.attack(
+                AttackSettings(results=Path("a"), llm_key="k", judge_panel="a,b", judge_model="c")
+            ),
+            "leave one of the two out",
+        ),
         (lambda: validate.validate(ValidateSettings(suites=["suite.json"], probe=Path("a"))), "no key"),
         (
             lambda: validate.validate(
