@@ -24,7 +24,7 @@ from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.legs import Leg
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.selectors import check_names
-from ci_evals.studies.calibrate import given, shared
+from ci_evals.studies.calibrate import of_legs
 
 _NO_LEGS = "; if the legs' artifacts were to be in it, no leg has left any"
 
@@ -62,8 +62,7 @@ def merge_runs(settings: MergeSettings) -> None:
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
-    if known := shared([leg.results.studies for leg in legs]):
-        results = given(results, redactor.model(known))
+    results = of_legs(results, [redactor.model(leg.results.studies) for leg in legs])
     sys.exit(publish(results, places, console, before))
 
 

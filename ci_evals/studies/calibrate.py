@@ -130,13 +130,16 @@ def given(results: Results, calibration: Calibration) -> Results:
     return _with(results, calibration.model_copy(update={"parts": parts}), None)
 
 
-def shared(legs: Sequence[Studies]) -> Calibration | None:
-    """What all legs of a run were given about their judge; None where it is not the same."""
-    found = [leg.calibration for leg in legs]
-    first = found[0] if found else None
-    if first is None or any(one is None or _bare(one) != _bare(first) for one in found):
-        return None
-    return first
+def of_legs(results: Results, legs: Sequence[Studies]) -> Results:
+    """A run with what all its legs were given alike about their judge, or of an earlier one."""
+    if not legs:
+        return results
+    known, old = legs[0].calibration, legs[0].old_calibration
+    if known and all(leg.calibration and _bare(leg.calibration) == _bare(known) for leg in legs):
+        return given(results, known)
+    if old and all(leg.old_calibration == old for leg in legs):
+        return _with(results, None, old)
+    return results
 
 
 def _bare(calibration: Calibration) -> Calibration:

@@ -20,7 +20,7 @@ from ci_evals.domain.trust import Calibration, OldCalibration
 from ci_evals.library import load_results
 from ci_evals.studies import sheet_reading
 from ci_evals.studies.calibrate import calibrate as held
-from ci_evals.studies.calibrate import given, shared
+from ci_evals.studies.calibrate import given, of_legs
 
 PEOPLE = {"ada": 0.02, "ben": 0.04, "cleo": 0.06}
 
@@ -170,10 +170,20 @@ def test_legs_that_know_the_same(found):
     """Made anew for the whole; where legs differ in what they know, nothing is known of the whole."""
     legs = [given(run(tests=tests), found).studies for tests in (5, 10)]
     assert legs[0].calibration != legs[1].calibration
-    assert given(run(tests=15), shared(legs)) == given(run(tests=15), found)
+    whole = run(tests=15)
+    assert of_legs(whole, legs) == given(whole, found)
     other = found.model_copy(update={"run": "another"})
-    assert shared([legs[0], given(run(), other).studies]) is None
-    assert shared([legs[0], run().studies]) is None
+    for unlike in ([legs[0], given(run(), other).studies], [legs[0], run().studies], []):
+        assert of_legs(whole, unlike) == whole
+
+
+def test_legs_that_were_given_what_is_said_of_another_judge(found):
+    """It says so in the whole too, unless they differ."""
+    newer = given(run(judge_model="newer"), found)
+    assert newer.studies.old_calibration
+    whole = run(judge_model="newer", tests=15)
+    assert of_legs(whole, [newer.studies] * 2) == given(whole, found)
+    assert of_legs(whole, [newer.studies, whole.studies]) == whole
 
 
 TEST = {
