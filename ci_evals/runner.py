@@ -2,12 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from math import fsum
 from types import MappingProxyType
-from typing import Any, TypeVar
 
 from ci_evals.conversation import audit
 from ci_evals.conversation.converse import Conversation, Ended
@@ -29,8 +28,7 @@ from ci_evals.metering import Meter, MeteredEmbedder, MeteredLLM
 from ci_evals.ports import LLM, Agent, Embedder
 from ci_evals.redaction import Redactor
 from ci_evals.scoring import process
-
-T = TypeVar("T")
+from ci_evals.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -58,72 +56,6 @@ class Cast:
     def judges(self) -> Sequence[LLM]:
         """The models that judge; none where nothing is judged."""
         return self.judge_panel or ([self.judge_llm] if self.judge_llm else ())
-
-
-class Stop:
-    """A request to end the run, from outside (a signal) or by the run itself (a refused key, a limit)."""
-
-    def __init__(self) -> None:
-        self.interrupted = False
-        """Whether it came from outside."""
-        self.reason: str | None = None
-        """Why the run ended itself."""
-        self.outage = False
-        """Whether that was an agent or a model that cannot be used: the next trials would have failed too."""
-        self.failed_fast = False
-        """Whether that was a trial that failed, after which no more were wanted."""
-        self.bug: Exception | None = None
-        """The bug of ours that ended it: what had finished is still worth reporting."""
-        self._cutting = False
-        self._under_way: set[asyncio.Task[Any]] = set()
-
-    @property
-    def requested(self) -> bool:
-        """Whether no further trial is to be started."""
-        return self.interrupted or self.reason is not None
-
-    def interrupt(self) -> None:
-        """Ends the run now: conversations and judgements under way are cut off."""
-        self.interrupted = True
-        self._cut()
-
-    def because(
-        self, reason: str, *, outage: bool = False, failed_fast: bool = False, cut_off: bool = False
-    ) -> None:
-        """Begins no more trials, for a reason; those under way end by themselves, or are cut off."""
-        if self.reason is None:
-            self.reason, self.outage, self.failed_fast = reason, outage, failed_fast
-        if cut_off:
-            self._cut()
-
-    def _cut(self) -> None:
-        self._cutting = True
-        for task in self._under_way:
-            task.cancel()
-
-    async def on_bug(self, work: Coroutine[Any, Any, None]) -> None:
-        """Does `work`; an exception that no error of ours explains ends the run in order."""
-        try:
-            await work
-        except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
-            self.bug = self.bug or bug
-            self.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
-
-    async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What `work` gives, or None where it is cut off."""
-        if self._cutting:
-            work.close()
-            return None
-        task = asyncio.create_task(work)
-        self._under_way.add(task)
-        try:
-            return await task
-        except asyncio.CancelledError:
-            if not self._cutting:
-                raise
-            return None
-        finally:
-            self._under_way.discard(task)
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,11 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
-from ci_evals.runner import Cast, Options, Stop, run
+from ci_evals.runner import Cast, Options, run
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import unsound
+from ci_evals.stop import Stop
 
 PAGE = (ROOT / "docs/reliability.md").read_text()
 SECONDS = 1.0

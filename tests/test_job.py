@@ -20,8 +20,9 @@ from ci_evals.domain.results import Origin, Results
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.ports import Completion
 from ci_evals.redaction import Redactor
-from ci_evals.runner import Cast, Options, Stop
+from ci_evals.runner import Cast, Options
 from ci_evals.scoring.gate import Policy
+from ci_evals.stop import Stop
 
 STRICT = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
 PASS = json.dumps({"reasoning": "Yes.", "verdict": "pass", "evidence": []})

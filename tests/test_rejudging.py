@@ -21,8 +21,9 @@ from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges, Rejudged, Rejudging, rejudge
 from ci_evals.rejudging.work import Jury
 from ci_evals.reports import layout
-from ci_evals.runner import Cast, Stop
+from ci_evals.runner import Cast
 from ci_evals.scoring.gate import Policy
+from ci_evals.stop import Stop
 
 SECRET = "tenant-4711-blue"
 PASS, FAIL = (json.dumps({"reasoning": "r", "verdict": said, "evidence": []}) for said in ("pass", "fail"))

@@ -10,7 +10,8 @@ from ci_evals.domain.process import Fired, Process, Times
 from ci_evals.domain.progress import Exchanged, TrialFinished, TrialStarted
 from ci_evals.domain.results import TrialResult
 from ci_evals.redaction import Redactor
-from ci_evals.runner import Cast, Options, Stop, run
+from ci_evals.runner import Cast, Options, run
+from ci_evals.stop import Stop
 
 PASS = json.dumps({"reasoning": "Yes.", "verdict": "pass", "evidence": []})
 

@@ -11,7 +11,8 @@ from plans import planned
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.domain.errors import AgentError, LLMAccessError, LLMError
 from ci_evals.redaction import Redactor
-from ci_evals.runner import Cast, Options, Stop, run
+from ci_evals.runner import Cast, Options, run
+from ci_evals.stop import Stop
 
 PASS = json.dumps({"reasoning": "Yes.", "evidence": [], "verdict": "pass"})
 KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ci_evals.cli import actions
 from ci_evals.domain.errors import Exit
-from ci_evals.runner import Stop
+from ci_evals.stop import Stop
 
 PATIENCE_SECONDS = 6.0
 """How long a run that was told to end may take for it. GitHub sends a second signal after 7.5 seconds, and

@@ -16,7 +16,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.reports import numbers
-from ci_evals.runner import Stop
+from ci_evals.stop import Stop
 from ci_evals.studies.noise import Measured, measure
 
 

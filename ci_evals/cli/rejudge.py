@@ -39,9 +39,9 @@ from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Rejudged, Rejudging, judges, rejudge, to_judge
 from ci_evals.reports import agreement, numbers, sanitize
 from ci_evals.reports.names import RESULTS
-from ci_evals.runner import Stop
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.selectors import check_names
+from ci_evals.stop import Stop
 from ci_evals.studies.calibrate import given
 from ci_evals.wiring import WITHOUT_KEY, Adapter, checked, names_in, no_key, own_key, own_token
 

@@ -14,10 +14,10 @@ from ci_evals.domain.progress import Event, Spent, TrialFinished, TrialStarted
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
-from ci_evals.runner import Stop
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import ended_well, unsound
 from ci_evals.scoring.usage import cost_of
+from ci_evals.stop import Stop
 
 _TIE = 1e-9
 """Dollars: what costs exactly as much as it may is within its budget, however it is written in binary."""

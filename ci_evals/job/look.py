@@ -28,12 +28,13 @@ from ci_evals.grading import judge, rubric
 from ci_evals.job.job import Job
 from ci_evals.redaction import Redactor
 from ci_evals.reports.names import folder_for
-from ci_evals.runner import Cast, Stop
+from ci_evals.runner import Cast
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Ending, Policy
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.selectors import Threshold
 from ci_evals.scoring.share import Counting
+from ci_evals.stop import Stop
 from ci_evals.wiring import Adapter
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, *rubric.TEMPLATES, "adapters/prompts/json_answer.md.j2")

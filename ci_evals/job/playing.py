@@ -20,8 +20,9 @@ from ci_evals.job.job import Job
 from ci_evals.job.limits import Budget, Watch
 from ci_evals.job.look import Look, models_of
 from ci_evals.planning.estimate import of_suite
-from ci_evals.runner import Cast, CastOf, Keep, Stop, run
+from ci_evals.runner import Cast, CastOf, Keep, run
 from ci_evals.scoring.close import close_calls
+from ci_evals.stop import Stop
 from ci_evals.wiring import Adapter, Company, casts
 
 

@@ -25,11 +25,12 @@ from ci_evals.redaction import Redactor
 from ci_evals.reports import cautions, layout, markdown
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.beside import Beside
-from ci_evals.runner import Options, Stop
+from ci_evals.runner import Options
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.selectors import check_names
+from ci_evals.stop import Stop
 from ci_evals.wiring import PROVIDERS, Adapter, checked, keys_of
 from ci_evals.wiring.objects import cast_of
 

@@ -18,9 +18,9 @@ from ci_evals.redaction import Redactor
 from ci_evals.rejudging.bench import Bench, Sitting
 from ci_evals.rejudging.making import Making
 from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, to_judge
-from ci_evals.runner import Stop
 from ci_evals.scoring import older
 from ci_evals.scoring.agreement import Twice
+from ci_evals.stop import Stop
 from ci_evals.wiring import TELLS_COST, Adapter, Cache, models
 
 

@@ -16,8 +16,8 @@ from ci_evals.grading.judge import Judge
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
 from ci_evals.rejudging.work import Again, Case, Rejudging, is_judged
-from ci_evals.runner import Stop
 from ci_evals.scoring.usage import cost_of, with_other
+from ci_evals.stop import Stop
 
 _MOST_IN_ROW = 10
 """Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""

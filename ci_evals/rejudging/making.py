@@ -26,13 +26,13 @@ from ci_evals.planning import kinship
 from ci_evals.rejudging.bench import not_judging
 from ci_evals.rejudging.work import Again, Jury, Rejudging
 from ci_evals.reports.names import folder_for
-from ci_evals.runner import Stop
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.coverage import wanted_of
 from ci_evals.scoring.gate import Ending
 from ci_evals.scoring.scorecard import recounted, total
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.usage import usage_of, with_other
+from ci_evals.stop import Stop
 
 
 @dataclass(frozen=True)

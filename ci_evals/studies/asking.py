@@ -14,7 +14,7 @@ from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
 from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges
-from ci_evals.runner import Stop
+from ci_evals.stop import Stop
 
 _MOST_IN_ROW = 10
 """Things that nobody could be asked about: after so many in a row the models are taken to be gone."""

@@ -15,11 +15,12 @@ from ci_evals.job import Job, Limits, evaluate
 from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Rejudging, judges, rejudge, to_judge
 from ci_evals.rejudging.work import case_of
-from ci_evals.runner import Options, Stop
+from ci_evals.runner import Options
 from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.next_dollar import Costs, Run, advice
 from ci_evals.scoring.noise import Sample, sources_of
 from ci_evals.scoring.usage import summed, usage_of
+from ci_evals.stop import Stop
 from ci_evals.studies.noise_sample import Sheet
 from ci_evals.wiring import Adapter
 

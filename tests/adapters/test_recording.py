@@ -17,7 +17,8 @@ from ci_evals.domain.progress import Exchanged
 from ci_evals.domain.results import Digests, Tool
 from ci_evals.ports import Completion
 from ci_evals.redaction import Redactor
-from ci_evals.runner import Cast, Options, Stop, run
+from ci_evals.runner import Cast, Options, run
+from ci_evals.stop import Stop
 from ci_evals.wiring import Adapter
 from ci_evals.wiring.recordings import recorded, replayed
 

@@ -20,7 +20,7 @@ from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports.trust import BEST
-from ci_evals.runner import Stop
+from ci_evals.stop import Stop
 from ci_evals.studies.noise import measure
 
 TESTS = [

@@ -15,11 +15,11 @@ from ci_evals.domain.results import Attempt
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.trust import Breach, UserAudit, UserLedger
 from ci_evals.job.limits import Budget, Limits, Watch
-from ci_evals.runner import Stop
 from ci_evals.scoring.ledger import user_ledger
 from ci_evals.scoring.legs import Leg
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.share import Counting
+from ci_evals.stop import Stop
 
 KEPT = UserAudit()
 

@@ -1,0 +1,73 @@
+"""How work that is under way is told to end, and what it is told of why."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Stop:
+    """A request to end the run, from outside (a signal) or by the run itself (a refused key, a limit)."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        """Whether it came from outside."""
+        self.reason: str | None = None
+        """Why the run ended itself."""
+        self.outage = False
+        """Whether that was an agent or a model that cannot be used: the next trials would have failed too."""
+        self.failed_fast = False
+        """Whether that was a trial that failed, after which no more were wanted."""
+        self.bug: Exception | None = None
+        """The bug of ours that ended it: what had finished is still worth reporting."""
+        self._cutting = False
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    @property
+    def requested(self) -> bool:
+        """Whether no further trial is to be started."""
+        return self.interrupted or self.reason is not None
+
+    def interrupt(self) -> None:
+        """Ends the run now: conversations and judgements under way are cut off."""
+        self.interrupted = True
+        self._cut()
+
+    def because(
+        self, reason: str, *, outage: bool = False, failed_fast: bool = False, cut_off: bool = False
+    ) -> None:
+        """Begins no more trials, for a reason; those under way end by themselves, or are cut off."""
+        if self.reason is None:
+            self.reason, self.outage, self.failed_fast = reason, outage, failed_fast
+        if cut_off:
+            self._cut()
+
+    def _cut(self) -> None:
+        self._cutting = True
+        for task in self._under_way:
+            task.cancel()
+
+    async def on_bug(self, work: Coroutine[Any, Any, None]) -> None:
+        """Does `work`; an exception that no error of ours explains ends the run in order."""
+        try:
+            await work
+        except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
+            self.bug = self.bug or bug
+            self.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
+
+    async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """What `work` gives, or None where it is cut off."""
+        if self._cutting:
+            work.close()
+            return None
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not self._cutting:
+                raise
+            return None
+        finally:
+            self._under_way.discard(task)
