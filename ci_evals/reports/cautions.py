@@ -91,12 +91,12 @@ def _disagree(found: VoteAgreement) -> Iterator[str]:
     advice = f"Read the votes' reasons, and word {it} so that both would agree"
     if found.whole.low:
         advice = (
-            f"In all only {trust.share(found.whole.share)} of pairs agree: rather than words, another judge "
-            "or a panel may help"
+            f"In all only {trust.share(found.whole.share)} agree: another judge or a panel may help more "
+            "than other words"
         )
     yield (
-        f"The judge's votes disagree on {criteria} of {len(found.criteria):,} (fewer than 80 % of pairs "
-        f"agree): {_listed(named)}. {advice}."
+        f"The judge's votes disagree on {criteria} of {len(found.criteria):,} (fewer than 80 % of the pairs "
+        f"of votes agree): {_listed(named)}. {advice}."
     )
 
 

@@ -165,11 +165,11 @@ def _calibration(found: Calibration) -> str:
     if whole is None:
         return said
     gates = {
-        True: "The judge may gate",
-        False: "The judge should not gate",
-        None: "Whether the judge may gate is open",
+        True: "The judge may gate:",
+        False: "The judge should not gate:",
+        None: "Whether the judge may gate is open,",
     }
-    said += f" {gates[whole.may_gate]}: {sentence(whole.why)}"
+    said += f" {gates[whole.may_gate]} {sentence(whole.why)}"
     measured = [
         f"{name} {shown}"
         for name, shown in (

@@ -148,8 +148,14 @@ def _counted(found: Counted | None) -> tuple[str, str]:
     """Of passes, and of fails, of the judge: how many people say the same of, and how many were labelled."""
     if found is None:
         return "", ""
-    passes, fails = found.passes_passed + found.passes_failed, found.fails_passed + found.fails_failed
-    return f"{found.passes_passed:,} of {passes:,}", f"{found.fails_failed:,} of {fails:,}"
+    return (
+        _of(found.passes_passed, found.passes_passed + found.passes_failed),
+        _of(found.fails_failed, found.fails_failed + found.fails_passed),
+    )
+
+
+def _of(some: int, of: int) -> str:
+    return f"{some:,} of {of:,}" if of else ""
 
 
 def _noise(found: Noise) -> Grid:

@@ -196,7 +196,7 @@ def test_warnings_say_what_to_do_and_are_short():
     disagree = next(one for one in told if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
-    assert "; and 18 more. In all only 87 % (78 % to 94 %) of pairs agree: rather than words" in disagree
+    assert "; and 18 more. In all only 87 % (78 % to 94 %) agree: another judge" in disagree
     assert max(map(len, told)) < 560
 
 
