@@ -61,6 +61,12 @@ def test_of_several_rounds_most_decide(rounds, result):
     assert not decided(rounds[:1], 3)
 
 
+def test_no_more_is_asked_where_nobody_can_get_a_majority_any_more():
+    """Of five rounds one may be left that can change nothing."""
+    assert not decided((WIN, LOSS, TIE), 5)
+    assert decided((WIN, LOSS, TIE, GONE), 5)
+
+
 def test_the_sums():
     """Test by test, with some of the judge's reasons."""
     told = of(pair(WIN), pair(WIN), pair(PLACE), pair(LOSS, test="u"), pair(TIE, test="u"))
