@@ -1,6 +1,6 @@
 """What a person sees of a run under way on a terminal: bars that move, above them a line for each trial."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console as RichConsole
@@ -66,6 +66,24 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
                 bar.remove_task(under_way.pop(trial))
                 bar.advance(whole)
                 bar.console.print(Text(progress.line(plan, event, console)), soft_wrap=True)
+
+    with bar:
+        yield listen
+
+
+@contextmanager
+def counting(
+    what: str, total: int, console: Console, line: Callable[[TrialFinished], str] | None = None
+) -> Iterator[Listener]:
+    """A bar over as many trials, and above it the line of each, if there is any."""
+    bar = bars(console)
+    whole = bar.add_task(what, total=total)
+
+    def listen(event: Event) -> None:
+        if isinstance(event, TrialFinished):
+            bar.advance(whole)
+            if line:
+                bar.console.print(Text(line(event)), soft_wrap=True)
 
     with bar:
         yield listen

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from ci_evals.cli import actions, display, progress
 from ci_evals.cli.console import Console, error_console, show
@@ -30,13 +30,14 @@ def noise(settings: NoiseSettings) -> None:
     console = error_console(os.environ)
     console.say(_to_do(ready))
     interruption = Interruption()
-    with _listening(ready.study.sheet.plan, console, quiet=settings.quiet) as listen:
-        work = measure(
-            ready.study,
-            listen=listen,
-            judging=_judging(console, quiet=settings.quiet),
-            stop=interruption.stop,
-        )
+    with ExitStack() as shown:
+        listen = shown.enter_context(_listening(ready.study.sheet.plan, console, quiet=settings.quiet))
+
+        def judging(count: int) -> Listener:
+            shown.close()  # what was played
+            return shown.enter_context(_judging(count, console, quiet=settings.quiet))
+
+        work = measure(ready.study, listen=listen, judging=judging, stop=interruption.stop)
         found = interruption.play(work)
     sys.exit(_ended(ready, found, interruption.stop, console))
 
@@ -63,11 +64,17 @@ def _listening(planned: Plan, console: Console, *, quiet: bool) -> Iterator[List
             yield progress.lines(planned, console)
 
 
-def _judging(console: Console, *, quiet: bool) -> Callable[[int], None]:
-    """Says that the judge is at work; on a terminal the bars are still there, and are left alone."""
-    if quiet or console.stream.isatty():
-        return lambda _: None
-    return lambda count: console.say(f"Judging {numbers.count(count, 'conversation')} again")
+@contextmanager
+def _judging(count: int, console: Console, *, quiet: bool) -> Iterator[Listener]:
+    """Says that the judge is at work, on a terminal by a bar."""
+    if quiet:
+        yield progress.silent
+    elif console.stream.isatty():
+        with display.counting("judging again", count, console) as listen:
+            yield listen
+    else:
+        console.say(f"Judging {numbers.count(count, 'conversation')} again")
+        yield progress.silent
 
 
 def _ended(ready: Ready, found: Measured, stop: Stop, console: Console) -> int:

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from rich.text import Text
-
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, display, progress
 from ci_evals.cli.baseline import baseline_of
@@ -218,7 +216,7 @@ def _listening(settings: RejudgeSettings, told: _Told) -> Iterator[Listener]:
     if settings.quiet:
         yield progress.silent
     elif told.console.stream.isatty():
-        with _live(told) as listen:
+        with display.counting("trials", told.total, told.console, told.line) as listen:
             yield listen
     else:
 
@@ -228,18 +226,3 @@ def _listening(settings: RejudgeSettings, told: _Told) -> Iterator[Listener]:
 
         with actions.group(f"Judging {numbers.count(told.total, 'trial')} again", os.environ):
             yield say
-
-
-@contextmanager
-def _live(told: _Told) -> Iterator[Listener]:
-    """The same lines above a bar over all trials."""
-    bar = display.bars(told.console)
-    whole = bar.add_task("trials", total=told.total)
-
-    def listen(event: Event) -> None:
-        if isinstance(event, TrialFinished):
-            bar.advance(whole)
-            bar.console.print(Text(told.line(event)), soft_wrap=True)
-
-    with bar:
-        yield listen

@@ -68,13 +68,14 @@ async def measure(
     study: Study,
     *,
     listen: Listener = lambda _: None,
-    judging: Callable[[int], None] = lambda _: None,
+    judging: Callable[[int], Listener] = lambda _: lambda _: None,
     stop: Stop | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Measured:
     """Plays the sample anew and with words held, judges it again, and tells the sources of noise apart.
 
-    `listen` hears of the conversations that are played, `judging` then how many are judged again.
+    `listen` hears of the conversations that are played; `judging` then how many are judged again, and gives
+    who hears of these.
 
     Raises:
         UsageError: before anybody is asked: there is no key, an agent or model cannot be built, a budget is
@@ -87,10 +88,10 @@ async def measure(
     played = await evaluate(_job(study), study.adapter, listen=listen, stop=stop, now=now)
     again = None
     if study.sheet.judged.suites and not stop.requested:
-        judging(len(to_judge(study.sheet.judged)))
+        heard = judging(len(to_judge(study.sheet.judged)))
         async with judges(study.adapter, study.redactor) as panel:
             spent = played.usage.cost_usd or 0.0
-            again = (await rejudge(_rejudging(study, spent), panel, stop=stop, now=now)).results
+            again = (await rejudge(_rejudging(study, spent), panel, listen=heard, stop=stop, now=now)).results
     return _measured(study, played, again, now())
 
 

@@ -18,6 +18,7 @@ from ci_evals.cli.noise_ready import ready_for
 from ci_evals.cli.study_settings import NoiseSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results import Results
 from ci_evals.reports.trust import BEST
 from ci_evals.stop import Stop
@@ -288,7 +289,14 @@ async def test_a_panel_takes_turns(run, here):
     """Each of its models judges as much; what is told is of a run with as many votes as the panel has."""
     settings, llm = here
     ready = ready_for(replace(settings, judge_panel="k,l,m", tests=2))
-    found = await measure(ready.study)
+    expected, heard = [], []
+
+    def judging(count):
+        expected.append(count)
+        return heard.append
+
+    found = await measure(ready.study, judging=judging)
+    assert (expected, sum(isinstance(event, TrialFinished) for event in heard)) == ([6], 6)
     judged = Counter(asked.model for asked in llm.asked if asked.wants_json)
     assert judged == dict.fromkeys("klm", 2 * 3)
     assert (found.noise.judge.models, found.noise.judge.votes) == (("k", "l", "m"), 3)
