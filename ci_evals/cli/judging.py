@@ -28,10 +28,9 @@ from ci_evals.wiring import (
     PROVIDERS,
     WITHOUT_KEY,
     Adapter,
+    llm_key_of,
     names_in,
     no_key,
-    own_key,
-    own_token,
     panel_of,
     votes_of,
 )
@@ -127,11 +126,8 @@ def settled(
     if named == OFFLINE:
         others = ", ".join(one for one in PROVIDERS if one != OFFLINE)
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
-    if named in WITHOUT_KEY:
-        return named, None, None
-    key = llm_key or os.environ.get("LLM_API_KEY") or own_key(named, os.environ)
-    token = None if key else own_token(named, os.environ)
-    if not (key or token):
+    key, token = llm_key_of(named, llm_key, os.environ)
+    if not (key or token or named in WITHOUT_KEY):
         raise UsageError(no_key(named))
     return named, key, token
 
@@ -152,5 +148,5 @@ def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
 def _votes(asked: Asked, results: Results, panel: tuple[str, ...]) -> int:
     """As many as the run had; of a panel that is named anew as many as it takes for each to have a say."""
     if asked.judge_panel or asked.judge_votes:
-        return votes_of(asked.judge_votes or 1, panel if asked.judge_panel else ())
+        return votes_of(asked.judge_votes or 1, panel)
     return max((suite.judge_votes for suite in results.suites), default=1)

@@ -37,10 +37,9 @@ from ci_evals.wiring import (
     Adapter,
     checked,
     keys_of,
+    llm_key_of,
     names_in,
     no_key,
-    own_key,
-    own_token,
 )
 
 _AGENT = ("adapter", "adapter_options", "agent_id", "base_url")
@@ -155,10 +154,7 @@ def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, st
     saved = config.get("provider")
     provider = str(settings.provider or (saved if saved in PROVIDERS else Provider.OPENAI))
     same = provider == saved
-    key = token = None
-    if provider not in WITHOUT_KEY:
-        key = settings.llm_key or environ.get("LLM_API_KEY") or own_key(provider, environ)
-        token = None if key else own_token(provider, environ)
+    key, token = llm_key_of(provider, settings.llm_key, environ)
     audits = config.get("auditUser") is True and same
     return Adapter(
         provider=provider,

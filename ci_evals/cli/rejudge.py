@@ -41,7 +41,7 @@ from ci_evals.scoring.gate import Policy
 from ci_evals.scoring.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.studies.calibrate import given
-from ci_evals.wiring import WITHOUT_KEY, Adapter, checked, names_in, no_key, own_key, own_token
+from ci_evals.wiring import WITHOUT_KEY, Adapter, checked, llm_key_of, names_in, no_key
 
 
 def rejudge_run(settings: RejudgeSettings) -> None:
@@ -114,10 +114,7 @@ def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
         others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
     cache = folder_of(settings.judge_cache, environ)
-    if provider in WITHOUT_KEY:
-        return Adapter(provider=provider, judge_cache=cache)
-    key = settings.llm_key or environ.get("LLM_API_KEY") or own_key(provider, environ)
-    token = None if key else own_token(provider, environ)
+    key, token = llm_key_of(provider, settings.llm_key, environ)
     return Adapter(provider=provider, llm_key=key, llm_token=token, judge_cache=cache)
 
 

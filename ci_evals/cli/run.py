@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.journal import Journal
@@ -45,9 +45,8 @@ from ci_evals.wiring import (
     Adapter,
     embedding_model,
     keys_of,
+    llm_key_of,
     no_key,
-    own_key,
-    own_token,
     runs_here,
 )
 
@@ -259,7 +258,7 @@ def _missing_keys(
     embedder = embedding_model(settings.provider, settings.embedding_model) if work.embedder_calls else None
     asked = work.needs_llm or (embedder is not None and not runs_here(embedder))
     needs_key = asked and settings.provider not in WITHOUT_KEY
-    has_llm_key = not needs_key or any(_llm_key(settings, environ))
+    has_llm_key = not needs_key or any(llm_key_of(settings.provider, settings.llm_key, environ))
     keys = [] if has_llm_key else [LLM_KEY]
     suites = [item.suite for item in planned.suites]
     blank = may_skip and not (_are_filled(settings.agent_headers) and all(map(has_filled_headers, suites)))
@@ -293,7 +292,7 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
 
 
 def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
-    key, token = _llm_key(settings, environ)
+    key, token = llm_key_of(settings.provider, settings.llm_key, environ)
     return replace(
         models_asked(settings),
         llm_key=key,
@@ -311,21 +310,6 @@ def _judge_cache(settings: RunSettings, environ: Mapping[str, str]) -> Path | No
     """The folder of the judge's answers, where somebody judges who could be asked."""
     folder = folder_of(settings.judge_cache, environ)
     return None if settings.replay or settings.provider == OFFLINE else folder
-
-
-class _LLMKey(NamedTuple):
-    """One of the two, or neither."""
-
-    key: str | None = None
-    token: str | None = None
-
-
-def _llm_key(settings: RunSettings, environ: Mapping[str, str]) -> _LLMKey:
-    provider = settings.provider
-    if provider in WITHOUT_KEY:
-        return _LLMKey()
-    key = settings.llm_key or environ.get("LLM_API_KEY") or own_key(provider, environ)
-    return _LLMKey(key=key) if key else _LLMKey(token=own_token(provider, environ))
 
 
 def _redactor(

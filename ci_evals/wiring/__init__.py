@@ -12,9 +12,8 @@ from ci_evals.wiring.models import (
     WITHOUT_KEY,
     Models,
     embedding_model,
+    llm_key_of,
     no_key,
-    own_key,
-    own_token,
     runs_here,
 )
 from ci_evals.wiring.panel import checked, names_in, panel_of, votes_of
@@ -33,10 +32,9 @@ __all__ = [
     "checked",
     "embedding_model",
     "keys_of",
+    "llm_key_of",
     "names_in",
     "no_key",
-    "own_key",
-    "own_token",
     "panel_of",
     "runs_here",
     "votes_of",

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
@@ -52,15 +53,22 @@ TELLS_COST = frozenset({CLAUDE_CODE})
 """Providers that say themselves what a call has cost, so that no table of prices is needed."""
 
 
-def own_key(provider: str, environ: Mapping[str, str]) -> str | None:
-    """The key that stands where the provider's own tools look for it."""
-    return environ.get(_class_of(provider, environ).vendor.key) or None
+class Key(NamedTuple):
+    """One of the two, or neither."""
+
+    key: str | None = None
+    token: str | None = None
+    """A bearer token in place of the key."""
 
 
-def own_token(provider: str, environ: Mapping[str, str]) -> str | None:
-    """The bearer token that may stand there in place of a key."""
-    variable = _class_of(provider, environ).vendor.bearer
-    return (environ.get(variable) or None) if variable else None
+def llm_key_of(provider: str, given: str | None, environ: Mapping[str, str]) -> Key:
+    """The key that was given, else that of any provider, else what stands where the provider's tools look."""
+    if provider in WITHOUT_KEY:
+        return Key()
+    vendor = _class_of(provider, environ).vendor
+    if key := given or environ.get("LLM_API_KEY") or environ.get(vendor.key):
+        return Key(key=key)
+    return Key(token=(environ.get(vendor.bearer) or None) if vendor.bearer else None)
 
 
 def no_key(provider: str) -> str:

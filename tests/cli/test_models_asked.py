@@ -1,9 +1,12 @@
 """Which models the options ask for: what makes sense is passed on, what contradicts itself is refused."""
 
+import builders as build
 import pytest
+from labelled_runs import saved
 
 import ci_evals
 from ci_evals.cli.choices import Provider
+from ci_evals.cli.judging import Asked, judging
 from ci_evals.cli.models import models_asked
 from ci_evals.cli.policy import read_policy
 from ci_evals.cli.settings import RunSettings
@@ -60,6 +63,17 @@ def test_votes_without_a_model_change_nothing(option):
     assert [text.partition(":")[0] for text in said] == (
         [] if "judge_model" in option else ["--provider=offline"]
     )
+
+
+def test_a_study_asks_the_whole_panel_of_its_run(tmp_path, monkeypatch):
+    """Fewer votes than it has models would leave some out, named here or in the run."""
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    panel = {"judge_model": "a", "judge_panel": ("a", "b", "c", "d"), "judge_votes": 5}
+    results = build.results(build.suite_result("S", build.test_result()).model_copy(update=panel))
+    saved(results, tmp_path)
+    with pytest.raises(UsageError, match="the panel has 4 models"):
+        judging(tmp_path, Asked(None, "k", None, judge_votes=3))
+    assert judging(tmp_path, Asked(None, "k", None)).votes == 5
 
 
 def test_a_library_asks_for_the_same():
