@@ -84,15 +84,14 @@ def cached(results: Results) -> str | None:
 
 
 def estimate(found: Estimate | None, show: Callable[[float], str]) -> str:
-    """`92 % (86 % to 97 %)`: a number and its interval."""
+    """`92 % (86 % to 97 %)`: a number and its interval, unless that reads the same."""
     if found is None:
         return numbers.NONE
-    bounds = (
-        f" ({numbers.extent(found.low, found.high, show)})"
-        if found.low is not None and found.high is not None
-        else ""
-    )
-    return f"{show(found.value)}{bounds}"
+    shown = show(found.value)
+    if found.low is None or found.high is None:
+        return shown
+    bounds = numbers.extent(found.low, found.high, show)
+    return shown if bounds == shown else f"{shown} ({bounds})"
 
 
 def share(found: Estimate | None) -> str:
@@ -208,7 +207,7 @@ def _noise(found: Noise) -> str:
             f", without {numbers.count(found.left_out, 'conversation')} that came to no score and "
             f"{numbers.count(found.tests_left_out, 'test')} with too few"
         )
-    told += f", for {numbers.money(found.cost_usd)}." if found.cost_usd is not None else "."
+    told += f", for {numbers.money(found.cost_usd)}." if found.cost_usd else "."
     if found.standard_error is not None:
         error = numbers.spread(found.standard_error)
         told += f" This noise gives the run's score a standard error of {error} points."

@@ -187,6 +187,20 @@ def test_no_number_is_kept_from_who_reads(place):
     ] == []
 
 
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (None, "n/a"),
+        (trust_cases.of(0.5), "50 %"),
+        (trust_cases.of(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
+        (trust_cases.of(1, 1, 1), "100 %"),
+        (trust_cases.of(0.5, 0.7, 0.7), "50 % (70 %)"),
+    ],
+)
+def test_an_interval_is_told_where_it_says_more_than_the_number(found, told):
+    assert trust.share(found) == told
+
+
 def test_warnings_say_what_to_do_and_are_short():
     """However long criteria and tests are called, and however many there are."""
     low = trust_cases.AGREEMENT.criteria[0].model_copy(update={"name": "The agent " * 40, "test": "T" * 300})
