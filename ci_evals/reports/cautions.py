@@ -95,8 +95,8 @@ def _disagree(found: VoteAgreement) -> Iterator[str]:
             "than other words"
         )
     yield (
-        f"The judge's votes disagree on {criteria} of {len(found.criteria):,} (fewer than 80 % of the pairs "
-        f"of votes agree): {_listed(named)}. {advice}."
+        f"The judge's votes disagree on {criteria} of {len(found.criteria):,} (clearly less than 80 % of "
+        f"the pairs of votes agree): {_listed(named)}. {advice}."
     )
 
 
