@@ -14,6 +14,7 @@
 | signed | a change in points: its sign, one decimal, never rounded up | -3.62 → `-3.7` |
 | change_interval | both ends like `signed` | -7.9 to 0.5 → `-7.9 to +0.5` |
 | spread | a standard deviation in points, one decimal, rounded | 57.735 → `57.7` |
+| gain | square points that money takes off a variance: one decimal, four below ten | 0.55057 → `0.5506` |
 | chance | a p value: two decimals, rounded, three below 0.01 and around 0.05 | 0.062 → `0.06` |
 | decimal | a p or a share as a plain number: four decimals, never rounded down | 0.00031 → `0.0004` |
 | odds | of a share between 0 and 1, whole, never rounded down; below a hundredth in words | 0.112 → `12 %` |
@@ -121,6 +122,13 @@ def change_interval(bounds: Interval | None) -> str:
 def spread(points: float | None) -> str:
     """A standard deviation."""
     return NONE if points is None else _rounded(points, _TENTH, ROUND_HALF_EVEN)
+
+
+def gain(square_points: float | None) -> str:
+    """What a dollar, or a call, takes off a variance."""
+    if not square_points:
+        return NONE if square_points is None else "0.0"
+    return f"{square_points:,.1f}" if abs(square_points) >= 10 else f"{square_points:.4f}"
 
 
 def chance(p: float | None) -> str:

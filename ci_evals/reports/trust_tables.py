@@ -181,16 +181,10 @@ def _gains(found: Noise) -> Grid:
         f"Square points that a {found.gains_per} takes off the variance of the run's score",
         (f"a {found.gains_per} in", "for these tests", "for any tests"),
         tuple(
-            (f"more {remedy}", _gain(gain), _gain(found.gains_in_general.get(remedy)))
+            (f"more {remedy}", numbers.gain(gain), numbers.gain(found.gains_in_general.get(remedy)))
             for remedy, gain in found.gains.items()
         ),
     )
-
-
-def _gain(gain: float | None) -> str:
-    if gain is None:
-        return ""
-    return f"{gain:,.1f}" if gain >= 10 or not gain else f"{gain:.4f}"
 
 
 def _preference(found: Preference) -> Grid:

@@ -137,4 +137,4 @@ def _much(share: float) -> str:
     if share >= 0.95:
         return "Nearly all"
     near = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
-    return _FRACTIONS[near] if abs(near - share) <= _NEAR else f"{math.floor(100 * share)} %"
+    return _FRACTIONS[near] if abs(near - share) <= _NEAR else f"{math.floor(round(100 * share, 7))} %"

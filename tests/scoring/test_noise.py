@@ -184,6 +184,8 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
             "loops",
             "90 % of the noise is the judge's, and one more loop takes 1.6 times as much of it away for a",
         ),
+        (of(agent=43, judge=57), Costs(1, 5, "call"), "loops", "57 % of the noise is the judge's"),
+        (of(agent=19.1, judge=80.9), Costs(1, 5, "call"), "loops", "80 % of the noise is the judge's"),
         (of(between=100), Costs(1, 1, "call"), "tests", "Trials of one test do not vary"),
         (of(), Costs(1, 1, "call"), None, "Nothing varies"),
         (
