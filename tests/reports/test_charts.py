@@ -377,7 +377,7 @@ def test_votes_that_disagree_are_told_by_another_mark():
     check(noise)
     assert noise.rows[0] == ("the agent", "60 % (40 % to 75 %)", "120.4 (60.0 to 200.0)")
     assert (marks(noise, "c-agent"), marks(noise, "c-user"), marks(noise, "c-judge")) == (2, 2, 2)
-    assert noise.says.startswith("60 % of the noise between trials of one test is from the agent;")
+    assert noise.says == "60 % of the noise between trials of one test is from the agent."
 
 
 def test_judge_and_user_have_no_chart_where_nothing_is_known_of_them():

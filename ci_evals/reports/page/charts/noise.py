@@ -34,8 +34,7 @@ def figure(results: Results) -> Figure | None:
         return None
     most = max(parts, key=lambda part: part.share)
     says = f"{numbers.percent(most.estimate.value)} of the noise between trials of one test is from "
-    says += f"{trust.SOURCES[most.told.source]}"
-    says += f"; the next dollar belongs in {trust.BEST[noise.best]}." if noise.best else "."
+    says += f"{trust.SOURCES[most.told.source]}."
     height = _STACK + len(parts) * frame.ROW + frame.AXIS
     return Figure(
         id=_NAME,
