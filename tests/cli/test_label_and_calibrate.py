@@ -155,6 +155,16 @@ def test_another_run_of_the_same_judge(found):
     assert (gone.pass_rate, gone.corrected) == (None, None)
 
 
+def test_what_was_not_labelled_is_less_sure(found):
+    """In the run that was labelled the share of passes is known; in another it hangs on the sample too."""
+    same = run()
+    other = same.model_copy(update={"run": same.run.model_copy(update={"id": "another"})})
+    here, there = (given(one, found).studies.calibration.parts[0].corrected for one in (same, other))
+    assert same.run.id == found.run
+    assert here.value == there.value
+    assert here.high - here.low < there.high - there.low
+
+
 def labels_passed(results) -> float:
     found = [f for s in results.suites for t in s.tests for trial in t.trials for f in trial.findings]
     return sum(one.outcome == "passed" for one in found) / len(found)
