@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import fsum
 from pathlib import Path
+from statistics import fmean
 
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
@@ -28,6 +29,8 @@ from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import Redactor
+from ci_evals.rejudging.work import is_judged
+from ci_evals.reports import numbers
 from ci_evals.studies.noise import Study
 from ci_evals.studies.noise_sample import Matched, Players, Sheet, matched, picked, sheet
 from ci_evals.wiring import (
@@ -228,16 +231,29 @@ def _check_cost(ready: Ready, most: float | None) -> None:
     trials, roles = results.counts.trials, results.usage.by_role
     if most is None or not trials or results.run.config.get("provider") != ready.study.adapter.provider:
         return
-    votes = max((suite.judge_votes for suite in results.suites), default=1)
-    judge = fsum(one.cost_usd or 0 for one in roles if one.role == "judge") / trials / votes
+    judge = _vote(results) * _judged_criteria(results)
     user = fsum(one.cost_usd or 0 for one in roles if one.role not in {"judge", "agent"}) / trials
     anew, held, again = amounts(ready.study.sheet)
     cost = anew * (user + judge) + held * judge + again * judge
     if cost > most:
         raise UsageError(
-            f"--max-cost={most:g}: by what the run cost this takes about {cost:.2f} US dollars, and a part "
+            f"--max-cost={most:g}: by what the run cost this takes about {numbers.money(cost)}, and a part "
             "of it tells nothing; take fewer --tests or --plays, or allow more"
         )
+
+
+def _vote(results: Results) -> float:
+    """US dollars of a vote of the run's judge that was paid for: those from a cache cost nothing there."""
+    judges = [one for one in results.usage.by_role if one.role == "judge"]
+    paid = sum(one.calls - one.cached for one in judges)
+    return fsum(one.cost_usd or 0 for one in judges) / paid if paid else 0.0
+
+
+def _judged_criteria(results: Results) -> float:
+    """How many criteria of a trial were judged, in the mean over those that were judged at all."""
+    trials = (trial for suite in results.suites for test in suite.tests for trial in test.trials)
+    counts = [count for trial in trials if (count := sum(map(is_judged, trial.findings)))]
+    return fmean(counts) if counts else 0.0
 
 
 def amounts(made: Sheet) -> tuple[int, int, int]:

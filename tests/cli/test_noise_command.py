@@ -229,7 +229,7 @@ def asked(run, monkeypatch):
         ({"base_url": None}, "the run was played with --base-url=http.*say here too which agent"),
         ({"suites": ["elsewhere.json"]}, "there is no file 'elsewhere.json'"),
         ({"suites": ["demo:hr"]}, "the test 'Test 0' of 'Stub' is not there any more"),
-        ({"max_cost": 0.0001}, "this takes about 0.0. US dollars, and a part of it tells nothing"),
+        ({"max_cost": 0.0001}, "this takes about .0.0..., and a part of it tells nothing"),
         ({"max_cost": 9.0, "user_model": "user-9"}, "no price for user-9"),
         ({"judge_votes": 2}, "name an odd one"),
         ({"agent_headers": "nonsense"}, "--agent-headers: a line is not of the form"),
@@ -241,6 +241,25 @@ def test_what_is_refused(run, asked, options, message):
     with pytest.raises(UsageError, match=message):
         noise(replace(asked, prices=Path("prices.yaml"), **options))
     assert files_in(run) == before
+
+
+def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
+    """Answers from a cache cost nothing in the run, and are asked for here."""
+
+    def refusal():
+        with pytest.raises(UsageError, match="a part of it tells nothing") as refused:
+            noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001))
+        return str(refused.value)
+
+    told, usage = refusal(), read(run).usage
+    cached = [
+        one.model_copy(update={"cached": one.calls - 1, "cost_usd": one.cost_usd / one.calls})
+        if one.role == "judge"
+        else one
+        for one in usage.by_role
+    ]
+    changed(run, usage=usage.model_copy(update={"by_role": tuple(cached)}))
+    assert refusal() == told
 
 
 def test_a_changed_test(run, asked):
