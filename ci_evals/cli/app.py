@@ -308,7 +308,7 @@ def calibrate(settings: CalibrateSettings) -> None:
     it, and give it to `run --calibration`: reports show it as long as prompt and model are the same.
 
     \b
-    ci-evals calibrate labels/ada.csv labels/ben.csv --results=results/
+    ci-evals calibrate labels/one.csv labels/other.csv --results=results/
     """
     from ci_evals.cli.calibrate import calibrate as work
 
