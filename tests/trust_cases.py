@@ -169,6 +169,7 @@ AGREEMENT = VoteAgreement(
     whole=PartAgreement(
         name="all", share=of(0.875, 0.78, 0.94), alpha=of(0.712, 0.55, 0.83), verdicts=40, low=False
     ),
+    levels=of(0.641, 0.43, 0.79),
     criteria=(
         PartAgreement(
             name=KIND,

@@ -53,6 +53,11 @@ class VoteAgreement(Record):
     votes: int = Field(description="At most, on one criterion.")
     models: tuple[str, ...]
     whole: PartAgreement
+    levels: Estimate | None = Field(
+        None,
+        description="Krippendorff's alpha, ordinal, of the levels that votes on rubrics name. Null without "
+        "any, or where all are alike.",
+    )
     criteria: tuple[PartAgreement, ...] = Field(description="Those with the lowest share first.")
     categories: tuple[PartAgreement, ...] = ()
 

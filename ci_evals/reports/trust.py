@@ -136,8 +136,10 @@ def _votes(found: VoteAgreement) -> str:
         else f"Krippendorff's alpha {coefficient(found.whole.alpha)}"
     )
     on = numbers.count(found.whole.verdicts, "verdict")
+    levels = f" On the levels of rubrics: ordinal alpha {coefficient(found.levels)}." if found.levels else ""
     return (
         f"{votes}; of the pairs of votes on one verdict {share(found.whole.share)} agree, {alpha}, on {on}."
+        f"{levels}"
     )
 
 

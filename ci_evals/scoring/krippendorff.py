@@ -9,43 +9,52 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-Given = Mapping[Any, Fraction]
-"""How often each value was given, in the order of the values."""
-Metric = Callable[[Given, Any, Any], Fraction]
-"""How far two values are apart, squared."""
+Number = Fraction | float
+Coincidences = Mapping[tuple[Any, Any], Number]
+"""How often a value stood beside another: each pair in a unit of m values counts 1 / (m - 1)."""
 
 
-def nominal(given: Given, one: Any, other: Any) -> Fraction:  # noqa: ARG001  # as a metric is
-    """Values are the same or not."""
-    return Fraction(one != other)
-
-
-def ordinal(given: Given, one: Any, other: Any) -> Fraction:
-    """Values have an order: two are as far apart as there were answers between them."""
-    low, high = sorted((one, other))
-    between = sum((many for value, many in given.items() if low <= value <= high), Fraction())
-    return (between - (given[low] + given[high]) / 2) ** 2
-
-
-def alpha(units: Iterable[Sequence[Any]], metric: Metric = nominal) -> Fraction | None:
+def alpha(
+    units: Iterable[Sequence[Any]], of: Callable[[Coincidences], Number | None] | None = None
+) -> Number | None:
     """The alpha of these units, exactly: 1 is full agreement, 0 what chance gives, less is worse than that.
 
-    It is 1 - seen / expected disagreement. Units with fewer than two values say nothing. None where nothing
-    is left, or where all values are the same: nobody can know whether the raters would tell others apart.
+    `of` is `nominal`, where it is not given, or `ordinal`. Units with fewer than two values say nothing. None
+    where nothing is left, or where all values are the same: nobody can know whether the raters would tell
+    others apart.
     """
-    beside = coincidences(units)
-    counts: dict[Any, Fraction] = {}
-    for (one, _), many in beside.items():
-        counts[one] = counts.get(one, Fraction()) + many
-    given = {value: counts[value] for value in sorted(counts)}
-    apart = {(one, other): metric(given, one, other) for one in given for other in given}
-    seen = sum((many * apart[pair] for pair, many in beside.items()), Fraction())
-    expected = sum((given[one] * given[other] * far for (one, other), far in apart.items()), Fraction())
-    return 1 - (sum(given.values()) - 1) * seen / expected if expected else None
+    return (of or nominal)(coincidences(units))
+
+
+def nominal(beside: Coincidences) -> Number | None:
+    """The alpha of values that are the same or not."""
+    given = _given(beside)
+    if len(given) < 2:
+        return None
+    seen = sum(many for (one, other), many in beside.items() if one != other)
+    total = sum(given.values())
+    return _alpha(seen, total**2 - sum(many**2 for many in given.values()), total)
+
+
+def ordinal(beside: Coincidences) -> Number | None:
+    """The alpha of values that have an order: two are as far apart as there were answers between them."""
+    given = _given(beside)
+    if len(given) < 2:
+        return None
+    # How many answers were below a value, and half of its own: distances are differences of these.
+    place: dict[Any, Number] = {}
+    below: Number = 0
+    for value in sorted(given):
+        place[value] = below + given[value] / 2
+        below += given[value]
+    seen = sum(many * (place[one] - place[other]) ** 2 for (one, other), many in beside.items())
+    mean = sum(given[value] * at for value, at in place.items())
+    squares = sum(given[value] * at**2 for value, at in place.items())
+    return _alpha(seen, 2 * (below * squares - mean**2), below)
 
 
 def coincidences(units: Iterable[Sequence[Any]]) -> dict[tuple[Any, Any], Fraction]:
-    """How often a value stood beside another: each pair in a unit of m values counts 1 / (m - 1)."""
+    """Those of these units, exactly."""
     found: dict[tuple[Any, Any], Fraction] = {}
     for values in units:
         counts = Counter(values)
@@ -54,3 +63,16 @@ def coincidences(units: Iterable[Sequence[Any]]) -> dict[tuple[Any, Any], Fracti
                 if ways := many * (more - (one == other)):
                     found[one, other] = found.get((one, other), Fraction()) + Fraction(ways, len(values) - 1)
     return found
+
+
+def _given(beside: Coincidences) -> dict[Any, Number]:
+    """How often each value was given."""
+    given: dict[Any, Number] = {}
+    for (one, _), many in beside.items():
+        given[one] = given.get(one, 0) + many
+    return given
+
+
+def _alpha(seen: Number, expected: Number, total: Number) -> Number:
+    """1 - seen / expected disagreement, both summed over pairs of values."""
+    return 1 - (total - 1) * seen / expected

@@ -42,6 +42,8 @@ class Rated:
     category: str | None
     passes: int
     fails: int
+    levels: tuple[tuple[float, ...], ...] = ()
+    """Of a rubric: for each dimension what the levels are worth that these votes name."""
 
     @property
     def votes(self) -> int:
@@ -78,6 +80,7 @@ def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
         votes=max(suite.judge_votes for suite in voting),
         models=tuple(sorted({model for suite in voting for model in _models(suite)})),
         whole=_part(rated, "all", _test),
+        levels=_of_levels(rated),
         criteria=tuple(sorted(criteria, key=_worst_first)),
         categories=tuple(_part(found, name, _test) for name, found in sorted(by_category.items())),
     )
@@ -99,7 +102,12 @@ def _rated_by(suite: SuiteResult, test: str, trial: int, finding: Finding) -> Ra
     first = (finding.votes or ())[: suite.judge_votes // 2 + 1]
     counts = Counter(vote.outcome for vote in first)
     passes, fails = counts[Outcome.PASSED], counts[Outcome.FAILED]
-    return Rated(suite.name, test, trial, finding.criterion, finding.category, passes, fails)
+    levels: dict[str, tuple[float, ...]] = {}
+    for grade in filter(None, (vote.grade for vote in first)):
+        for one in grade.dimensions:
+            levels[one.name] = (*levels.get(one.name, ()), one.score)
+    named = tuple(levels.values())
+    return Rated(suite.name, test, trial, finding.criterion, finding.category, passes, fails, named)
 
 
 def _test(one: Rated) -> str:
@@ -152,12 +160,16 @@ def _alpha(rated: Sequence[Rated], units: dict[str, list[Rated]], seed: str) -> 
     if value is None:
         return None
     drawn = _drawn(units, seed) if value < 1 and len(units) >= LEAST else []
+    return _estimate(value, drawn, units=len(units), count=len(rated))
+
+
+def _estimate(value: krippendorff.Number, drawn: Sequence[float], *, units: int, count: int) -> Estimate:
+    """The value with its interval out of the draws, of which there may be none."""
     if not drawn:
-        return Estimate(value=float(value), count=len(rated))
-    count = len(units)
-    outside = _NORMAL.cdf(-math.sqrt(count / (count - 1)) * t_quantile(count - 1))
+        return Estimate(value=float(value), count=count)
+    outside = _NORMAL.cdf(-math.sqrt(units / (units - 1)) * t_quantile(units - 1))
     edge = int(len(drawn) * outside)
-    return Estimate(value=float(value), low=drawn[edge], high=drawn[-1 - edge], count=len(rated))
+    return Estimate(value=float(value), low=drawn[edge], high=drawn[-1 - edge], count=count)
 
 
 def _drawn(units: dict[str, list[Rated]], seed: str) -> list[float]:
@@ -187,3 +199,37 @@ def _coincidences(one: Rated) -> tuple[float, float, float]:
         one.passes * one.fails / among,
         one.fails * (one.fails - 1) / among,
     )
+
+
+def _of_levels(rated: Sequence[Rated]) -> Estimate | None:
+    """Krippendorff's alpha, ordinal, of the levels that votes on rubrics name, dimension by dimension."""
+    units: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for one in rated:
+        if one.levels:
+            units[_test(one)] += one.levels
+    every = [named for found in units.values() for named in found]
+    value = krippendorff.alpha(every, krippendorff.ordinal)
+    if value is None:
+        return None
+    drawn = (
+        _levels_drawn([units[name] for name in sorted(units)]) if value < 1 and len(units) >= LEAST else []
+    )
+    return _estimate(value, drawn, units=len(units), count=len(every))
+
+
+def _levels_drawn(units: Sequence[Sequence[tuple[float, ...]]]) -> list[float]:
+    """The same of as many runs drawn from these units, as `_drawn` has it."""
+    beside = [
+        {pair: float(many) for pair, many in krippendorff.coincidences(found).items()} for found in units
+    ]
+    rng = random.Random(f"levels {len(units)}")  # noqa: S311  # a simulation, not a secret
+    found = []
+    for _ in range(DRAWS):
+        drawn: dict[tuple[float, float], float] = defaultdict(float)
+        for place, times in Counter(rng.choices(range(len(units)), k=len(units))).items():
+            for pair, many in beside[place].items():
+                drawn[pair] += many * times
+        value = krippendorff.ordinal(drawn)
+        if value is not None:
+            found.append(float(value))
+    return sorted(found) if len(found) >= DRAWS * (1 - _MOST_WITHOUT) else []

@@ -22,7 +22,7 @@ FOUR_WITH_GAPS = units_of("123321412...", "1233224125.3", ".3332342251.", "12332
 
 
 @pytest.mark.parametrize(
-    ("units", "metric", "published"),
+    ("units", "of", "published"),
     [
         (TWO_WITH_YES_AND_NO, nominal, 0.095),
         (TWO_WITH_FIVE_VALUES, nominal, 0.692),
@@ -30,9 +30,9 @@ FOUR_WITH_GAPS = units_of("123321412...", "1233224125.3", ".3332342251.", "12332
         (FOUR_WITH_GAPS, ordinal, 0.815),
     ],
 )
-def test_published_examples(units, metric, published):
+def test_published_examples(units, of, published):
     """Those of Krippendorff (2011)."""
-    assert float(alpha(units, metric)) == pytest.approx(published, abs=0.0005)
+    assert float(alpha(units, of)) == pytest.approx(published, abs=0.0005)
 
 
 def test_what_it_says_at_its_ends():
@@ -58,9 +58,9 @@ def test_it_is_what_the_library_says(table):
     """For any number of values, and answers missing anywhere; whatever the order of units and raters."""
     units = [[value for value in unit if value is not None] for unit in table]
     data = np.array([[np.nan if value is None else value for value in unit] for unit in table], dtype=float).T
-    for metric, level in ((nominal, "nominal"), (ordinal, "ordinal")):
-        found = alpha(units, metric)
-        assert found == alpha([unit[::-1] for unit in reversed(units)], metric)
+    for of, level in ((nominal, "nominal"), (ordinal, "ordinal")):
+        found = alpha(units, of)
+        assert found == alpha([unit[::-1] for unit in reversed(units)], of)
         if found is not None:
             expected = library.alpha(reliability_data=data, level_of_measurement=level)
             assert float(found) == pytest.approx(expected, abs=1e-9)

@@ -9,7 +9,7 @@ import pytest
 
 from ci_evals.domain.results import SuiteResult
 from ci_evals.domain.trust import Estimate, VoteAgreement
-from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
+from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Vote
 from ci_evals.grading.ballot import Majority
 from ci_evals.scoring import krippendorff
 from ci_evals.scoring.votes import vote_agreement
@@ -200,3 +200,52 @@ def test_the_order_of_suites_and_trials_changes_nothing():
     one, other = judged(1, tests=12), judged(2, tests=12).model_copy(update={"name": "other"})
     there, back = found_in(one, other), found_in(other, one)
     assert there == back
+
+
+LEVELS, SLIP = (0.0, 0.25, 0.5, 0.75, 1.0), 0.2
+"""What levels are worth, and how often a vote names one too low, and one too high."""
+
+
+def named(true: int) -> dict[int, float]:
+    """How often a vote names each level, of one that is truly this."""
+    places = {true: 1 - 2 * SLIP}
+    for place in (max(true - 1, 0), min(true + 1, 4)):
+        places[place] = places.get(place, 0) + SLIP
+    return places
+
+
+def graded(rng: random.Random) -> Finding:
+    true = rng.randrange(5)
+    votes = []
+    for _ in range(2):
+        (place,) = rng.choices(*zip(*named(true).items(), strict=True))
+        dimension = DimensionGrade(name="clarity", level=str(place), score=LEVELS[place], reason="r")
+        grade = Grade(score=LEVELS[place], pass_at=0.7, dimensions=(dimension,))
+        outcome = Outcome.PASSED if LEVELS[place] >= grade.pass_at else Outcome.FAILED
+        votes.append(vote(outcome).model_copy(update={"grade": grade}))
+    return Finding(criterion="c", kind="judged", reason="r", outcome="passed", votes=votes)
+
+
+def true_alpha_of_levels() -> float:
+    """Of endlessly many verdicts by two votes each."""
+    beside = {}
+    for true in range(5):
+        for one, p in named(true).items():
+            for other, q in named(true).items():
+                pair = (LEVELS[one], LEVELS[other])
+                beside[pair] = beside.get(pair, 0) + Fraction(round(p * q * 1_000_000))
+    return float(krippendorff.ordinal(beside))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_of_rubrics_agree_as_the_votes_slip(seed):
+    rng = random.Random(seed)
+    found = vote_agreement([suite_of([[[graded(rng), graded(rng)]] for _ in range(40)])])
+
+    assert found.levels.low < true_alpha_of_levels() < found.levels.high
+    assert found.levels.count == 80
+    assert found.levels.value > found.whole.alpha.value
+
+
+def test_without_rubrics_there_are_no_levels_to_agree_on():
+    assert vote_agreement([judged(1)]).levels is None
