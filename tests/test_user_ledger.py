@@ -191,6 +191,7 @@ async def test_what_an_auditor_finds_leaves_a_trial_out_too():
         ("It kept to its role.", False),
         ('{"verdict": "broke"}', False),
         (broke().replace("broke", "broken"), False),
+        (f'{broke("I want")[:-1]}, "verdict": "broke"}}', False),
         (LLMError("down"), False),
     ],
 )

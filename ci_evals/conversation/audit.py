@@ -4,7 +4,6 @@ One cheap question after a conversation in which the ledger has found nothing. W
 words that the simulated user wrote.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.conversation.ledger import breaches, is_looked_at, spoken
 from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.json_text import answered
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.domain.trust import Breach, UserAudit
@@ -25,9 +25,6 @@ TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 RULE = "audit"
 """What a breach that a model has found says of its rule."""
-
-MOST_CHARACTERS = 100_000
-"""Of an answer."""
 
 _ENDS: Mapping[EndState, str] = {
     EndState.COMPLETED: "all messages that were planned had been sent",
@@ -135,12 +132,9 @@ class Auditor:
 
 
 def read_answer(text: str) -> Answer | None:
-    """The auditor's answer, or None where it is not exactly what was asked for, a code fence apart."""
-    lines = text[: MOST_CHARACTERS + 1].strip().splitlines()
-    if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
-        lines = lines[1:-1]
+    """The auditor's answer, or None where it is not exactly what was asked for."""
     try:
-        return Answer.model_validate(json.loads("\n".join(lines)))
+        return Answer.model_validate(answered(text))
     except (ValueError, RecursionError, ValidationError):
         return None
 

@@ -5,7 +5,6 @@ anything to a company. What they let pass is left to the audit by a model.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -140,6 +139,8 @@ def _filled(pattern: str) -> str:
 @cache
 def _vocabulary() -> dict[str, Any]:
     # Read and compiled when the first conversation has ended: nobody waits for it before.
+    import tomllib  # noqa: PLC0415
+
     return tomllib.loads(files("ci_evals.conversation").joinpath("phrases.toml").read_text(encoding="utf-8"))
 
 

@@ -1,9 +1,13 @@
-"""JSON as text, fast: what is sent, shown or measured many times in every conversation."""
+"""JSON as text, fast, as it is sent, shown or measured many times in a conversation; and a model's answer."""
 
 import json
+from typing import Any
 
 from pydantic import JsonValue
 from pydantic_core import to_json
+
+MOST_OF_ANSWER = 100_000
+"""Characters: a model's reasoning takes some hundreds of words."""
 
 
 def written(value: object, indent: int | None = None) -> str:
@@ -31,3 +35,28 @@ def _evened(value: JsonValue) -> JsonValue:
         case dict():
             return {key: _evened(item) for key, item in value.items()}
     return value
+
+
+def answered(text: str) -> Any:
+    """The JSON value that a model has answered.
+
+    A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
+    unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
+
+    Raises:
+        ValueError: it is nothing else but JSON, is too long, or gives a key twice.
+        RecursionError: it is nested beyond measure.
+    """
+    if len(text) > MOST_OF_ANSWER:
+        raise ValueError("it is too long")
+    lines = text.strip().splitlines()
+    if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
+        text = "\n".join(lines[1:-1])
+    return json.loads(text, object_pairs_hook=_no_duplicates)
+
+
+def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A second `verdict` must not quietly replace the first."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key is given twice")
+    return dict(pairs)

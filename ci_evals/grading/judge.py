@@ -1,6 +1,5 @@
 """The judge: the votes on one criterion, each over the whole conversation."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.domain.base import NonBlank
 from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.json_text import answered
 from ci_evals.domain.suite import Test, Turn
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Quote, Verdict, Vote
@@ -25,9 +25,6 @@ T = TypeVar("T")
 SYSTEM_TEMPLATE = "grading/prompts/judge_system.md.j2"
 TEMPLATE = "grading/prompts/judge.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
-
-MOST_CHARACTERS = 100_000
-"""Of an answer: a judge's reasoning takes some hundreds of words."""
 
 UNREADABLE = "the judge's answer could not be read"
 
@@ -225,34 +222,9 @@ def turned(parts: Sequence[T], turn: int) -> Sequence[T]:
 def read_answer(text: str) -> Answer | None:
     """The judge's answer, or None where it is not exactly what was asked for."""
     try:
-        return Answer.model_validate(loaded(text))
+        return Answer.model_validate(answered(text))
     except (ValueError, RecursionError, ValidationError):
         return None
-
-
-def loaded(text: str) -> Any:
-    """The JSON value of an answer.
-
-    A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
-    unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
-
-    Raises:
-        ValueError: it is nothing else but JSON, is too long, or gives a key twice.
-        RecursionError: it is nested beyond measure.
-    """
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError("it is too long")
-    lines = text.strip().splitlines()
-    if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
-        text = "\n".join(lines[1:-1])
-    return json.loads(text, object_pairs_hook=_no_duplicates)
-
-
-def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A second `verdict` must not quietly replace the first."""
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key is given twice")
-    return dict(pairs)
 
 
 def conversation(

@@ -9,11 +9,12 @@ from pydantic import BaseModel, ConfigDict
 
 from ci_evals.domain.base import NonBlank
 from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.json_text import answered
 from ci_evals.domain.results import TestResult
 from ci_evals.domain.suite import Turn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.trust import Better
-from ci_evals.grading.judge import conversation, loaded
+from ci_evals.grading.judge import conversation
 from ci_evals.ports import LLM, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.templates import Data, as_data, render
@@ -117,6 +118,6 @@ class Contest:
 def read_answer(text: str) -> Answer | None:
     """The judge's answer, or None where it is not exactly what was asked for."""
     try:
-        return Answer.model_validate(loaded(text))
+        return Answer.model_validate(answered(text))
     except (ValueError, RecursionError):  # a ValidationError is a ValueError
         return None

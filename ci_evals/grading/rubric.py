@@ -8,10 +8,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.domain.base import NonBlank
 from ci_evals.domain.evaluation import Graded
+from ci_evals.domain.json_text import answered
 from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Rubric, RubricDimension, key_of
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading.ballot import counted, no_majority, verdict_of
-from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, loaded, turned
+from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, turned
 from ci_evals.ports import Prompt
 from ci_evals.templates import render
 
@@ -132,7 +133,7 @@ def _schema(dimensions: Sequence[RubricDimension], *, best_first: bool) -> dict[
 def read(text: str, rubric: Rubric, hearing: Hearing) -> Verdict | str:
     """The verdict of one answer, or why it is void."""
     try:
-        answer = _Answer.model_validate(loaded(text))
+        answer = _Answer.model_validate(answered(text))
     except (ValueError, RecursionError, ValidationError):
         return UNREADABLE
     said = {key_of(one.dimension): one for one in answer.dimensions}
