@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.scoring.kappa import Table
 
 _WORDS = (
     (Fraction(4, 5), "almost perfect"),
@@ -60,12 +61,17 @@ def agreement(pairs: Sequence[Twice]) -> Agreement:
         for pair in pairs
         if Outcome.UNDECIDED not in (pair.before.outcome, pair.after.outcome)
     ]
-    agreed, count = sum(one is other for one, other in both), len(both)
-    first, second = (Counter(side) for side in zip(*both, strict=True)) if both else (Counter(), Counter())
-    by_chance = sum(first[outcome] * second[outcome] for outcome in Outcome)
-    beyond = count * count - by_chance
-    kappa = Fraction(count * agreed - by_chance, beyond) if beyond else None
-    return Agreement(decided=count, agreed=agreed, kappa=kappa)
+    if not both:
+        return Agreement(decided=0, agreed=0, kappa=None)
+    counts, passed, failed = Counter(both), Outcome.PASSED, Outcome.FAILED
+    table = Table(
+        both_pass=Fraction(counts[passed, passed], len(both)),
+        first_passes=Fraction(counts[passed, failed], len(both)),
+        second_passes=Fraction(counts[failed, passed], len(both)),
+        both_fail=Fraction(counts[failed, failed], len(both)),
+    )
+    agreed = counts[passed, passed] + counts[failed, failed]
+    return Agreement(decided=len(both), agreed=agreed, kappa=table.kappa())
 
 
 def in_words(kappa: Fraction) -> str:
