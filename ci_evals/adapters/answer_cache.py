@@ -1,23 +1,29 @@
 """Answers of models, kept in a folder: each in a file of its own, found again by the digest of its question.
 
-Whoever can write there could say what a judge says. So the folder is its owner's alone, and what is found is
-believed only where it has the form that is written here and the digest of the question.
+Whoever can write there could say what a judge says. So the folder is its owner's alone, and each answer is
+signed with a secret of the run, together with the question's digest, the model and the date. An answer
+without a good signature counts as missing.
 """
 
+import hashlib
+import hmac
 import json
 import os
 import re
+import secrets
 import stat
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.secrets import looks_made
 from ci_evals.redaction import Redactor
 
-VERSION = 1
+VERSION = 2
 """Of what is kept: raised where an answer is read in another way than before, so that all are asked anew."""
 
 MOST_DAYS = 30
@@ -28,6 +34,10 @@ MOST_CHARACTERS = 100_000
 _MOST_BYTES = 6 * MOST_CHARACTERS + 1_000
 """Of a file: JSON takes six bytes for a character at the most."""
 _DAY = 24 * 60 * 60
+_LEAST_SECRET = 16
+"""Characters of a key that may sign: shorter ones can be guessed."""
+_PURPOSE = b"ci-evals judge cache"
+_SECRET = "signing-key"  # noqa: S105  # a file's name
 _SWEPT = "swept"
 """A file that is as old as the last look for old answers."""
 _OURS = re.compile(r"[0-9a-f]{64}\.json|\.[0-9a-f]{16}\.tmp")
@@ -40,14 +50,30 @@ class AnswerCache:
     after the first that cannot be written no more are.
     """
 
-    def __init__(self, folder: Path, redactor: Redactor, clock: Callable[[], float] = time.time) -> None:
-        """Opens nothing yet. The redactor knows what must not be written, the clock tells seconds."""
-        self._folder, self._redactor, self._clock = folder, redactor, clock
-        self._unsafe = _is_everybodys(folder)
-        self._lost: str | None = f"everybody may write to {str(folder)!r}" if self._unsafe else None
+    def __init__(
+        self, folder: Path, redactor: Redactor, key: bytes | None, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Opens nothing yet.
 
-    def find(self, key: str) -> str | None:
-        """The answer to the question of that digest; None where there is none that can be believed."""
+        Args:
+            folder: Where the answers are.
+            redactor: Knows what must not be written.
+            key: Signs the answers (`signing_key`); without one none is read or kept.
+            clock: Seconds since 1970.
+        """
+        self._folder, self._redactor, self._key, self._clock = folder, redactor, key, clock
+        self._lost: str | None = None
+        if _is_everybodys(folder):
+            self._lost = f"everybody may write to {str(folder)!r}"
+        elif key is None:
+            self._lost = (
+                "nothing to sign answers with: the LLM's key is none that is secret, and no folder is yours"
+            )
+        self._unsafe = self._lost is not None
+        self._forged = 0
+
+    def find(self, key: str, model: str) -> str | None:
+        """The model's answer to the question of that digest; None if there is none with a good signature."""
         if self._unsafe:
             return None
         try:
@@ -55,18 +81,29 @@ class AnswerCache:
         except (OSError, ValueError, RecursionError):
             return None
         match kept:
-            case {"version": int(version), "key": str(found), "answer": str(answer)}:
-                fits = (version, found) == (VERSION, key) and len(answer) <= MOST_CHARACTERS
-                return answer if fits and answer else None
-        return None
+            case {"version": int(version), "answer": str(answer), "at": int(at), **rest} if (
+                version == VERSION
+            ):
+                signature = rest.get("signature")
+            case _:
+                return None
+        if not isinstance(signature, str) or not self._is_signed(signature, key, model, answer, at):
+            self._forged += 1
+            return None
+        too_old = not -_DAY < self._clock() - at <= MOST_DAYS * _DAY
+        return None if too_old or not 0 < len(answer) <= MOST_CHARACTERS else answer
 
-    def keep(self, key: str, answer: str) -> None:
+    def keep(self, key: str, model: str, answer: str) -> None:
         """Keeps an answer, in place of what was there; none that holds a secret, or is longer than any is."""
         if self._lost or len(answer) > MOST_CHARACTERS or self._redactor.text_to_read(answer) != answer:
             return
-        text = json.dumps({"version": VERSION, "key": key, "answer": answer}) + "\n"
+        at = int(self._clock())
+        signature = self._signature(key, model, answer, at)
+        entry = {
+            "version": VERSION, "key": key, "model": model, "answer": answer, "at": at, "signature": signature
+        }  # fmt: skip
         try:
-            files.write(self._path(key), text, private=True)
+            files.write(self._path(key), json.dumps(entry) + "\n", private=True)
         except UsageError as error:
             self._lost = str(error)
 
@@ -83,7 +120,24 @@ class AnswerCache:
 
     def note(self) -> str | None:
         """What its user should know, if anything."""
-        return self._lost and f"--judge-cache: {self._lost}; the judge's answers are not kept"
+        if self._lost:
+            return f"--judge-cache: {self._lost}; the judge's answers are not kept"
+        if not self._forged:
+            return None
+        answers = "1 answer is" if self._forged == 1 else f"{self._forged} answers are"
+        return (
+            f"--judge-cache: {answers} not signed with this run's key: it is a new one, or somebody changed "
+            f"what is in {str(self._folder)!r}; the judge was asked again"
+        )
+
+    def _is_signed(self, signature: str, key: str, model: str, answer: str, at: int) -> bool:
+        return hmac.compare_digest(
+            signature.encode(errors="replace"), self._signature(key, model, answer, at).encode()
+        )
+
+    def _signature(self, key: str, model: str, answer: str, at: int) -> str:
+        signed = json.dumps([VERSION, key, model, answer, at]).encode()
+        return hmac.new(self._key or b"", signed, hashlib.sha256).hexdigest()
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"
@@ -100,8 +154,6 @@ class AnswerCache:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
                 raise ValueError("it is no answer")
-            if self._clock() - found.st_mtime > MOST_DAYS * _DAY:
-                raise ValueError("it is too old")
             return file.read(_MOST_BYTES)
 
     def _age(self, path: Path) -> float:
@@ -110,6 +162,52 @@ class AnswerCache:
             return self._clock() - path.lstat().st_mtime
         except OSError:
             return float("inf")
+
+
+def folder_of_the_user(environ: Mapping[str, str]) -> Path | None:
+    """The folder in which programs of this platform keep what they can do without; None if there is none."""
+    home = environ.get("USERPROFILE" if os.name == "nt" else "HOME", "")
+    if os.name == "nt":
+        named, usual = environ.get("LOCALAPPDATA", ""), Path(home, "AppData", "Local")
+    else:
+        library = Path(home, "Library", "Caches") if sys.platform == "darwin" else Path(home, ".cache")
+        named, usual = environ.get("XDG_CACHE_HOME", ""), library
+    place = Path(named) if Path(named).is_absolute() else usual
+    return place / "ci-evals" if place.is_absolute() else None
+
+
+def can_sign(secret: str | None) -> bool:
+    """Whether a key or token of an LLM is secret enough to sign with."""
+    return secret is not None and len(secret) >= _LEAST_SECRET and looks_made(secret)
+
+
+def signing_key(secret: str | None, environ: Mapping[str, str]) -> bytes | None:
+    """The key that signs a run's answers: derived from the LLM's key, or from a secret of this user's.
+
+    A server on this machine takes any key, and some providers need none: then a secret that is made once, in
+    the user's own folder, does. None if it cannot be had.
+    """
+    if secret is None or not can_sign(secret):
+        folder = folder_of_the_user(environ)
+        secret = _secret_in(folder) if folder else None
+        if secret is None:
+            return None
+    # As HKDF (RFC 5869): extract, then expand, so that what is signed tells nothing of the key.
+    extracted = hmac.digest(_PURPOSE, secret.encode(errors="surrogatepass"), "sha256")
+    return hmac.digest(extracted, b"answers\x01", "sha256")
+
+
+def _secret_in(folder: Path) -> str | None:
+    """The secret in the user's own folder, made if it is not there."""
+    path = folder / _SECRET
+    with suppress(OSError, UsageError, ValueError):
+        if not files.is_there(path):
+            files.write(path, secrets.token_hex(32) + "\n", private=True)
+        if _is_everybodys(folder) or path.is_symlink():
+            return None
+        text = path.read_bytes()[:_MOST_BYTES].decode("ascii").strip()
+        return text if can_sign(text) else None
+    return None
 
 
 def _is_everybodys(folder: Path) -> bool:

@@ -1,13 +1,12 @@
 """Where the judge's answers are kept."""
 
-import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from ci_evals.adapters.answer_cache import can_sign, folder_of_the_user
 from ci_evals.domain.errors import UsageError
 
-_NAME = "ci-evals"
+_OFF = "--judge-cache: not used"
 
 
 def folder_of(said: str, environ: Mapping[str, str]) -> Path | None:
@@ -22,23 +21,32 @@ def folder_of(said: str, environ: Mapping[str, str]) -> Path | None:
         case "off":
             return None
         case "auto":
-            return None if _in_ci(environ) else _of_the_user(environ)
+            folder = None if _in_ci(environ) else folder_of_the_user(environ)
+            return folder and folder / "judge"
         case folder:
             return Path(folder)
+
+
+def refused(folder: Path, distrusted: str, key: str | None, environ: Mapping[str, str]) -> str | None:
+    """The reason why a cache is not used where the checked-out files may be anybody's; None if it may be.
+
+    Args:
+        folder: Where the answers would be.
+        distrusted: Why the files are not trusted.
+        key: The LLM's key or token, which signs the answers.
+        environ: The environment, which says where the checkout is.
+    """
+    if not can_sign(key):
+        return f"{_OFF} {distrusted}: there is no key of the LLM to sign answers with"
+    folder, here = folder.absolute().resolve(), Path.cwd().resolve()
+    workspace = environ.get("GITHUB_WORKSPACE")
+    roots = {here, *([Path(workspace).resolve()] if workspace else [])}
+    roots |= {place for place in (here, folder, *folder.parents) if (place / ".git").exists()}
+    if any(folder.is_relative_to(root) for root in roots):
+        return f"{_OFF} {distrusted}: {str(folder)!r} is within the checkout; name a folder outside it"
+    return None
 
 
 def _in_ci(environ: Mapping[str, str]) -> bool:
     """Whether a service runs this: its machines are new each time, and its verdicts should be, too."""
     return any(environ.get(name, "").lower() not in {"", "false", "0"} for name in ("CI", "GITHUB_ACTIONS"))
-
-
-def _of_the_user(environ: Mapping[str, str]) -> Path | None:
-    """Where programs of this platform keep what they can do without; None where there is no such place."""
-    home = environ.get("USERPROFILE" if os.name == "nt" else "HOME", "")
-    if os.name == "nt":
-        named, usual = environ.get("LOCALAPPDATA", ""), Path(home, "AppData", "Local")
-    else:
-        library = Path(home, "Library", "Caches") if sys.platform == "darwin" else Path(home, ".cache")
-        named, usual = environ.get("XDG_CACHE_HOME", ""), library
-    place = Path(named) if Path(named).is_absolute() else usual
-    return place / _NAME / "judge" if place.is_absolute() else None

@@ -42,7 +42,7 @@ def load_suites(
         replaced=choice.replaces,
         may_lack=frozenset({"apiKey"} if without_key else ()),
         masked=replay,
-        distrusted=_distrusted(settings.trust_suites, environ),
+        distrusted=distrusted(settings.trust_suites, environ),
     )
     loaded: dict[Path, LoadedSuite] = {}
     faults: list[UsageError] = []
@@ -85,6 +85,16 @@ def headers_of(text: str | None) -> dict[str, str]:
     return headers
 
 
+def distrusted(trust: Trust, environ: Mapping[str, str]) -> str | None:
+    """Why suites are not trusted, or None where they are."""
+    event = environ.get("GITHUB_EVENT_NAME", "")
+    if trust is Trust.NEVER:
+        return "with --trust-suites=never"
+    if trust is Trust.AUTO and event in UNTRUSTED_EVENTS:
+        return f"in the event {event}, where anybody's files meet secrets (see --trust-suites)"
+    return None
+
+
 def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> OptionsFile | None:
     if path is None:
         return None
@@ -110,13 +120,3 @@ def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[Source]
             yield from sources(name)
         except UsageError as error:
             faults.append(error)
-
-
-def _distrusted(trust: Trust, environ: Mapping[str, str]) -> str | None:
-    """Why suites are not trusted, or None where they are."""
-    event = environ.get("GITHUB_EVENT_NAME", "")
-    if trust is Trust.NEVER:
-        return "with --trust-suites=never"
-    if trust is Trust.AUTO and event in UNTRUSTED_EVENTS:
-        return f"in the event {event}, where anybody's files meet secrets (see --trust-suites)"
-    return None

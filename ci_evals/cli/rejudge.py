@@ -10,7 +10,7 @@ from pathlib import Path
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, display, progress
 from ci_evals.cli.baseline import baseline_of
-from ci_evals.cli.choices import Provider
+from ci_evals.cli.choices import Provider, Trust
 from ci_evals.cli.console import (
     Console,
     environment_keys,
@@ -20,12 +20,13 @@ from ci_evals.cli.console import (
     show,
 )
 from ci_evals.cli.interruption import Interruption
-from ci_evals.cli.judge_cache import folder_of
+from ci_evals.cli.judge_cache import folder_of, refused
 from ci_evals.cli.other_settings import RejudgeSettings
 from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Platform
 from ci_evals.cli.policy import in_force, read_policy
 from ci_evals.cli.publish import publish
+from ci_evals.cli.reading import distrusted
 from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
@@ -115,6 +116,10 @@ def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
     cache = folder_of(settings.judge_cache, environ)
     key, token = llm_key_of(provider, settings.llm_key, environ)
+    reason = distrusted(Trust.AUTO, environ)
+    if cache and reason and (why := refused(cache, reason, key or token, environ)):
+        error_console(environ).say(f"warning: {why}")
+        cache = None
     return Adapter(provider=provider, llm_key=key, llm_token=token, judge_cache=cache)
 
 

@@ -14,12 +14,12 @@ from ci_evals.cli import actions, progress, recording
 from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
 from ci_evals.cli.interruption import Interruption
-from ci_evals.cli.judge_cache import folder_of
+from ci_evals.cli.judge_cache import folder_of, refused
 from ci_evals.cli.models import models_asked
 from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
 from ci_evals.cli.policy import in_force, read_policy
-from ci_evals.cli.reading import headers_of, load_suites, values_of
+from ci_evals.cli.reading import distrusted, headers_of, load_suites, values_of
 from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.domain.agents import lacks_secret
@@ -85,6 +85,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     missing = () if tape else _missing_keys(settings, planned, environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
     adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
+    adapter, uncached = _checked_cache(adapter, settings, environ)
     if LLM_KEY in missing and not skipped:
         raise UsageError(no_key(settings.provider))
     redactor = _redactor(settings, adapter, loaded, environ)
@@ -92,7 +93,11 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     remember(redactor)
     console = error_console(environ)
     planned, noted = recording.as_recorded(planned, tape, redactor)
-    noted += (*_short_keys(adapter, () if tape else loaded), *(() if skipped else adapter.warnings(planned)))
+    noted += (
+        *uncached,
+        *_short_keys(adapter, () if tape else loaded),
+        *(() if skipped else adapter.warnings(planned)),
+    )
     warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
     places = Places(settings.output_dir, settings.junit)
     places.check()
@@ -310,6 +315,17 @@ def _judge_cache(settings: RunSettings, environ: Mapping[str, str]) -> Path | No
     """The folder of the judge's answers, where somebody judges who could be asked."""
     folder = folder_of(settings.judge_cache, environ)
     return None if settings.replay or settings.provider == OFFLINE else folder
+
+
+def _checked_cache(
+    adapter: Adapter, settings: RunSettings, environ: Mapping[str, str]
+) -> tuple[Adapter, tuple[str, ...]]:
+    """The adapter without a cache that anybody may have written, and what to say of that."""
+    reason = distrusted(settings.trust_suites, environ)
+    if reason is None or adapter.judge_cache is None:
+        return adapter, ()
+    why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, environ)
+    return (replace(adapter, judge_cache=None), (why,)) if why else (adapter, ())
 
 
 def _redactor(

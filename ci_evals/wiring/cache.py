@@ -1,8 +1,9 @@
 """The cache before the models that judge, where one is wanted."""
 
+import os
 from dataclasses import dataclass
 
-from ci_evals.adapters.answer_cache import AnswerCache
+from ci_evals.adapters.answer_cache import AnswerCache, signing_key
 from ci_evals.adapters.models.cached_llm import CachedLLM
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
@@ -22,9 +23,11 @@ class Cache:
 
     @classmethod
     def of(cls, adapter: Adapter, redactor: Redactor, purpose: str) -> "Cache":
-        """The cache that the settings ask for, if they do. Opens nothing."""
-        answers = AnswerCache(adapter.judge_cache, redactor) if adapter.judge_cache else None
-        return cls(answers, adapter.provider, purpose)
+        """The cache that the settings ask for, if they do."""
+        if adapter.judge_cache is None:
+            return cls(None, adapter.provider, purpose)
+        key = signing_key(adapter.llm_key or adapter.llm_token, os.environ)
+        return cls(AnswerCache(adapter.judge_cache, redactor, key), adapter.provider, purpose)
 
     def before(self, llm: SdkLLM | ClaudeCodeLLM) -> LLM:
         """The model, asked only for what it was not asked before."""

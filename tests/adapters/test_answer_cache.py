@@ -1,8 +1,10 @@
 """The cache of answers: what was accepted comes back word for word, and nothing else ever does."""
 
+import hmac
 import json
 import os
 import stat
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,13 +12,14 @@ import pytest
 from ci_evals.adapters.answer_cache import MOST_CHARACTERS, MOST_DAYS, AnswerCache
 from ci_evals.redaction import Redactor
 
+SIGNS, MODEL = b"signs", "judge"
 KEY, OTHER = "ab" * 32, "cd" * 32
 ANSWER = '{"reasoning": "So it is. \\u00e9 \ud83d", "verdict": "pass"}'
 DAY = 86_400
 
 
 def cache(folder, **options):
-    return AnswerCache(folder / "cache", options.pop("redactor", Redactor()), **options)
+    return AnswerCache(folder / "cache", options.pop("redactor", Redactor()), SIGNS, **options)
 
 
 def file_of(folder, key=KEY):
@@ -25,16 +28,16 @@ def file_of(folder, key=KEY):
 
 def test_an_answer_is_given_again(tmp_path):
     """Also by another process that knows the folder, and to nobody who asked something else."""
-    cache(tmp_path).keep(KEY, ANSWER)
-    assert cache(tmp_path).find(KEY) == ANSWER
-    assert cache(tmp_path).find(OTHER) is None
-    assert cache(tmp_path / "elsewhere").find(KEY) is None
+    cache(tmp_path).keep(KEY, MODEL, ANSWER)
+    assert cache(tmp_path).find(KEY, MODEL) == ANSWER
+    assert cache(tmp_path).find(OTHER, MODEL) is None
+    assert cache(tmp_path / "elsewhere").find(KEY, MODEL) is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 def test_it_is_its_owners_alone(tmp_path):
     """Conversations are quoted there."""
-    cache(tmp_path).keep(KEY, ANSWER)
+    cache(tmp_path).keep(KEY, MODEL, ANSWER)
     file = file_of(tmp_path)
     assert [stat.S_IMODE(place.stat().st_mode) for place in (file, file.parent, file.parent.parent)] == [
         0o600,
@@ -43,8 +46,19 @@ def test_it_is_its_owners_alone(tmp_path):
     ]
 
 
-def entry(**changed):
-    return json.dumps({"version": 1, "key": KEY, "answer": ANSWER} | changed)
+def entry(signs=SIGNS, **changed):
+    """A file with a good signature of whatever is in it."""
+    kept = {"version": 2, "key": KEY, "model": MODEL, "answer": ANSWER, "at": int(time.time())} | changed
+    signed = json.dumps([kept[name] for name in ("version", "key", "model", "answer", "at")]).encode()
+    return json.dumps({"signature": hmac.new(signs, signed, "sha256").hexdigest()} | kept)
+
+
+def test_a_well_signed_entry_is_believed(tmp_path):
+    """As the ones below would be, if nothing were wrong with them."""
+    file = file_of(tmp_path)
+    file.parent.mkdir(parents=True)
+    file.write_text(entry())
+    assert cache(tmp_path).find(KEY, MODEL) == ANSWER
 
 
 @pytest.mark.parametrize(
@@ -55,26 +69,38 @@ def entry(**changed):
         "[]",
         "null",
         "[" * 100_000,
-        entry(version=2),
-        entry(version="1"),
+        entry(version=1),
+        entry(version="2"),
+        entry(version=True),
+        entry(model="another"),
+        entry(at=int(time.time()) + 2 * DAY),
+        entry(at=int(time.time()) - (MOST_DAYS + 1) * DAY),
+        entry(at=True),
+        entry(at=1e300),
+        entry(signs=b"another key"),
+        entry(signature=None),
+        entry(signature="\ud800"),
         entry(key=OTHER),
         entry(answer=None),
         entry(answer=""),
         entry(answer={"verdict": "pass"}),
         entry(answer="x" * (MOST_CHARACTERS + 1)),
         entry() + " " * 1_000_000,
+        json.dumps(json.loads(entry()) | {"answer": "another"}),
+        json.dumps(json.loads(entry()) | {"at": int(time.time()) - DAY}),
+        json.dumps(json.loads(entry(at=int(time.time()) - 40 * DAY)) | {"at": int(time.time())}),
         b"\xff\xfe\x00",
     ],
-    ids=lambda text: str(text[:24]),
+    ids=lambda _: "entry",
 )
 def test_what_is_damaged_or_foreign_is_passed_over(tmp_path, text):
     """And written anew."""
     file = file_of(tmp_path)
     file.parent.mkdir(parents=True)
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert cache(tmp_path).find(KEY) is None
-    cache(tmp_path).keep(KEY, ANSWER)
-    assert cache(tmp_path).find(KEY) == ANSWER
+    assert cache(tmp_path).find(KEY, MODEL) is None
+    cache(tmp_path).keep(KEY, MODEL, ANSWER)
+    assert cache(tmp_path).find(KEY, MODEL) == ANSWER
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes are POSIX's")
@@ -83,20 +109,21 @@ def test_neither_links_nor_pipes_are_followed(tmp_path):
     file = file_of(tmp_path)
     file.parent.mkdir(parents=True)
     (tmp_path / "elsewhere.json").write_text(entry())
+    assert json.loads((tmp_path / "elsewhere.json").read_text())["answer"] == ANSWER
     file.symlink_to(tmp_path / "elsewhere.json")
-    assert cache(tmp_path).find(KEY) is None
+    assert cache(tmp_path).find(KEY, MODEL) is None
     file.unlink()
     os.mkfifo(file)
-    assert cache(tmp_path).find(KEY) is None
-    cache(tmp_path).keep(KEY, ANSWER)
-    assert cache(tmp_path).find(KEY) == ANSWER
+    assert cache(tmp_path).find(KEY, MODEL) is None
+    cache(tmp_path).keep(KEY, MODEL, ANSWER)
+    assert cache(tmp_path).find(KEY, MODEL) == ANSWER
 
 
 def test_a_secret_is_not_kept(tmp_path):
     """An answer that would have to be changed is asked for again, so that it is never another one."""
     kept = cache(tmp_path, redactor=Redactor(keys=["secret-key-4711"]))
-    kept.keep(KEY, '{"reasoning": "It says secret-key-4711."}')
-    kept.keep(OTHER, '{"reasoning": "It says \\u0073ecret-key-4711."}')
+    kept.keep(KEY, MODEL, '{"reasoning": "It says secret-key-4711."}')
+    kept.keep(OTHER, MODEL, '{"reasoning": "It says \\u0073ecret-key-4711."}')
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
 
 
@@ -107,8 +134,8 @@ def test_many_may_write_at_once(tmp_path):
     def work(answer):
         found = []
         for _ in range(20):
-            cache(tmp_path).keep(KEY, answer)
-            found.append(cache(tmp_path).find(KEY))
+            cache(tmp_path).keep(KEY, MODEL, answer)
+            found.append(cache(tmp_path).find(KEY, MODEL))
         return found
 
     with ThreadPoolExecutor(4) as pool:
@@ -122,9 +149,9 @@ def test_where_nothing_can_be_written_that_is_said(tmp_path):
     (tmp_path / "cache").write_text("a file")
     kept = cache(tmp_path)
     assert kept.note() is None
-    kept.keep(KEY, ANSWER)
-    kept.keep(OTHER, ANSWER)
-    assert kept.find(KEY) is None
+    kept.keep(KEY, MODEL, ANSWER)
+    kept.keep(OTHER, MODEL, ANSWER)
+    assert kept.find(KEY, MODEL) is None
     kept.sweep()
     assert "cannot write" in kept.note()
     assert "the judge's answers are not kept" in kept.note()
@@ -133,28 +160,28 @@ def test_where_nothing_can_be_written_that_is_said(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 def test_a_folder_of_everybodys_is_not_used(tmp_path):
     """Anybody could say there what the judge says."""
-    cache(tmp_path).keep(KEY, ANSWER)
+    cache(tmp_path).keep(KEY, MODEL, ANSWER)
     (tmp_path / "cache").chmod(0o777)
     kept = cache(tmp_path)
-    kept.keep(OTHER, ANSWER)
-    assert (kept.find(KEY), kept.find(OTHER)) == (None, None)
+    kept.keep(OTHER, MODEL, ANSWER)
+    assert (kept.find(KEY, MODEL), kept.find(OTHER, MODEL)) == (None, None)
     assert "everybody may write" in kept.note()
 
 
 def test_old_answers_are_asked_for_again_and_taken_away(tmp_path):
     """Not what others left in the folder; and not at every run."""
-    late = tmp_path.stat().st_mtime + (MOST_DAYS + 1) * DAY
-    cache(tmp_path).keep(KEY, ANSWER)
+    late = int(time.time()) + (MOST_DAYS + 1) * DAY
+    cache(tmp_path).keep(KEY, MODEL, ANSWER)
     (tmp_path / "cache" / "notes.txt").write_text("mine")
     (tmp_path / "cache" / "ab" / "notes.txt").write_text("mine")
-    assert cache(tmp_path, clock=lambda: late - 2 * DAY).find(KEY) == ANSWER
-    assert cache(tmp_path, clock=lambda: late).find(KEY) is None
+    assert cache(tmp_path, clock=lambda: late - 2 * DAY).find(KEY, MODEL) == ANSWER
+    assert cache(tmp_path, clock=lambda: late).find(KEY, MODEL) is None
     cache(tmp_path, clock=lambda: late).sweep()
     names = {
         file.relative_to(tmp_path / "cache").as_posix() for file in tmp_path.rglob("*") if file.is_file()
     }
     assert names == {"notes.txt", "ab/notes.txt", "swept"}
-    cache(tmp_path).keep(KEY, ANSWER)
+    cache(tmp_path).keep(KEY, MODEL, ANSWER)
     os.utime(file_of(tmp_path), (1, 1))
     cache(tmp_path).sweep()
     assert file_of(tmp_path).exists()

@@ -23,7 +23,7 @@ WHO = ("run", "openai", "https://models.example/v1")
 
 
 def cached(folder, llm, who=WHO):
-    return CachedLLM(llm, AnswerCache(folder / "cache", Redactor()), who)
+    return CachedLLM(llm, AnswerCache(folder / "cache", Redactor(), b"signs"), who)
 
 
 def asked(folder, llm, prompt=PROMPT, who=WHO, *, accept=True):
@@ -123,10 +123,20 @@ def test_a_second_asking_is_another_question(tmp_path):
 
 
 def test_a_forged_answer_decides_nothing(tmp_path):
-    """What stands in the folder is held against the conversation like any other answer, and asked again."""
+    """It has no good signature, so that the judge is asked."""
+    judged(tmp_path, ScriptedLLM([FAIL]))
+    (file,) = tmp_path.rglob("*.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": PASS}))
+    outcome, _, usage = judged(tmp_path, ScriptedLLM([FAIL]))
+    assert (outcome, usage.calls, usage.cached) == ("failed", 1, 0)
+
+
+def test_a_kept_answer_is_read_like_any_other(tmp_path):
+    """What stands in the folder is held against the conversation, and asked again where that says nothing."""
+    cache = AnswerCache(tmp_path / "cache", Redactor(), b"signs")
     judged(tmp_path, ScriptedLLM([PASS]))
     (file,) = tmp_path.rglob("*.json")
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": VOID}))
+    cache.keep(file.stem, "scripted-model", VOID)
     outcome, _, usage = judged(tmp_path, ScriptedLLM([FAIL]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
 

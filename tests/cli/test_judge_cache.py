@@ -107,6 +107,100 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_calls(tmp_path, n
     assert (judge["calls"], judge["cached"]) == (4, 0)
 
 
+def failing(_asked):
+    """A judge that finds fault with everything."""
+    evidence = [{"exchange": 1, "quote": "You said: Hello"}]
+    return json.dumps({"reasoning": "It is rude.", "evidence": evidence, "verdict": "fail"})
+
+
+def forge(folder, **changed):
+    """Turns every kept fail into a pass, as somebody does who can write to the folder."""
+    entries = list(folder.glob("*/*.json"))
+    for file in entries:
+        entry = json.loads(file.read_text())
+        answer = entry["answer"].replace('"fail"', '"pass"').replace("rude", "kind")
+        file.write_text(json.dumps(entry | {"answer": answer} | changed))
+    return entries
+
+
+def gated(folder, env, *options, **more):
+    options = ("--judge-cache=answers", "--baseline=none", "--comment=never", *options)
+    return ci_evals("run", "suite.json", *options, cwd=folder, env=env | more)
+
+
+@pytest.mark.parametrize("changed", [{}, {"signature": ""}, {"signature": None}, {"version": 1}], ids=str)
+def test_a_forged_pass_opens_no_gate(tmp_path, neighbours, changed):
+    """Whoever can write to the folder, and lacks the key of the LLM, decides nothing: the judge is asked."""
+    models, env = neighbours
+    models.answer = failing
+    assert gated(tmp_path, env).returncode == 1
+    assert len(forge(tmp_path / "answers", **changed)) == 2
+    ran = gated(tmp_path, env)
+    assert (ran.returncode, len(models.asked)) == (1, 4)
+    said = ran.stdout + ran.stderr
+    assert said.count("not signed with this run's key") == (1 if changed != {"version": 1} else 0)
+    models.asked.clear()
+    assert (gated(tmp_path, env).returncode, models.asked) == (1, [])
+
+
+def test_an_entry_under_the_name_of_another_question_is_passed_over(tmp_path, neighbours):
+    """Its signature is good, but for another question."""
+    models, env = neighbours
+    models.answer = failing
+    gated(tmp_path, env)
+    one, other = sorted((tmp_path / "answers").glob("*/*.json"))
+    key = json.loads(other.read_text())["key"]
+    other.write_text(json.dumps(json.loads(one.read_text()) | {"key": key}))
+    models.asked.clear()
+    assert (gated(tmp_path, env).returncode, len(models.asked)) == (1, 1)
+
+
+def test_a_dummy_key_signs_nothing_that_others_could_sign(tmp_path, neighbours):
+    """Everybody knows the key that a local server takes: a secret of the user's signs in its place."""
+    models, env = neighbours
+    models.answer, models.key = failing, "not-needed"
+    env |= {
+        "LLM_API_KEY": "not-needed",
+        "OPENAI_API_KEY": "",
+        "HOME": str(tmp_path / "home"),
+        "XDG_CACHE_HOME": "",
+    }
+    assert gated(tmp_path, env).returncode == 1
+    assert (gated(tmp_path, env).returncode, len(models.asked)) == (1, 2)
+    (secret,) = (tmp_path / "home").rglob("signing-key")
+    assert secret.stat().st_mode & 0o077 == 0
+    ran = gated(tmp_path, env, HOME=str(tmp_path / "another"))
+    assert (ran.returncode, len(models.asked)) == (1, 4)
+    assert "not signed with this run's key" in ran.stdout + ran.stderr
+    ran = gated(tmp_path, env, HOME="")
+    assert ran.returncode == 1
+    assert "nothing to sign" in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment"])
+def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neighbours, event):
+    """Not even a well signed answer; a folder outside the checkout serves."""
+    models, env = neighbours
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    write_suite(checkout, {"name": "Greets", **TEST}, judgeModel="judge", apiKey=env["AGENT_KEY"])
+    env = {name: value for name, value in env.items() if name != "CI_EVALS_BASE_URL"}
+    options = ("--min-score=0", f"--base-url={neighbours[1]['CI_EVALS_BASE_URL']}")
+    inside = {"GITHUB_WORKSPACE": str(checkout)}
+    gated(checkout, env, *options)
+    models.asked.clear()
+    ran = gated(checkout, env, *options, **inside, GITHUB_EVENT_NAME=event)
+    assert len(models.asked) == 2
+    assert "--judge-cache" in ran.stderr
+    assert "within the checkout" in ran.stderr
+    (tmp_path / "link").symlink_to(checkout / "answers")
+    gated(checkout, env, *options, "--judge-cache=../link", **inside, GITHUB_EVENT_NAME=event)
+    assert len(models.asked) == 4
+    for asked in (6, 6):
+        gated(checkout, env, *options, "--judge-cache=../outside", **inside, GITHUB_EVENT_NAME=event)
+        assert len(models.asked) == asked
+
+
 @pytest.mark.parametrize(
     ("said", "environ", "place"),
     [

@@ -267,8 +267,19 @@ PREFERENCES = _json(
     {"reasoning": "The first asks less.", "better": "first"}, {"reasoning": "Alike.", "better": "tie"}
 )
 CACHE_KEY = "ab" * 32
+CACHED_AT = 4102444800
+CACHE_SIGNS = b"a key of nobody's"
 CACHED = [
-    *_json({"version": 1, "key": CACHE_KEY, "answer": '{"reasoning": "So.", "verdict": "pass"}'}),
+    *_json(
+        {
+            "version": 2,
+            "key": CACHE_KEY,
+            "model": "judge",
+            "answer": '{"reasoning": "So.", "verdict": "pass"}',
+            "at": CACHED_AT,
+            "signature": "0a0f83173e42cfe9b9dcd4f29999dc403df4151c0148b97dc0f7e4ef7c5c7801",
+        }
+    ),
     *_json({"version": 1, "key": "cd" * 32, "answer": "of another question"}),
 ]
 SHEETS = [

@@ -424,8 +424,9 @@ def cached_answer(data: bytes) -> None:
     file = _FOLDER / samples.CACHE_KEY[:2] / f"{samples.CACHE_KEY}.json"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(data)
-    found = AnswerCache(_FOLDER, REDACTOR).find(samples.CACHE_KEY)
-    wanted = {"version": 1, "key": samples.CACHE_KEY, "answer": found}
+    cache = AnswerCache(_FOLDER, REDACTOR, samples.CACHE_SIGNS, clock=lambda: samples.CACHED_AT)
+    found = cache.find(samples.CACHE_KEY, "judge")
+    wanted = {"version": 2, "answer": found}
     assert found is None or json.loads(data) | wanted == json.loads(data)
 
 

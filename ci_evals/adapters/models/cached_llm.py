@@ -24,10 +24,10 @@ class CachedLLM:
     async def complete(self, prompt: Prompt) -> Completion:
         """The answer that was given earlier, at no cost; else the model is asked."""
         key = self._key(prompt)
-        if (answer := self._cache.find(key)) is not None:
+        if (answer := self._cache.find(key, self.model)) is not None:
             return Completion(answer, cost_usd=0.0, cached=True)
         completion = await self._llm.complete(prompt)
-        return replace(completion, accept=partial(self._cache.keep, key, completion.text))
+        return replace(completion, accept=partial(self._cache.keep, key, self.model, completion.text))
 
     def _key(self, prompt: Prompt) -> str:
         """The digest of all that the answer depends on, and of the seat, whose answer is its own."""
