@@ -10,7 +10,7 @@ import sys
 if __name__ == "__main__":
     # The imports take a moment. A signal waits for their end, when `guarded` answers it: as process 1 of a
     # container it would go unheard.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 from ci_evals.cli.app import PROGRAM, invoke
 from ci_evals.cli.inputs import check_unused, read

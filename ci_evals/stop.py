@@ -52,9 +52,15 @@ class Stop:
         """Does `work`; an exception that no error of ours explains ends the run in order."""
         try:
             await work
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise
         except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
             self.bug = self.bug or bug
             self.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
+        except BaseException as error:  # noqa: BLE001  # such as SystemExit, by code of somebody else
+            what = f"code in this process raised {type(error).__name__}"
+            self.bug = self.bug or RuntimeError(what)
+            self.because(f"a bug in ci-evals: {what}")
 
     async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What `work` gives, or None where it is cut off."""

@@ -55,7 +55,7 @@ class Console:
         self._write(self.redactor.text(line))
 
     def _write(self, text: str) -> None:
-        with suppress(OSError):  # nobody listens any more; the reports are what counts
+        with suppress(OSError, ValueError):  # nobody listens any more; the reports are what counts
             self.stream.write(text + "\n")
             self.stream.flush()
 
@@ -88,7 +88,7 @@ def remember(redactor: Redactor) -> None:
 
 def show(text: str) -> None:
     """Writes a result to standard output, without secrets. What is foreign in it was sanitised before."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # ValueError: somebody's code has closed it
         sys.stdout.write((_known[0].text(text) if _known else text) + "\n")
         sys.stdout.flush()
 
@@ -103,4 +103,5 @@ def colored(stream: TextIO, environ: Mapping[str, str]) -> bool:
     """Whether to use colours: on a terminal or with `FORCE_COLOR`, and never with `NO_COLOR`."""
     if environ.get("NO_COLOR"):
         return False
-    return bool(environ.get("FORCE_COLOR")) or (stream.isatty() and environ.get("TERM") != "dumb")
+    terminal = not stream.closed and stream.isatty()
+    return bool(environ.get("FORCE_COLOR")) or (terminal and environ.get("TERM") != "dumb")

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: a run ends in order, its reports are written, and nothing around it takes long."""
+"""Signals: a run ends in order, its reports are written, and nothing around it takes long."""
 
 import asyncio
 import gc
@@ -8,11 +8,11 @@ import socket
 import sys
 import time
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
-from ci_evals.cli import actions
+from ci_evals.cli import actions, supervision
 from ci_evals.domain.errors import Exit
 from ci_evals.stop import Stop
 
@@ -41,15 +41,20 @@ class Interruption:
         self._since = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._aside: asyncio.Task[Any] | None = None
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._take)
+        for number in supervision.ENDING:
+            if number != getattr(signal, "SIGHUP", None) or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._take)
 
     def play(self, run: Coroutine[Any, Any, T]) -> T:
         """What the run gives, which watches `stop`."""
         gc.freeze()  # what was imported stays, and need not be looked through again and again
         gc.enable()
         gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
-        return asyncio.run(self._played(run))
+        try:
+            with _same_folder():
+                return asyncio.run(self._played(run))
+        except SystemExit as error:  # nothing of ours raises it here
+            raise RuntimeError("code in this process tried to end the run by sys.exit()") from error
 
     def aside(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What work before or after the run gives; None where a signal came, since GitHub kills soon."""
@@ -88,11 +93,27 @@ class Interruption:
             self.came, self._since = True, time.monotonic()
         elif sys.stderr.isatty() or time.monotonic() - self._since > PATIENCE_SECONDS:
             actions.refused(os.environ)
+            supervision.conclude(Exit.INTERRUPTED)
             os._exit(Exit.INTERRUPTED)  # as process 1 no default of the system would end it
         if self._loop and self._aside:
             self._loop.call_soon_threadsafe(self._aside.cancel)
         elif self._loop and not self.over:
             self._loop.call_soon_threadsafe(self.stop.interrupt)
+
+
+@contextmanager
+def _same_folder() -> Iterator[None]:
+    """Go back to the current folder: code in this process may leave it, and reports belong in this one."""
+    try:
+        folder = os.getcwd()  # noqa: PTH109  # as it is
+    except OSError:  # it is gone
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.chdir(folder)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from typer import BadParameter, TyperException
 
+from ci_evals.cli import supervision
 from ci_evals.domain.errors import Exit, UsageError
 
 REPORTS = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
@@ -31,15 +32,21 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     A number that `command` gives back is the exit code; `args` are those of the command line. A `run`,
     `merge`, `rejudge` or `comment` in GitHub Actions that ends before it could publish anything still writes
     every output, as for an invalid run, and all but the last say in the step summary why.
+
+    Commands that decide something do their work in a child process: see `supervision`.
     """
     _mend_streams()
+    if supervision.wanted(args) and (how := supervision.begin()):
+        _give_up(how, args[0])
     before = _published()
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     ending = _ending(command)
     if ending.code == Exit.INTERRUPTED:
         # Another signal would only disturb what is left to do.
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in supervision.ENDING:
             signal.signal(number, signal.SIG_IGN)
     lacking = set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and _published() == before
     if lacking and any(map(os.environ.get, REPORTS)):
@@ -49,10 +56,32 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
         if ending.why and args[0] != "comment":
             actions.explain(ending.heading, ending.why, os.environ)
     if lacking and ending is _INTERRUPTED:
-        sys.stderr.write(f"{ending.heading}: {ending.why}\n")
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{ending.heading}: {ending.why}\n")
     _close_streams()
     gc.freeze()  # what was imported would be looked through once more for garbage, for 0.2 s
+    supervision.conclude(ending.code)
     sys.exit(ending.code)
+
+
+def _give_up(how: str, command: str) -> NoReturn:
+    """End as invalid, after a worker that is gone without a verdict, whatever that has written."""
+    from ci_evals.cli import actions
+
+    _hear()
+    heading = "ended without a verdict"
+    why = f"The process that did the work is gone: {how}. Nothing has passed."
+    if command == "run":
+        why += (
+            " What had finished is in the journal: give the same command with --resume=OUTPUT_DIR to go on."
+        )
+    actions.accuse(f"ci-evals {heading}. {why}", os.environ)
+    if command in _WITH_OUTPUTS:
+        actions.refused(os.environ)
+        if command != "comment":
+            actions.explain(heading, why, os.environ)
+    _close_streams()
+    os._exit(Exit.INVALID)
 
 
 @dataclass(frozen=True)
@@ -90,7 +119,7 @@ def _ending(command: Callable[[], object]) -> _Ending:
         return _refused(error)
     except TyperException as error:
         return _misread(error)
-    except Exception as error:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
+    except BaseException as error:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
         return _broken(error)
     return _Ending(code if isinstance(code, int) else Exit.HOLDS)
 
@@ -98,7 +127,7 @@ def _ending(command: Callable[[], object]) -> _Ending:
 def _hear() -> None:
     """Lets in the signals that have waited, if the program has made them wait."""
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, supervision.ENDING)
 
 
 def _refused(error: UsageError) -> _Ending:
@@ -138,7 +167,7 @@ def _told(error: TyperException) -> str:
     return f"Invalid value for '{name}': {message if value in message else f'{value}. {message}'}"
 
 
-def _broken(error: Exception) -> _Ending:
+def _broken(error: BaseException) -> _Ending:
     from ci_evals.cli.actions import accuse
     from ci_evals.cli.console import PLEASE_REPORT, error_console
 
@@ -165,7 +194,7 @@ def _close_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:
+        except (OSError, ValueError):  # ValueError: somebody's code has closed it
             # Python would flush again at its end, and exit 120 over it.
-            with suppress(OSError):
+            with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
