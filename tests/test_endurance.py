@@ -24,6 +24,7 @@ PARALLEL, TESTS = 8, 24
 GENTLE = {1: signal.SIGTERM, 4: signal.SIGINT}
 """By the number of the kill; the others are SIGKILL."""
 _VARYING = {
+    "resumed",
     "startedAt",
     "finishedAt",
     "durationSeconds",
@@ -125,13 +126,14 @@ def _lasting(value: Any) -> Any:
 
 
 def _same(text: str) -> str:
-    """The text without times and ids."""
+    """The text without times and ids, and without what was resumed."""
     text = re.sub(r"\d[\d.]* (s|min|h)\b", "N s", text)
     text = re.sub(r"^Of the time of all trials, .*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"the slowest reply, in exchange \d+", "the slowest reply", text)
     text = re.sub(r'\b(time|timestamp)="[^"]*"', "", text)
     text = re.sub(r'^.*(An unchanged agent|<sub>Run `|name="run-odds").*$', "", text, flags=re.MULTILINE)
-    return re.sub(r"  +", " ", text)
+    text = re.sub(r"^.*Resumed: .*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"  +", " ", re.sub(r"\n\s*\n", "\n", text))
 
 
 @dataclass(frozen=True)

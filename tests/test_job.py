@@ -74,10 +74,12 @@ async def halted(folder, plan, after: int, agent=None, **fields) -> Results:
 
 
 def alike(results: Results) -> dict:
-    """What must not differ between a run and one that was broken off: all but times."""
+    """What must not differ where a run was broken off: all but times, and what was resumed."""
     data = results.model_dump(mode="json")
     data["run"] = {
-        name: value for name, value in data["run"].items() if name not in {"finished_at", "duration_seconds"}
+        name: value
+        for name, value in data["run"].items()
+        if name not in {"finished_at", "duration_seconds", "resumed"}
     }
     del data["process"]["times"]
     for suite in data["suites"]:

@@ -1,7 +1,8 @@
 """The journal of a run: every finished trial in a file, before anybody is told that it has finished.
 
 One line of JSON each, appended and synced. What a kill or a full disk leaves of a line is no line: it has no
-end. So the file holds whole trials only, and `--resume` goes on from them.
+end. Each line carries a checksum of itself and all before it. So `--resume` uses whole trials only, up to the
+first line that was damaged or changed, and only those that the same run, commit and options played.
 """
 
 import asyncio
@@ -11,14 +12,17 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, count, pairwise
+from datetime import datetime
+from itertools import chain as chain_of
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from ci_evals import __version__
-from ci_evals.adapters import files, json_lines
+from ci_evals.adapters import checkout, files, json_lines
+from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
@@ -48,14 +52,23 @@ class _Read:
     """Bytes of all that is there."""
     torn: bool
     """Whether the beginning of one more is there."""
+    damaged: int | None
+    """The number of the first line that is not as it was written, with more lines behind it."""
     ended: bool
+    chain: Chain
+    """Up to the last whole line."""
 
 
 class Journal:
     """The journal in an output folder. `open` comes first, `close` last."""
 
     def __init__(
-        self, folder: Path, *, resume: bool = False, say: Callable[[str], None] = lambda _: None
+        self,
+        folder: Path,
+        *,
+        resume: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+        secret: str | None = None,
     ) -> None:
         """Reads the journal of the run to go on with; otherwise opens nothing yet.
 
@@ -64,9 +77,10 @@ class Journal:
             resume: Whether to go on with the run whose journal is in there. Without one the run begins, since
                 a kill may come before there is a journal.
             say: Takes a line for the user.
+            secret: Without it nobody can write a journal that is resumed here; None for one that anybody can.
 
         Raises:
-            UsageError: the journal to go on with cannot be read.
+            UsageError: the journal to go on with cannot be read, or must not be used.
         """
         self._path = folder / NAME
         self._say = say
@@ -75,7 +89,14 @@ class Journal:
         self._written = self._synced = 0
         self._failing = False
         self._syncing = asyncio.Lock()
-        self._read = _read(self._path) if resume and files.is_there(self._path) else None
+        self._secret = secret
+        self._read = self._read_again() if resume and files.is_there(self._path) else None
+        self._chain = Chain(secret)
+        if self._read and checkout.tracks(self._path):
+            raise UsageError(
+                f"--resume: git tracks {self._path}, so whoever could commit it could have written any "
+                f"result into it; take it out of the repository (git rm --cached), {_AFRESH}"
+            )
         if resume and not self.past:
             say(f"warning: --resume: there is nothing to go on with in {folder}, so the run begins afresh")
 
@@ -98,29 +119,41 @@ class Journal:
             _lock(fd, self._path)
             if self._read and os.fstat(fd).st_size != self._read.found:
                 # The run that wrote it had not quite ended when it was read.
-                self._read = _read(self._path)
+                self._read = self._read_again()
                 self._check(header)
             read = self._read
             if read:
                 os.ftruncate(fd, read.size)
+                self._chain = read.chain
             if self.past is None:
                 self._append(header)
                 os.fsync(fd)
         except OSError as error:
             raise UsageError(f"cannot write {str(self._path)!r}: {error.strerror or error}") from error
-        if read and read.torn:
+        if self.past and (caution := header.context.caution(self.past.header.context)):
+            self._say(f"warning: {caution}")
+        if read and read.damaged:
+            self._say(
+                f"warning: line {read.damaged} of {self._path} is not as it was written: that line and all "
+                "behind it are dropped, and their trials are played again"
+            )
+        elif read and read.torn:
             self._say(
                 f"the last line of {self._path} is torn, since the program was killed while it wrote: that "
                 "trial is played again"
             )
 
-    async def keep(self, trial: Trial, result: TrialResult, elapsed: float) -> None:
+    async def keep(
+        self, trial: Trial, result: TrialResult, elapsed: float, at: datetime | None = None
+    ) -> None:
         """Appends a finished trial, and comes back when it is safe on the disk.
 
         A journal that cannot be written does not end a run: the user is told, what could not be written is
         tried again with the next trial, and the reports will have it.
         """
-        entry = Entry(suite=trial.suite, test=trial.test, index=trial.index, elapsed=elapsed, result=result)
+        entry = Entry(
+            suite=trial.suite, test=trial.test, index=trial.index, elapsed=elapsed, at=at, result=result
+        )
         try:
             self._append(entry)
             await self._sync()
@@ -150,8 +183,16 @@ class Journal:
             os.close(self._fd)
             self._fd = None
 
+    def _read_again(self) -> _Read:
+        return _read(self._path, self._secret)
+
     def _check(self, header: Header) -> None:
         """Makes sure that the journal which was read is of this run."""
+        if self.past and (why := header.context.refusal(self.past.header.context)):
+            raise UsageError(
+                f"{self._path}: in CI only the journal of the same run and commit is resumed: {why}; start "
+                "afresh without --resume"
+            )
         if self.past and (unlike := self.past.header.unlike(header)):
             raise UsageError(
                 f"{self._path}: the journal is of another run: it differs in {'; '.join(unlike)}. Give the "
@@ -162,7 +203,7 @@ class Journal:
         """Writes what waits and this: whole lines or nothing."""
         if self._fd is None:
             raise OSError("it is not open")
-        self._waiting.append(json_lines.line(record))
+        self._waiting.append(self._chain.seal(json_lines.line(record)))
         if os.fstat(self._fd).st_nlink == 0:
             raise OSError(errno.ENOENT, "it was removed")
         while self._waiting:
@@ -187,7 +228,7 @@ class Journal:
         with self._path.open("rb") as file:
             _lock(file.fileno(), self._path)
         try:
-            found = _read(self._path)
+            found = self._read_again()
         except UsageError:
             past, worthless = None, False
         else:
@@ -222,82 +263,87 @@ def _lock(fd: int, path: Path) -> None:
         return  # a file system without locks
 
 
-def _read(path: Path) -> _Read:
+def _read(path: Path, secret: str | None) -> _Read:
     try:
         with path.open("rb") as file:
-            return _read_lines(path, file)
+            return _read_lines(path, file, secret)
     except OSError as error:
         raise UsageError(f"--resume: {path} cannot be read: {error.strerror or error}") from error
 
 
-def _read_lines(path: Path, file: Iterable[bytes]) -> _Read:
+def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
     """Reads line by line: the journal of a long run does not fit into the memory twice."""
     header: Header | None = None
+    written_at: datetime | None = None
     done: dict[Trial, TrialResult] = {}
-    elapsed, size, ended, rest = 0.0, 0, False, b""
-    for number, (line, following) in enumerate(pairwise(chain(file, [b""])), start=1):
-        # After a crash of the machine, the last line may hold what was on the disk before.
-        if not line.endswith(b"\n") or (not following and _is_torn(line)):
-            rest = line
-            break
-        size += len(line)
-        if header is None:
-            header = _header(path, line)
+    elapsed, size, ended, rest, damaged = 0.0, 0, False, 0, None
+    chain = Chain(secret)
+    for number, (line, following) in enumerate(pairwise(chain_of(file, [b""])), start=1):
+        if rest:
+            rest += len(line)
             continue
-        record = _record(path, number, line)
+        if header is None and line.endswith(b"\n"):
+            header = _header(path, line, chain, secret)
+            size = len(line)
+            continue
+        record = _record(line) if chain.accepts(line) else None
+        if record is None:
+            # After a crash of the machine, the last line may hold what was on the disk before.
+            rest, damaged = len(line), number if following else None
+            continue
+        size += len(line)
         if isinstance(record, Entry):
             done[record.trial] = record.result.kept()
-            elapsed = max(elapsed, record.elapsed)
+            elapsed, written_at = max(elapsed, record.elapsed), record.at
         elif record.mark == "outage":
             done = {trial: result for trial, result in done.items() if not result.spoiled}
         ended = isinstance(record, Mark) and record.mark == "ended"
-    past = Past(header, done, elapsed) if header else None
-    return _Read(past, size, found=size + len(rest), torn=bool(rest), ended=ended)
+    past = Past(header, done, elapsed, written_at) if header else None
+    return _Read(past, size, size + rest, torn=bool(rest), damaged=damaged, ended=ended, chain=chain)
 
 
-def _is_torn(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return True
-    return False
-
-
-def _header(path: Path, line: bytes) -> Header:
-    data = _object(path, 1, line)
+def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Header:
+    data = _object(path, line)
     version, tool = data.get("journalVersion"), data.get("tool")
     written_by = tool.get("version") if isinstance(tool, dict) else None
-    if version is not None and isinstance(written_by, str) and (version, written_by) != (1, __version__):
+    if version is not None and isinstance(written_by, str) and (version, written_by) != (2, __version__):
         raise UsageError(
-            f"{path}: the journal was written by ci-evals {written_by[:40]!r}, and this is {__version__}; go "
-            f"on with that version, {_AFRESH}"
+            f"{path}: the journal was written by ci-evals {written_by[:40]!r}, in form {str(version)[:10]}, "
+            f"and this is {__version__}, with form 2; go on with that version, {_AFRESH}"
         )
     try:
-        return Header.model_validate(data)
+        header = Header.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"{path}: this is no journal of ci-evals: {json_lines.why(error)}") from None
+    if not chain.accepts(line):
+        keyed = ", or was written with another LLM key, or outside CI" if secret else ""
+        raise UsageError(
+            f"{path}: line 1 of the journal is not as it was written: the file was changed{keyed}; start "
+            "afresh without --resume"
+        )
+    return header
 
 
-def _record(path: Path, number: int, line: bytes) -> Entry | Mark:
-    data = _object(path, number, line)
+def _record(line: bytes) -> Entry | Mark | None:
+    """Return what a line says; None if it says nothing that can be read."""
     try:
+        data = json.loads(line)
         return (Mark if "mark" in data else Entry).model_validate(data)
-    except ValidationError as error:
-        raise _unreadable(path, number, json_lines.why(error)) from None
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
-def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _object(path: Path, line: bytes) -> dict[str, Any]:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(path, number, f"no JSON: {error}") from None
+        raise _unreadable(path, f"no JSON: {error}") from None
     if not isinstance(data, dict):
-        raise _unreadable(path, number, "no JSON object")
+        raise _unreadable(path, "no JSON object")
     return data
 
 
-def _unreadable(path: Path, number: int, why: str) -> UsageError:
+def _unreadable(path: Path, why: str) -> UsageError:
     return UsageError(
-        f"{path}: line {number} of the journal cannot be read: {payload.shorten(why)}. Take that line out, "
-        f"and what it told is played again, {_AFRESH}"
+        f"{path}: line 1 of the journal cannot be read: {payload.shorten(why)}; start afresh without --resume"
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ci_evals.adapters import checkout
 from ci_evals.adapters.suites import ENDINGS
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.document import read
@@ -95,28 +96,13 @@ def _candidates(folder: Path) -> Iterator[Path]:
 
 def _branch(git: Path) -> str:
     """The default branch: the remote's, else one of a usual name, else the one checked out, else main."""
-    git = _common(git)
-    if found := _HEAD.match(_text(git / "refs/remotes/origin/HEAD")):
+    git = checkout.common_folder(checkout.git_folder(git))
+    if found := _HEAD.match(checkout.text_of(git / "refs/remotes/origin/HEAD")):
         return found[1]
-    packed = _text(git / "packed-refs")
+    packed = checkout.text_of(git / "packed-refs")
     for kind in ("remotes/origin", "heads"):
         for name in _DEFAULT_BRANCHES:
             if (git / "refs" / kind / name).is_file() or f" refs/{kind}/{name}\n" in packed:
                 return name
-    found = _HEAD.match(_text(git / "HEAD"))
+    found = _HEAD.match(checkout.text_of(git / "HEAD"))
     return found[1] if found else _DEFAULT_BRANCHES[0]
-
-
-def _common(git: Path) -> Path:
-    """The folder with the branches: in a working tree of its own `.git` is a file that leads there."""
-    if git.is_file() and (found := re.match(r"gitdir: (.+)", _text(git))):
-        git = git.parent / found[1].strip()
-        if common := _text(git / "commondir").strip():
-            return git / common
-    return git
-
-
-def _text(path: Path) -> str:
-    with suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8")
-    return ""

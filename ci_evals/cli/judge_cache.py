@@ -21,7 +21,7 @@ def folder_of(said: str, environ: Mapping[str, str]) -> Path | None:
         case "off":
             return None
         case "auto":
-            folder = None if _in_ci(environ) else folder_of_the_user(environ)
+            folder = None if in_ci(environ) else folder_of_the_user(environ)
             return folder and folder / "judge"
         case folder:
             return Path(folder)
@@ -47,6 +47,6 @@ def refused(folder: Path, distrusted: str, key: str | None, environ: Mapping[str
     return None
 
 
-def _in_ci(environ: Mapping[str, str]) -> bool:
+def in_ci(environ: Mapping[str, str]) -> bool:
     """Whether a service runs this: its machines are new each time, and its verdicts should be, too."""
     return any(environ.get(name, "").lower() not in {"", "false", "0"} for name in ("CI", "GITHUB_ACTIONS"))

@@ -20,6 +20,7 @@ from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
 from ci_evals.cli.policy import in_force, read_policy
 from ci_evals.cli.reading import distrusted, headers_of, load_suites, values_of
+from ci_evals.cli.run_context import run_context
 from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.domain.agents import lacks_secret
@@ -101,7 +102,10 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
     places = Places(settings.output_dir, settings.junit)
     places.check()
-    journal = Journal(places.folder, resume=settings.resume is not None, say=console.say)
+    context = run_context(platform.context, environ)
+    # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
+    secret = adapter.llm_key if context.ci else None
+    journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)
     interruption = Interruption()
     baseline = Held() if skipped else _baseline(settings, platform, interruption)
     _check_apart(baseline, journal, settings)
@@ -124,6 +128,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         git=platform.git,
+        context=context,
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
         warnings=warnings,
     )

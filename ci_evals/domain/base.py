@@ -81,12 +81,19 @@ MOST_DOLLARS = 1e12
 Dollars = Annotated[float, Field(ge=0, le=MOST_DOLLARS)]
 """US dollars."""
 
+_FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+
 Instant = Annotated[
     AwareDatetime,
-    Field(ge=datetime(1970, 1, 2, tzinfo=UTC), lt=datetime(9999, 1, 1, tzinfo=UTC)),
+    Field(ge=_FIRST, lt=datetime(9999, 1, 1, tzinfo=UTC)),
     PlainSerializer(lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), return_type=str),
 ]
 """A moment in UTC, `2026-11-21T09:30:00.125Z`."""
+
+
+def instant(at: datetime) -> datetime:
+    """Return the nearest moment that an `Instant` can hold: a wrong clock must not end a run."""
+    return min(max(at, _FIRST), _LAST)
 
 
 @cache

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
-from ci_evals.domain.base import CleanText, Instant, Record, Seconds
+from ci_evals.domain.base import Amount, CleanText, Instant, Record, Seconds
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results import Digests, Origin, Tool, TrialResult
 
@@ -17,10 +18,58 @@ _OF_DIGESTS: Mapping[str, str] = {
 }
 
 
+class RunContext(Record):
+    """The CI run and the commit that trials belong to. None for everything that is not known."""
+
+    ci: bool = False
+    """True if a CI service runs the program."""
+    run_id: CleanText | None = None
+    """GitHub's id of the workflow run: the same for all its attempts."""
+    attempt: Amount | None = None
+    commit: CleanText | None = None
+    """The commit that the CI service names."""
+    checkout: CleanText | None = None
+    """The commit that is checked out in the working folder."""
+
+    def refusal(self, earlier: "RunContext") -> str | None:
+        """Return why a run here must not use the trials of an earlier one; None if it may.
+
+        In CI a journal has to be of the same run and commit: nobody can write a commit's own hash into it, so
+        no journal that was committed, or left behind by another run, is ever used.
+        """
+        if not self.ci:
+            return None
+        if self.run_id is None and self.commit is None and self.checkout is None:
+            return "neither the CI run nor the commit is known here, so the journal cannot be checked"
+        if self.run_id != earlier.run_id:
+            return f"it is of {_run(earlier)}, and this is {_run(self)}"
+        if self.attempt is not None and (earlier.attempt or 0) > self.attempt:
+            return f"it is of attempt {earlier.attempt}, and this is attempt {self.attempt}"
+        for now, then in ((self.commit, earlier.commit), (self.checkout, earlier.checkout)):
+            if now != then:
+                return f"it is of {_commit(then)}, and this is {_commit(now)}"
+        return None
+
+    def caution(self, earlier: "RunContext") -> str | None:
+        """Return what to warn of where such trials are used all the same, as outside CI."""
+        then, now = earlier.checkout or earlier.commit, self.checkout or self.commit
+        if then is None or now is None or then == now:
+            return None
+        return f"the resumed trials were played at commit {then[:12]}, and this is commit {now[:12]}"
+
+
+def _run(context: RunContext) -> str:
+    return f"run {context.run_id}" if context.run_id else "no GitHub run"
+
+
+def _commit(sha: str | None) -> str:
+    return f"commit {sha[:12]}" if sha else "an unknown commit"
+
+
 class Header(Record):
     """The run that a journal is of, and all that its results depend on."""
 
-    journal_version: Literal[1] = 1
+    journal_version: Literal[2] = 2
     tool: Tool
     run: CleanText
     started_at: Instant
@@ -29,6 +78,9 @@ class Header(Record):
     """The run whose answers these trials have; none where they were played."""
     tests: tuple[int, ...] = ()
     """How many tests of each suite are played: entries tell them by their places, which digests do not."""
+    connection: CleanText = ""
+    """The digest of the options that decide how agents are reached."""
+    context: RunContext = RunContext()
 
     def unlike(self, other: "Header") -> tuple[str, ...]:
         """What makes results of the one none of the other, in words."""
@@ -40,6 +92,8 @@ class Header(Record):
         if "suites" in differing or self.tests != other.tests:
             differing = ["suites"]  # agents, models and loops are told suite by suite
         words = [_OF_DIGESTS.get(name, "the version of ci-evals") for name in differing]
+        if self.connection != other.connection:
+            words.append("how the agent is reached (--agent-headers and the like)")
         if self.origin != other.origin:
             words.append("where its answers are from (--replay)")
         return tuple(dict.fromkeys(words))
@@ -53,6 +107,8 @@ class Entry(Record):
     index: int
     elapsed: Seconds
     """How long the run had gone on by then, without the time in which it was broken off."""
+    at: Instant | None = None
+    """When it was written."""
     result: TrialResult
 
     @property
@@ -76,3 +132,5 @@ class Past:
     header: Header
     done: Mapping[Trial, TrialResult] = field(default_factory=dict)
     elapsed: float = 0
+    written_at: datetime | None = None
+    """When the last of the trials was written."""

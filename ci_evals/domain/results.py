@@ -427,6 +427,15 @@ class Origin(Record):
     started_at: Instant = Field(description="When that run began.")
 
 
+class Resumed(Record):
+    """The part of a run that was played before the run was broken off, and taken from its journal."""
+
+    trials: Amount = Field(description="Trials of these results that came from the journal.")
+    written_at: Instant | None = Field(description="When the last of them was written.")
+    attempt: Amount | None = Field(None, description="GitHub's attempt of the workflow run that began it.")
+    commit: CleanText | None = Field(None, description="The commit at which they were played, if known.")
+
+
 Status = Literal["completed", "stopped", "interrupted", "skipped"]
 """How a run ended; `skipped` where it was given no secrets and nothing was played."""
 
@@ -447,6 +456,7 @@ class RunInfo(Record):
     confirmation: Confirmation | None = None
     shard: Shard | None = Field(None, description="Null where the whole plan was played.")
     origin: Origin | None = Field(None, description="Null where the conversations were held in this run.")
+    resumed: Resumed | None = Field(None, description="Null if no trial came from a journal.")
     baseline_note: str | None = Field(
         None, description="Which baseline was found, or why there is none; null where none was looked for."
     )

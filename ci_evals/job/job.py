@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from ci_evals.adapters.journal import Journal
-from ci_evals.domain.journal import Header
+from ci_evals.domain.journal import Header, RunContext
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results import Git, Origin, Results, Shard
@@ -54,5 +54,7 @@ class Job:
     """Read when they are first asked for: the bundled table takes a while."""
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     git: Git = field(default_factory=Git)
+    context: RunContext = field(default_factory=RunContext)
+    """The CI run and the commit, which a journal that is resumed must share."""
     ci: str | None = None
     warnings: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from ci_evals import __version__, templates
 from ci_evals.conversation import audit, simulated_user
+from ci_evals.domain.base import instant
 from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.journal import Header
@@ -17,6 +18,7 @@ from ci_evals.domain.results import (
     Confirmation,
     Digests,
     Results,
+    Resumed,
     RunInfo,
     Status,
     SuiteResult,
@@ -54,15 +56,17 @@ class Look:
         skipped_because: str | None = None,
         notes: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
-        self._job, self._stop, self._now, self._skipped_because = job, stop, now, skipped_because
+        self._job, self._stop, self._clock, self._skipped_because = job, stop, now, skipped_because
         self._notes = notes
         self._provider = adapter.provider if isinstance(adapter, Adapter) else None
         self.counting = Counting(offline=isinstance(adapter, Adapter) and adapter.offline)
         past = job.journal.past if job.journal else None
-        self._id, self._started = (past.header.run, past.header.started_at) if past else (uuid4().hex, now())
+        self._id = past.header.run if past else uuid4().hex
+        self._started = past.header.started_at if past else self.now()
         self._begun = time.perf_counter() - (past.elapsed if past else 0)
         self._facts = tuple(_facts(job, adapter, self._started))
         self._digests = _digests(job, adapter, self._facts)
+        self._connection = _connection(adapter)
 
     @property
     def header(self) -> Header:
@@ -75,7 +79,13 @@ class Look:
             digests=self._digests,
             origin=self._job.origin,
             tests=tuple(len(planned.tests) for planned in self._job.plan.suites),
+            connection=self._connection,
+            context=self._job.context,
         )
+
+    def now(self) -> datetime:
+        """Return the time by the run's clock, or the nearest that results can hold."""
+        return instant(self._clock())
 
     @property
     def elapsed(self) -> float:
@@ -100,7 +110,7 @@ class Look:
         confirmation: Confirmation | None,
         baseline: Results | None,
     ) -> Results:
-        job, stop, info = self._job, self._stop, self._info(confirmation)
+        job, stop, info = self._job, self._stop, self._info(plan, confirmation)
         card = score(plan, played, self._facts, self.counting, prices=job.prices(), shown=job.redactor.text)
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
@@ -115,13 +125,32 @@ class Look:
             update={"suites": card.suites}
         )
 
-    def _info(self, confirmation: Confirmation | None) -> RunInfo:
+    def _cautions(self) -> tuple[str, ...]:
+        past = self._job.journal.past if self._job.journal else None
+        caution = self._job.context.caution(past.header.context) if past else None
+        return (caution,) if caution else ()
+
+    def _resumed(self, plan: Plan) -> Resumed | None:
+        """What came from the journal."""
+        past = self._job.journal.past if self._job.journal else None
+        trials = sum(trial in past.done for trial in plan.trials) if past else 0
+        if not past or not trials:
+            return None
+        context = past.header.context
+        return Resumed(
+            trials=trials,
+            written_at=past.written_at,
+            attempt=context.attempt,
+            commit=context.checkout or context.commit,
+        )
+
+    def _info(self, plan: Plan, confirmation: Confirmation | None) -> RunInfo:
         job, stop, skipped = self._job, self._stop, self._skipped_because
         ended: Status = "interrupted" if stop.interrupted else "stopped" if stop.reason else "completed"
         return RunInfo(
             id=self._id,
             started_at=self._started,
-            finished_at=self._now(),
+            finished_at=max(self.now(), self._started),
             duration_seconds=self.elapsed,
             status="skipped" if skipped else ended,
             stopped_because=skipped or stop.reason,
@@ -132,8 +161,9 @@ class Look:
             confirmation=confirmation,
             shard=job.shard,
             origin=job.origin,
+            resumed=self._resumed(plan),
             baseline_note=job.baseline_note,
-            warnings=(*job.warnings, *self._notes()),
+            warnings=(*job.warnings, *self._cautions(), *self._notes()),
         )
 
 
@@ -227,6 +257,14 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
         user_prompt=digest("scripted") if scripted else _user_prompt(adapter),
         loops=of_loops(loops),
     )
+
+
+def _connection(adapter: Adapter | Cast) -> str:
+    """How agents are reached, besides what suites say. Values of headers are secrets, and left out."""
+    if not isinstance(adapter, Adapter):
+        return ""
+    headers = sorted(name.lower() for name in adapter.headers)
+    return digest([adapter.key_header.lower(), headers, adapter.agent_id_in, adapter.task_origin_type])
 
 
 def _user_prompt(adapter: Adapter | Cast) -> str:

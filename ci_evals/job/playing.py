@@ -118,7 +118,7 @@ def _journal(job: Job, look: Look) -> Iterator[Keep]:
     if journal := job.journal:
 
         async def keep(trial: Trial, result: TrialResult) -> None:
-            await journal.keep(trial, result, look.elapsed)
+            await journal.keep(trial, result, look.elapsed, look.now())
 
         yield keep
 

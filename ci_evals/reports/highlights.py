@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Odds, Results, RunInfo, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.results import Odds, Results, Resumed, RunInfo, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.transcript import Exchange
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
@@ -118,15 +118,23 @@ def why_skipped(results: Results) -> str | None:
 
 
 def origin(run: RunInfo) -> str | None:
-    """That these conversations were held in an earlier run, in a sentence; None where they were not."""
+    """That these conversations were held earlier, in a sentence; None where they were not."""
     if (earlier := run.origin) is None:
-        return None
+        return _resumed(run.resumed) if run.resumed else None
     at = change.moment(earlier.started_at)
     match earlier.how:
         case "replay":
             return f"Replayed from a recording of {at}: no agent and no model was asked."
         case "rejudge":
             return f"Judged again: the conversations are those of the run of {at}, and no agent was asked."
+
+
+def _resumed(part: Resumed) -> str:
+    """How much of the run came from its journal."""
+    trials = "1 trial" if part.trials == 1 else f"{part.trials} trials"
+    when = f", the last written {change.moment(part.written_at)}" if part.written_at else ""
+    where = f", begun in attempt {part.attempt}" if part.attempt else ""
+    return f"Resumed: {trials} came from the journal of this run{where}{when}."
 
 
 def only_reported(results: Results) -> bool:

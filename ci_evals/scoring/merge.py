@@ -16,6 +16,7 @@ from ci_evals.domain.results import (
     Git,
     Origin,
     Results,
+    Resumed,
     RunInfo,
     Status,
     SuiteResult,
@@ -202,6 +203,7 @@ def _info(
         digests=_digests([leg.results for leg in legs], suites),
         confirmation=_confirmation(runs),
         origin=_origin(runs),
+        resumed=_resumed(runs),
         warnings=tuple(
             dict.fromkeys([*(w for run in runs for w in run.warnings), *_warnings(legs, suites, expected)])
         ),
@@ -305,6 +307,19 @@ def _origin(runs: Sequence[RunInfo]) -> Origin | None:
         how=found[0].how,
         run=_one(one.run for one in found) or _id(one.run for one in found),
         started_at=min(o.started_at for o in found),
+    )
+
+
+def _resumed(runs: Sequence[RunInfo]) -> Resumed | None:
+    """The trials of all legs that came from their journals."""
+    parts = [run.resumed for run in runs if run.resumed]
+    if not parts:
+        return None
+    return Resumed(
+        trials=sum(part.trials for part in parts),
+        written_at=max((part.written_at for part in parts if part.written_at), default=None),
+        attempt=_one(part.attempt for part in parts),
+        commit=_one(part.commit for part in parts),
     )
 
 

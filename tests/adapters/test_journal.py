@@ -16,7 +16,7 @@ import pytest
 from ci_evals import __version__
 from ci_evals.adapters.journal import NAME, Journal
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.journal import Header, Mark
+from ci_evals.domain.journal import Header, Mark, RunContext
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results import Digests, Tool
 
@@ -94,7 +94,7 @@ async def test_a_last_line_of_zeros_is_torn_too(tmp_path):
     assert list(Journal(tmp_path, resume=True).past.done) == [at(1)]
 
 
-@pytest.mark.parametrize("content", [b"", b'{"journalVersion":1,"to'])
+@pytest.mark.parametrize("content", [b"", b'{"journalVersion":2,"to'])
 async def test_a_journal_without_a_whole_header_begins_anew(tmp_path, content):
     """The run was killed before anything could finish."""
     (tmp_path / NAME).write_bytes(content)
@@ -106,26 +106,106 @@ async def test_a_journal_without_a_whole_header_begins_anew(tmp_path, content):
     assert len(Journal(tmp_path, resume=True).past.done) == 1
 
 
+def _forged(lines):
+    return [*lines[:2], lines[2].replace(b'"elapsed":2', b'"elapsed":7'), *lines[3:]]
+
+
 @pytest.mark.parametrize(
-    ("line", "said"),
+    "damage",
     [
-        (b"{", "line 2 of the journal cannot be read: no JSON"),
-        (b"[1]", "line 2 of the journal cannot be read: no JSON object"),
-        (b'{"suite": 0}', "line 2 of the journal cannot be read: test: Field required"),
-        (b'{"mark": "never"}', "line 2 of the journal cannot be read: mark: "),
-        (b"[" * 200_000, "line 2 of the journal cannot be read: no JSON"),
-        (b"\xff", "line 2 of the journal cannot be read: no JSON"),
+        lambda lines: [*lines[:2], b"{\n", *lines[2:]],
+        lambda lines: [*lines[:2], b"[" * 200_000 + b"\n", *lines[2:]],
+        lambda lines: [*lines[:2], b"\xff\n", *lines[2:]],
+        lambda lines: [*lines[:2], lines[1], *lines[2:]],
+        lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]],
+        lambda lines: [*lines[:2], *lines[3:]],
+        _forged,
+    ],
+    ids=["no JSON", "nested", "no text", "copied", "swapped", "left out", "changed"],
+)
+async def test_what_was_changed_is_dropped_with_all_behind_it(tmp_path, damage):
+    """Each line vouches for those before it. The user is told, and the next trials take the place."""
+    await written(tmp_path, *(result(index) for index in range(1, 5)))
+    path = tmp_path / NAME
+    path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
+    said = []
+    journal = Journal(tmp_path, resume=True, say=said.append)
+    assert list(journal.past.done) == [at(1)]
+    journal.open(header())
+    await journal.keep(at(2), result(2), 3)
+    journal.close()
+    (warning,) = said
+    assert f"line 3 of {path} is not as it was written: that line and all behind it are dropped" in warning
+    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2)]
+
+
+async def test_a_header_that_was_changed_is_refused(tmp_path):
+    """It says what all trials are of."""
+    await written(tmp_path, result(1))
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes().replace(b'"suites":"s"', b'"suites":"t"', 1))
+    with pytest.raises(UsageError, match="line 1 of the journal is not as it was written: the file was"):
+        Journal(tmp_path, resume=True)
+
+
+async def test_a_journal_with_a_secret_is_resumed_with_that_secret_alone(tmp_path):
+    """Who does not know it can compute no checksum, be it of the whole file."""
+    journal = Journal(tmp_path, secret="a-key-of-ours")
+    journal.open(header())
+    await journal.keep(at(1), result(1), 1)
+    journal.close()
+    assert list(Journal(tmp_path, resume=True, secret="a-key-of-ours").past.done) == [at(1)]
+    for secret in (None, "another-key"):
+        with pytest.raises(UsageError, match="is not as it was written"):
+            Journal(tmp_path, resume=True, secret=secret)
+
+
+THERE = RunContext(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d" * 40)
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        ({}, None),
+        ({"attempt": 5}, None),
+        ({"attempt": 1}, "it is of attempt 2, and this is attempt 1"),
+        ({"run_id": "8"}, "it is of run 7, and this is run 8"),
+        ({"run_id": None}, "it is of run 7, and this is no GitHub run"),
+        ({"commit": "e" * 40}, "it is of commit cccccccccccc, and this is commit eeeeeeeeeeee"),
+        ({"checkout": "e" * 40}, "it is of commit dddddddddddd, and this is commit eeeeeeeeeeee"),
+        ({"run_id": None, "commit": None, "checkout": None}, "neither the CI run nor the commit is known"),
+        ({"ci": False, "run_id": None, "commit": None}, None),
     ],
 )
-async def test_a_line_that_is_spoiled_is_named(tmp_path, line, said):
-    """In the middle it was no kill: nobody knows what else is wrong."""
-    await written(tmp_path, result(1))
-    first, *rest = (tmp_path / NAME).read_bytes().splitlines(keepends=True)
-    (tmp_path / NAME).write_bytes(b"".join([first, line + b"\n", *rest]))
+async def test_in_ci_a_journal_is_of_one_run_and_commit(tmp_path, now, why):
+    """Later attempts of the run go on with it; nobody else does."""
+    journal = Journal(tmp_path)
+    journal.open(header().model_copy(update={"context": THERE}))
+    await journal.keep(at(1), result(1), 1)
+    journal.close()
+    again = Journal(tmp_path, resume=True)
+    here = header().model_copy(update={"context": THERE.model_copy(update=now)})
+    if why is None:
+        again.open(here)
+        again.close()
+        return
     with pytest.raises(UsageError) as refused:
-        Journal(tmp_path, resume=True)
-    assert said in str(refused.value)
-    assert len(str(refused.value)) < 800
+        again.open(here)
+    assert why in str(refused.value)
+
+
+async def test_elsewhere_another_commit_is_warned_of(tmp_path):
+    """Whoever works on an agent commits now and then, and answers for the run."""
+    said = []
+    journal = Journal(tmp_path)
+    journal.open(header().model_copy(update={"context": RunContext(checkout="d" * 40)}))
+    journal.close()
+    again = Journal(tmp_path, resume=True, say=said.append)
+    again.open(header().model_copy(update={"context": RunContext(checkout="e" * 40)}))
+    again.close()
+    assert said == [
+        "warning: the resumed trials were played at commit dddddddddddd, and this is commit eeeeeeeeeeee"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +236,7 @@ async def test_another_version_does_not_go_on_with_it(tmp_path):
     await written(tmp_path, result(1))
     path = tmp_path / NAME
     path.write_text(path.read_text().replace(f'"version":"{__version__}"', '"version":"9.8"', 1))
-    with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', and this is"):
+    with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', in form 2, and this is"):
         Journal(tmp_path, resume=True)
     path.write_text('{"name": "something else"}\n')
     with pytest.raises(UsageError, match="this is no journal of ci-evals"):

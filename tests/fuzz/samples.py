@@ -9,6 +9,7 @@ import github_api
 import whole_text
 
 from ci_evals import __version__
+from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.recording import tape
 from ci_evals.domain import journal
 from ci_evals.domain.base import Record
@@ -361,6 +362,12 @@ def _lines(*records: Record) -> bytes:
     return b"".join(record.model_dump_json(by_alias=True).encode() + b"\n" for record in records)
 
 
+def _sealed(*records: Record) -> bytes:
+    """The lines of a journal: each with the checksum that chains it to those before."""
+    chain = Chain()
+    return b"".join(chain.seal(_lines(record)) for record in records)
+
+
 PLANNED = json.dumps(
     {
         "name": "S",
@@ -373,7 +380,7 @@ PLANNED = json.dumps(
 _RUN: dict[str, Any] = {"tool": Tool(version=__version__), "run": "run-1", "started_at": build.STARTED_AT}
 _FAILED = build.trial_result(2, status="failed", error="no answer", exchanges=(), findings=())
 JOURNAL = [
-    _lines(
+    _sealed(
         journal.Header(digests=build.run_info().digests, **_RUN),
         journal.Entry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
         journal.Entry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),

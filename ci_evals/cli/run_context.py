@@ -1,0 +1,36 @@
+"""The CI run and the commit that a run belongs to, read from the environment and from git's files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ci_evals.adapters.checkout import head_of
+from ci_evals.adapters.github.context import Context
+from ci_evals.cli.judge_cache import in_ci
+from ci_evals.domain.journal import RunContext
+
+COMMITS = (
+    "CI_COMMIT_SHA",  # GitLab, Woodpecker
+    "BUILD_SOURCEVERSION",  # Azure Pipelines
+    "CIRCLE_SHA1",
+    "BUILDKITE_COMMIT",
+    "BITBUCKET_COMMIT",
+    "TRAVIS_COMMIT",
+    "DRONE_COMMIT_SHA",
+    "APPVEYOR_REPO_COMMIT",
+    "GIT_COMMIT",  # Jenkins
+)
+"""Variables in which CI services other than GitHub name the commit."""
+
+
+def run_context(context: Context, environ: Mapping[str, str]) -> RunContext:
+    """Return the CI run and the commit, as far as they are known."""
+    own = context.own_run
+    commit = context.sha or next((environ[name] for name in COMMITS if environ.get(name)), None)
+    ci = in_ci(environ)
+    return RunContext(
+        ci=ci,
+        run_id=str(own.id) if own else None,
+        attempt=own.attempt if own else None,
+        commit=commit if ci else None,
+        checkout=head_of(Path.cwd()),
+    )
