@@ -17,11 +17,14 @@ TURNS = 7
 _USER = "I still have no answer about my order 1042. Where is it, and when will it reach me at home?"
 _VERDICT = {
     "reasoning": "In exchange 2 the agent names the parcel's place, and in exchange 3 the day it will come.",
-    "verdict": "pass",
+    "met": True,
     "evidence": [
         {"exchange": 2, "quote": "order 1042 left our warehouse ... at the depot in Ashby now"},
         {"exchange": 3, "quote": "on Thursday between nine and noon"},
     ],
+    "rests_on": "quotes",
+    "looked_at": [],
+    "verdict": "pass",
 }
 _REPLY = {
     "id": "4b0c6c1e-0f4e-4a54-9d0e-2f6a35a10001",

@@ -1,5 +1,6 @@
 """The ports, played from a list. `tests/adapters/test_contract.py` holds them to what the real ones do."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,25 @@ Line = Reply | str | Exception
 """What an agent says: a whole reply, only its text, or an error to raise."""
 Script = Sequence[Line] | Callable[[Test, Sequence[str]], Line]
 """An agent's lines in order (the last one again and again), or a function of test and messages."""
+
+
+def judged(
+    verdict: str = "pass",
+    reasoning: str = "It is so.",
+    *quotes: tuple[int, str],
+    looked_at: Sequence[object] | None = None,
+    **changes: Any,
+) -> str:
+    """What a judge answers on a plain criterion; without `quotes` it rests on what is absent."""
+    answer = {
+        "reasoning": reasoning,
+        "met": verdict == "pass",
+        "evidence": [{"exchange": exchange, "quote": words} for exchange, words in quotes],
+        "rests_on": "quotes" if quotes else "absence",
+        "looked_at": ([] if quotes else [1]) if looked_at is None else [*looked_at],
+        "verdict": verdict,
+    }
+    return json.dumps(answer | changes)
 
 
 def reply(text: str, **fields: Any) -> Reply:

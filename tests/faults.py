@@ -19,6 +19,8 @@ from enum import StrEnum
 from random import Random
 from typing import Any
 
+import fakes
+
 from ci_evals.domain.results import TrialResult
 from ci_evals.domain.transcript import EndState
 
@@ -254,13 +256,7 @@ class FaultyServer:
         if place is Place.USER:
             said = f"Line {number} to {task}"
         if place is Place.JUDGE:
-            said = json.dumps(
-                {
-                    "reasoning": f"{task} was judged",
-                    "verdict": "pass",
-                    "evidence": [{"exchange": 1, "quote": ""}],
-                }
-            )
+            said = fakes.judged("pass", f"{task} was judged")
         fault = self.draw(place, number)
         asked = Asked(place, number, task, text, said, None if fault in UNDELIVERED else fault)
         return asked, written(asked)
@@ -369,7 +365,7 @@ async def _misbehave(
 
 def _poisoned(asked: Asked) -> Any:
     """A second answer: whole, and of no use to anybody."""
-    verdict = json.dumps({"reasoning": POISON, "verdict": "fail", "evidence": []})
+    verdict = fakes.judged("fail", POISON)
     text = verdict if asked.place is Place.JUDGE else POISON
     return {
         "id": "task-of-nobody",

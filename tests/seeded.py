@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import fakes
 from world import Asked
 
 
@@ -22,7 +23,7 @@ def block(prompt: str, name: str) -> Any:
 
 def said(verdict: str, reason: str = "so it is") -> str:
     """What a judge answers on a plain criterion."""
-    return json.dumps({"reasoning": reason, "evidence": [], "verdict": verdict})
+    return fakes.judged(verdict, reason)
 
 
 def preferring(strength: float, place: float) -> Callable[[Asked], str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 import endpoints
+import fakes
 import github_api
 import paged
 import pytest
@@ -79,10 +80,8 @@ def neighbours(canaries, keys):
         if "Answers in riddles" in asked.text:
             return canaries.echo()
         if "Is plain" in asked.text:
-            return json.dumps({"reasoning": "It is.", "verdict": "pass", "evidence": []})
-        return json.dumps(
-            {"reasoning": canaries.echo(), "verdict": "fail", "evidence": [{"exchange": 1, "quote": ""}]}
-        )
+            return fakes.judged("pass", "It is.")
+        return fakes.judged("fail", canaries.echo())
 
     def answer_of_agent(heard):
         echo = canaries.echo()

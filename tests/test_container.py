@@ -5,6 +5,7 @@ import socket
 import subprocess
 import time
 
+import fakes
 import pytest
 import world
 import yaml
@@ -45,7 +46,7 @@ SUITE = {
         }
     ],
 }
-PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]})
+PASS = fakes.judged("pass", "It greets.")
 
 
 def docker(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,6 @@
 """Runs that are taken up again, and runs that end before their plan is played."""
 
 import asyncio
-import json
 import math
 import shutil
 from collections import Counter
@@ -25,7 +24,7 @@ from ci_evals.scoring.gate import Policy
 from ci_evals.stop import Stop
 
 STRICT = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
-PASS = json.dumps({"reasoning": "Yes.", "verdict": "pass", "evidence": []})
+PASS = fakes.judged("pass", "Yes.")
 PRICES = PriceTable.model_validate({"models": {"scripted": {"input": 1_000_000, "output": 1_000_000}}})
 """A dollar for each token."""
 

@@ -33,7 +33,7 @@ async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
     """The adapter's key and address come before the suite's."""
     with (
         world.agent() as agent,
-        world.llm(lambda asked: '{"reasoning": "r", "verdict": "pass", "evidence": []}') as models,
+        world.llm(lambda asked: fakes.judged()) as models,
     ):
         monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
         path = write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, apiKey="another-key")
@@ -107,9 +107,6 @@ def judged(tmp_path):
     return ci_evals.load_suite(tmp_path / write_suite(tmp_path, *tests, apiKey="key-123456"))
 
 
-VERDICT = '{"reasoning": "r", "verdict": "%s", "evidence": []}'
-
-
 async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
     agent = fakes.ScriptedAgent(["Hello"])
     return await ci_evals.run_suite(Cast(agent, judge_llm=judge), judged(tmp_path), **options)
@@ -117,17 +114,17 @@ async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
 
 async def test_two_runs_of_ones_own_parts_are_compared_where_the_judge_is_the_same(tmp_path):
     """By its model's name, as for any other judge."""
-    base = await play(tmp_path, fakes.ScriptedLLM([VERDICT % "pass"], model="one"))
-    same = await play(tmp_path, fakes.ScriptedLLM([VERDICT % "fail"], model="one"), baseline=base)
+    base = await play(tmp_path, fakes.ScriptedLLM([fakes.judged("pass")], model="one"))
+    same = await play(tmp_path, fakes.ScriptedLLM([fakes.judged("fail")], model="one"), baseline=base)
     assert (same.comparison.comparable, same.comparison.delta) == (True, -100)
-    other = await play(tmp_path, fakes.ScriptedLLM([VERDICT % "fail"], model="two"), baseline=base)
+    other = await play(tmp_path, fakes.ScriptedLLM([fakes.judged("fail")], model="two"), baseline=base)
     assert not other.comparison.comparable
     assert any("the judge is two" in reason for reason in other.comparison.reasons)
 
 
 async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
     """Before it is asked anything."""
-    judge = fakes.ScriptedLLM([VERDICT % "pass"], model="nobody")
+    judge = fakes.ScriptedLLM([fakes.judged("pass")], model="nobody")
     with pytest.raises(UsageError, match="no price for nobody"):
         await play(tmp_path, judge, policy=Policy(max_cost=5))
     assert not judge.prompts
@@ -136,7 +133,7 @@ async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
 async def test_a_second_look_stays_within_the_budget(tmp_path):
     """It is close, and more trials would cost more than is allowed: that is said, and the gate holds."""
     prices = PriceTable(models={"one": Price(input=1000, output=0)})
-    judge = fakes.ScriptedLLM([Completion(VERDICT % "pass", 10)], model="one")
+    judge = fakes.ScriptedLLM([Completion(fakes.judged("pass"), 10)], model="one")
     policy = Policy(max_cost=0.05, min_score=90)
     results = await play(tmp_path, judge, policy=policy, prices=prices, confirm=4)
     assert (results.gate.passed, results.run.confirmation, results.usage.cost_usd) == (True, None, 0.02)
@@ -280,7 +277,7 @@ class FourMethods:
 
     async def call_judge(self, prompt, model=None):
         self.judged.append(prompt)
-        return VERDICT % "pass"
+        return fakes.judged("pass")
 
     def generate_user_message(self, prompt, model=None):
         return "Thank you. ###STOP###"

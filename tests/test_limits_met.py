@@ -4,6 +4,7 @@ import json
 import time
 
 import endpoints
+import fakes
 import pytest
 import world
 
@@ -13,9 +14,7 @@ from ci_evals.domain.results import Results, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.wiring.paces import Paces
 
-VERDICT = json.dumps(
-    {"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]}
-)
+VERDICT = fakes.judged("pass", "It greets.")
 
 
 def planned(turns: list[str], evaluation: object) -> dict[str, object]:

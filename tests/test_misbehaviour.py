@@ -4,8 +4,8 @@ That all their strict checks pass on the well-behaved agent is told in `test_bun
 """
 
 import asyncio
-import json
 
+import fakes
 import pytest
 from fakes import ScriptedLLM
 from test_bundled_suites import FOLDER, SUITES, every_suite, strict_evaluations
@@ -107,4 +107,4 @@ class TouchyJudge:
         insulted = self.insult in prompt.text
         asked_for = any(as_data(criterion) in prompt.text for criterion in self.of_tone)
         verdict = "fail" if insulted and asked_for else "pass"
-        return json.dumps({"reasoning": "It was heard.", "verdict": verdict, "evidence": []})
+        return fakes.judged(verdict, "It was heard.")

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 
+import fakes
 import pytest
 import world
 from commands import ci_evals, write_suite
@@ -55,7 +56,7 @@ CUSTOMER_SUPPORT = {
 
 
 def answers(asked: world.Asked) -> str:
-    return '{"reasoning": "Yes.", "verdict": "pass", "evidence": []}' if asked.wants_json else "###STOP###"
+    return fakes.judged("pass", "Yes.") if asked.wants_json else "###STOP###"
 
 
 @pytest.fixture

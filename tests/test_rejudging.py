@@ -26,7 +26,7 @@ from ci_evals.scoring.gate import Policy
 from ci_evals.stop import Stop
 
 SECRET = "tenant-4711-blue"
-PASS, FAIL = (json.dumps({"reasoning": "r", "verdict": said, "evidence": []}) for said in ("pass", "fail"))
+PASS, FAIL = map(fakes.judged, ("pass", "fail"))
 PRICES = PriceTable(as_of=date(2026, 11, 22), models={"other": {"input": 1, "output": 0}})
 
 
@@ -36,7 +36,7 @@ def says(verdict: str, *, unless: str = "\0") -> fakes.ScriptedLLM:
 
     def answer(prompt):
         said = other if unless in prompt.text else verdict
-        return json.dumps({"reasoning": f"I say {said}.", "verdict": said, "evidence": []})
+        return fakes.judged(said, f"I say {said}.")
 
     return fakes.ScriptedLLM(answer, model="other")
 
@@ -391,7 +391,7 @@ async def test_a_budget_ends_it_in_order():
 async def test_secrets_in_what_a_judge_says():
     """They are taken out of verdicts and messages alike."""
     key = "sk-the-key-of-the-judge"
-    judge = fakes.ScriptedLLM([json.dumps({"reasoning": f"By {key}.", "verdict": "fail", "evidence": []})])
+    judge = fakes.ScriptedLLM([fakes.judged("fail", f"By {key}.")])
     found = await again(await played(suite({}), says("pass")), judge, redactor=Redactor([key]))
     assert key not in whole_text.dump(found.results) + repr(found.verdicts)
 

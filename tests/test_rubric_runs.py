@@ -57,13 +57,15 @@ def graded(text: str, level: int) -> str:
                 {"dimension": one["dimension"], "reason": "So.", "evidence": [], "level": f"level {level}"}
                 for one in block(text, "rubric")
             ],
+            "rests_on": "absence",
+            "looked_at": [1],
         }
     )
 
 
 def judge(level: int) -> fakes.ScriptedLLM:
     """Names this level of every dimension, and passes every plain criterion."""
-    plain = json.dumps({"reasoning": "Yes.", "evidence": [], "verdict": "pass"})
+    plain = fakes.judged("pass", "Yes.")
     return fakes.ScriptedLLM(lambda asked: graded(asked.text, level) if "<rubric>" in asked.text else plain)
 
 

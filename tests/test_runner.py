@@ -1,5 +1,4 @@
 import asyncio
-import json
 
 import fakes
 from plans import planned
@@ -13,7 +12,7 @@ from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options, run
 from ci_evals.stop import Stop
 
-PASS = json.dumps({"reasoning": "Yes.", "verdict": "pass", "evidence": []})
+PASS = fakes.judged("pass", "Yes.")
 
 
 def some(count: int, turns: int = 1, **fields) -> Plan:

@@ -14,7 +14,7 @@ from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options, run
 from ci_evals.stop import Stop
 
-PASS = json.dumps({"reasoning": "Yes.", "evidence": [], "verdict": "pass"})
+PASS = fakes.judged("pass", "Yes.")
 KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})
 BROKEN = "As a simulated user, I want to cancel."
 TEST = {
@@ -185,7 +185,9 @@ async def test_what_an_auditor_finds_leaves_a_trial_out_too():
         (broke("I want", exchange=7), True),
         (broke(""), True),
         (broke("..."), True),
-        (broke("I want").replace("broke", "kept"), True),
+        (broke("I want").replace("broke", "kept"), False),
+        (KEPT.replace("kept", "broke"), False),
+        (KEPT.replace("Fine.", "]["), False),
         (broke("I want").replace('"broke"', '"cannot_tell"'), True),
         (f"```json\n{KEPT}\n```", True),
         ("It kept to its role.", False),

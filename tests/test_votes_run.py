@@ -1,6 +1,5 @@
 """Votes and panels in whole runs, by judges whose errors are known."""
 
-import json
 import re
 from collections.abc import Callable
 
@@ -36,7 +35,7 @@ def truth(prompt: Prompt) -> str:
 
 def quoting(words: str) -> str:
     """A pass that rests on these words."""
-    return json.dumps({"reasoning": "r", "evidence": [{"exchange": 1, "quote": words}], "verdict": "pass"})
+    return fakes.judged("pass", "So.", (1, words))
 
 
 def erring(prompt: Prompt) -> str:
@@ -124,14 +123,9 @@ async def test_a_judge_that_goes_by_the_order_is_damped(tmp_path):
 
 async def test_a_judge_that_invents_quotes_is_not_believed(tmp_path):
     """Its votes are void, so nothing is decided and the gate stays closed."""
-    answer = {
-        "reasoning": "r",
-        "evidence": [{"exchange": 1, "quote": "I never said this"}],
-        "verdict": "pass",
-    }
-    results, llm = await run(tmp_path, lambda _: json.dumps(answer), 3, criteria=1, tests=1)
+    results, llm = await run(tmp_path, lambda _: quoting("I never said this"), 3, criteria=1, tests=1)
     (finding,) = findings(results)
-    assert (finding.outcome, finding.cause) == (Outcome.UNDECIDED, Cause.JUDGE_ERROR)
+    assert (finding.outcome, finding.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
     assert "quoted words that do not stand in exchange 1 (asked twice)" in finding.reason
     assert len(llm.prompts) == 4  # two votes, each asked for twice: a third could decide nothing
     assert not results.gate.passed
@@ -139,12 +133,7 @@ async def test_a_judge_that_invents_quotes_is_not_believed(tmp_path):
 
 async def test_words_that_stand_are_kept(tmp_path):
     """With their exchange, as they were said."""
-    answer = {
-        "reasoning": "r",
-        "evidence": [{"exchange": 1, "quote": "hello \u2026 there"}],
-        "verdict": "pass",
-    }
-    results, _ = await run(tmp_path, lambda _: json.dumps(answer), 1, criteria=1, tests=1)
+    results, _ = await run(tmp_path, lambda _: quoting("hello \u2026 there"), 1, criteria=1, tests=1)
     (finding,) = findings(results)
     assert [(quote.exchange, quote.text) for quote in finding.quotes] == [(1, "hello \u2026 there")]
     assert (finding.outcome, finding.evidence) == (Outcome.PASSED, (1,))

@@ -100,6 +100,18 @@ def sizes_of(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:
     return replace(sizes, auditor=2 * one - two, auditor_exchange=two - one)
 
 
+_ANSWER = json.dumps(
+    {
+        "reasoning": "measured",
+        "met": False,
+        "evidence": [],
+        "rests_on": "quotes",
+        "looked_at": [],
+        "verdict": "fail",
+    }
+)
+
+
 class _Ruler:
     """A model that measures what it is asked, and answers so that a plain criterion is asked for once."""
 
@@ -111,7 +123,7 @@ class _Ruler:
     async def complete(self, prompt: Prompt) -> Completion:
         schema = json.dumps(prompt.schema) if prompt.schema else ""
         self.characters = len(prompt.system) + len(prompt.text) + len(schema)
-        return Completion('{"reasoning": "measured", "verdict": "pass", "evidence": []}')
+        return Completion(_ANSWER)
 
 
 async def _of_auditor(test: Test, exchanges: int) -> int:

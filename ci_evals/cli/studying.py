@@ -110,7 +110,7 @@ def told(results: Results, **studies: Study) -> str:
         update={"studies": Studies(**studies), "vote_agreement": None, "user_ledger": None}
     )
     blocks = [_table(grid) for grid in trust_tables.grids(alone)]
-    said = [remark.text for remark in trust.remarks(alone)]
+    said = [remark.text for remark in trust.remarks(alone) if remark.topic != trust.JUDGE]
     # Of criteria that measure nothing each has a warning already.
     said += cautions.warnings(alone) if "probe" not in studies else ()
     blocks += map(sanitize.log_line, said)

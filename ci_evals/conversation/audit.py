@@ -13,6 +13,7 @@ from ci_evals.conversation.ledger import breaches, is_looked_at, spoken
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.json_text import answered
 from ci_evals.domain.suite import Test
+from ci_evals.domain.text import has_words
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.domain.trust import Breach, UserAudit
 from ci_evals.ports import LLM, Prompt
@@ -124,7 +125,7 @@ class Auditor:
                 continue
             except LLMError:
                 break
-            if answer:
+            if answer and not _is_void(answer):
                 # It was shown the words without secrets, and so it quotes them.
                 written = self._redactor.json(_written(transcript))
                 return UserAudit(breaches=tuple(_breaches(answer, written)), by_model=True)
@@ -137,6 +138,12 @@ def read_answer(text: str) -> Answer | None:
         return Answer.model_validate(answered(text))
     except (ValueError, RecursionError, ValidationError):
         return None
+
+
+def _is_void(answer: Answer) -> bool:
+    """True for an answer that gives no reason in words, or whose verdict contradicts its breaches."""
+    contradicts = answer.verdict != "cannot_tell" and bool(answer.breaches) is not (answer.verdict == "broke")
+    return contradicts or not has_words(answer.reasoning)
 
 
 def _told(transcript: Transcript) -> Sequence[Mapping[str, object]]:

@@ -27,7 +27,8 @@ class Exchanged:
 class Spent:
     """A model has answered, for this trial; `usage` is of that call alone."""
 
-    trial: Trial
+    trial: Trial | None
+    """None for a control question to the judge."""
     usage: RoleUsage
 
 

@@ -29,8 +29,8 @@ from ci_evals.domain.process import Coverage, Fired, Process, ProcessSummary, Ti
 from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.suite import MOST_LOOPS, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Exchanges
-from ci_evals.domain.trust import Studies, UserAudit, UserLedger, VoteAgreement
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.trust import JudgeCheck, Studies, UserAudit, UserLedger, VoteAgreement
+from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 
 SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 """Trials that ended otherwise are left out of every score, and counted."""
@@ -161,7 +161,7 @@ class TrialResult(Record):
         """Whether what stands around the agent failed: the trial broke off, or nothing could be judged."""
         judged = [finding for finding in self.findings if finding.kind == "judged"]
         return self.status is EndState.FAILED or (
-            bool(judged) and all(finding.cause is Cause.JUDGE_ERROR for finding in judged)
+            bool(judged) and all(finding.cause in UNUSABLE for finding in judged)
         )
 
 
@@ -487,6 +487,10 @@ class Results(Record):
     latency: Latency = Latency()
     process: ProcessSummary | None = None
     coverage: Coverage | None = Field(None, description="Null in results that earlier versions wrote.")
+    judge_check: JudgeCheck | None = Field(
+        None, description="Control questions to the judge, the worst of `judgeChecks`; null without any."
+    )
+    judge_checks: tuple[JudgeCheck, ...] = Field((), description="One check for each model that judges.")
     vote_agreement: VoteAgreement | None = Field(None, description="Null where criteria had one vote each.")
     user_ledger: UserLedger | None = Field(None, description="Null where no model played the user.")
     studies: Studies = Studies()

@@ -1,6 +1,7 @@
 """What every text from outside must be before it can be written, sent or shown."""
 
 import re
+import unicodedata
 
 _SEPARATORS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _ESCAPES = re.compile(
@@ -67,3 +68,18 @@ def _harmless(text: str) -> bool:
         # Says the same as the search, five times as fast.
         return text.replace("\n", " ").replace("\t", " ").isprintable()
     return not _SUSPECT.search(text)
+
+
+LEAST_LETTERS = 2
+"""Of a reason. A sign as wide as those of Chinese is a word by itself."""
+
+
+def has_words(text: str) -> bool:
+    """True for a text that says anything: it has letters of some script, not only signs and digits."""
+    weight = 0
+    for char in bare(text):
+        if unicodedata.category(char)[0] in "LM":
+            weight += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+            if weight >= LEAST_LETTERS:
+                return True
+    return False

@@ -3,6 +3,7 @@
 docs/judge.md tells how each number is reckoned, and from where the method is.
 """
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
@@ -26,6 +27,35 @@ class JudgeUsed(Record):
     models: tuple[str, ...] = Field(description="Those that vote, each once, sorted.")
     votes: int = 1
     prompt: CleanText = Field(description="SHA-256 of all that a judge may be shown besides conversations.")
+
+
+class CheckMode(StrEnum):
+    """Whether a run asks its judge control questions (`--judge-check`)."""
+
+    AUTO = "auto"
+    """Asks, unless the baseline or the judge's cache holds a recent passed check of the same judge."""
+    ALWAYS = "always"
+    WARN = "warn"
+    """As `auto`, but a judge that does not pass is a warning only."""
+    OFF = "off"
+
+
+class JudgeCheck(Record):
+    """The answers of one judge to control questions, compared with the known answers."""
+
+    asked: Amount = Field(description="Control questions.")
+    right: Amount = Field(description="Right answers.")
+    required: Amount = Field(description="Right answers that it takes.")
+    passed: bool
+    why: str | None = Field(None, description="Why it did not pass.")
+    model: str
+    provider: str | None = None
+    prompt: CleanText = Field(description="SHA-256 of the judge's prompt and the control questions.")
+    at: Instant = Field(description="When the questions were asked.")
+    cost_usd: Dollars | None = Field(None, description="Null if a price is unknown.")
+    taken_from: Literal["baseline", "cache"] | None = Field(
+        None, description="Where an earlier check was found; null if this run asked."
+    )
 
 
 # In every run: how far the votes on one criterion agree.

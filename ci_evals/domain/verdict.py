@@ -26,12 +26,22 @@ class Cause(StrEnum):
     """No reply of the trial carried the trace that the check needs."""
     JUDGE_ERROR = "judge_error"
     """The judge could not be reached, or its answer could not be read."""
+    VOID_ANSWER = "void_answer"
+    """The judge's answer was read and does not count: a pass that rests on nothing, words that nobody said, a
+    reason without words, or one that contradicts its verdict."""
     NO_JUDGE = "no_judge"
     """No model is there to judge (`--provider=offline`)."""
     NO_MODEL = "no_model"
     """No embedding model is there to compare answers."""
     CANNOT_TELL = "cannot_tell"
     """The judge says that it cannot be told from the conversation, or its votes come to no majority."""
+
+
+UNUSABLE = frozenset({Cause.JUDGE_ERROR, Cause.VOID_ANSWER})
+"""Causes of verdicts that a model was asked for and gave no usable answer on."""
+
+RestsOn = Literal["quotes", "absence"]
+"""The grounds of a judged verdict: words of the conversation, or something that is not in it."""
 
 
 class Quote(Record):
@@ -95,6 +105,7 @@ class Vote(Record):
     reason: str
     evidence: tuple[int, ...] = ()
     quotes: tuple[Quote, ...] = ()
+    rests_on: RestsOn | None = None
     grade: Grade | None = None
 
 
@@ -106,6 +117,8 @@ class Verdict(Record):
     cause: Cause | None = None
     evidence: tuple[int, ...] = ()
     quotes: tuple[Quote, ...] = ()
+    rests_on: RestsOn | None = None
+    """Of a judged verdict; every judged pass has it."""
     grade: Grade | None = None
     """Of a criterion with a rubric, where it was decided."""
     votes: tuple[Vote, ...] | None = None
@@ -149,6 +162,11 @@ class Finding(Record):
     )
     evidence: tuple[int, ...] = Field((), description="The numbers of the exchanges that it rests on.")
     quotes: tuple[Quote, ...] = Field((), description="The words that it rests on.")
+    rests_on: RestsOn | None = Field(
+        None,
+        description="Of a judged verdict: `quotes` of the conversation, or the `absence` of something in the "
+        "exchanges that `evidence` names. Every judged pass has it; null in results of earlier versions.",
+    )
     grade: Grade | None = Field(None, description="Of a criterion with a rubric, where it was decided.")
 
     @classmethod

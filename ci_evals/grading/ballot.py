@@ -5,16 +5,19 @@ What one vote is, and by which rule votes decide, are arguments: a plain criteri
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.verdict import Cause, Outcome, Verdict, Vote
+from ci_evals.domain.verdict import UNUSABLE, Cause, Outcome, Verdict, Vote
 from ci_evals.ports import LLM, Prompt
 
 Read = Callable[[str], Verdict | str]
-"""What one answer says: a verdict, or why the answer is void."""
+"""What one answer says: a verdict, or why the answer is void.
+
+Raises `LLMAnswerError` for one that cannot be read.
+"""
 
 
 class Rule(Protocol):
@@ -61,10 +64,11 @@ class Panel:
     async def ask(self, index: int, prompt: Prompt, read: Read) -> Vote:
         """The vote of an index, by the model whose turn it is. A void answer is asked for once more.
 
-        It is undecided (`judge_error`) where that one is void too, or the model cannot be asked.
+        It is undecided where that one is void too (`void_answer`), cannot be read, or the model cannot be
+        asked (`judge_error`).
         """
         llm = self.llms[index % len(self.llms)]
-        found: Verdict | str = ""
+        cause, why = Cause.JUDGE_ERROR, ""
         for attempt in range(2):
             asked = Prompt(
                 system=prompt.system,
@@ -77,14 +81,16 @@ class Panel:
                 completion = await llm.complete(asked)
                 found = read(completion.text)
             except LLMAnswerError as error:
-                found = str(error)
+                cause, why = Cause.JUDGE_ERROR, str(error)
+                continue
             except LLMError as error:
                 return vote_of(llm.model, Verdict.undecided(Cause.JUDGE_ERROR, str(error)))
             if isinstance(found, Verdict):
                 if found.outcome is not Outcome.UNDECIDED:
                     completion.accept()
                 return vote_of(llm.model, found)
-        return vote_of(llm.model, Verdict.undecided(Cause.JUDGE_ERROR, f"{found} (asked twice)"))
+            cause, why = Cause.VOID_ANSWER, found
+        return vote_of(llm.model, Verdict.undecided(cause, f"{why} (asked twice)"))
 
 
 def vote_of(model: str, verdict: Verdict) -> Vote:
@@ -122,19 +128,19 @@ class Majority:
 
 
 def no_majority(votes: Sequence[Vote], most: int) -> Verdict:
-    """Undecided: `judge_error` where a vote was void or could not be had, else `cannot_tell`."""
-    void = next((vote for vote in votes if vote.cause is Cause.JUDGE_ERROR), None)
-    counts = Counter(
-        _WORDS[vote.outcome] if vote.cause is not Cause.JUDGE_ERROR else "void" for vote in votes
-    )
-    told = ", ".join(f"{counts[word]} {word}" for word in (*_WORDS.values(), "void") if counts[word])
-    reason = f"no majority of {most} votes: {told}"
-    if void:
-        return Verdict.undecided(Cause.JUDGE_ERROR, f"{reason} ({void.reason})")
+    """Undecided: for the cause of the first vote that was void or could not be had, else `cannot_tell`."""
+    lost = next((vote for vote in votes if vote.cause in UNUSABLE), None)
+    counts = Counter(_LOST.get(vote.cause) or _WORDS[vote.outcome] for vote in votes)
+    words = (*_WORDS.values(), *_LOST.values())
+    tally = ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
+    reason = f"no majority of {most} votes: {tally}"
+    if lost and lost.cause:
+        return Verdict.undecided(lost.cause, f"{reason} ({lost.reason})")
     return Verdict.undecided(Cause.CANNOT_TELL, reason)
 
 
 _WORDS = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.UNDECIDED: "cannot tell"}
+_LOST: Mapping[Cause | None, str] = {Cause.VOID_ANSWER: "void", Cause.JUDGE_ERROR: "without an answer"}
 
 
 def counted(verdict: Verdict, votes: Sequence[Vote]) -> Verdict:

@@ -7,13 +7,14 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ci_evals.domain.base import NonBlank
+from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.json_text import answered
 from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.text import has_words
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.domain.verdict import Cause, Quote, Verdict, Vote
-from ci_evals.grading import quotes
+from ci_evals.domain.verdict import Cause, Outcome, Quote, Verdict, Vote
+from ci_evals.grading import grounds, quotes
 from ci_evals.grading.ballot import Majority, Panel
 from ci_evals.grading.steps import did, texts
 from ci_evals.ports import LLM, Prompt
@@ -43,7 +44,7 @@ _ENDS = {
 
 
 class Evidence(BaseModel):
-    """Words of an exchange that the judge rests on; empty where it rests on what is not there."""
+    """Words of an exchange that the judge rests on. Empty ones are no grounds."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -51,12 +52,11 @@ class Evidence(BaseModel):
     quote: str
 
 
-class Answer(BaseModel):
+class Answer(grounds.Stated):
     """What the judge must answer, reasoning before verdict."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    reasoning: NonBlank
+    reasoning: str
+    met: bool
     evidence: list[Evidence]
     verdict: Literal["pass", "fail", "cannot_tell"]
 
@@ -78,14 +78,17 @@ def schema(verdicts: Sequence[str]) -> dict[str, Any]:
     It keeps to the part of JSON Schema that every provider enforces; the order of properties is the order of
     writing.
     """
+    properties = {
+        "reasoning": {"type": "string"},
+        "met": {"type": "boolean"},
+        "evidence": EVIDENCE,
+        **grounds.SCHEMA,
+        "verdict": {"type": "string", "enum": [*verdicts, "cannot_tell"]},
+    }
     return {
         "type": "object",
-        "properties": {
-            "reasoning": {"type": "string"},
-            "evidence": EVIDENCE,
-            "verdict": {"type": "string", "enum": [*verdicts, "cannot_tell"]},
-        },
-        "required": ["reasoning", "evidence", "verdict"],
+        "properties": properties,
+        "required": [*properties],
         "additionalProperties": False,
     }
 
@@ -178,22 +181,41 @@ class Hearing:
         )
 
     def _read(self, text: str) -> Verdict | str:
-        """The verdict of an answer, or why it is void."""
+        """The verdict of an answer, or why it is void.
+
+        Raises:
+            LLMAnswerError: it cannot be read.
+        """
         answer = read_answer(text)
         if answer is None:
-            return UNREADABLE
-        found = self.checked(answer.evidence)
+            raise LLMAnswerError(UNREADABLE)
+        reason = answer.reasoning.strip()
+        if not has_words(reason):
+            return grounds.NO_WORDS
+        if answer.met is not (answer.verdict == "pass"):
+            return grounds.CONTRADICTION.format(verdict=answer.verdict, met=str(answer.met).lower())
+        found = self.grounds(answer, answer.evidence)
         if isinstance(found, str):
             return found
-        reason = answer.reasoning.strip()
-        if answer.verdict == "cannot_tell":
-            verdict = Verdict.undecided(Cause.CANNOT_TELL, reason)
-        else:
-            verdict = (Verdict.passed if answer.verdict == "pass" else Verdict.failed)(reason)
-        numbers = tuple(sorted({one.exchange for one in answer.evidence}))
-        return verdict.model_copy(update={"evidence": numbers, "quotes": found})
+        match answer.verdict:
+            case "pass" if found.rests_on is None:
+                return grounds.NOTHING
+            case "pass":
+                verdict = Verdict.passed(reason)
+            case "fail":
+                verdict = Verdict.failed(reason)
+            case "cannot_tell":
+                verdict = Verdict.undecided(Cause.CANNOT_TELL, reason)
+        return resting(verdict, found)
 
-    def checked(self, evidence: Sequence[Evidence]) -> tuple[Quote, ...] | str:
+    def grounds(self, stated: grounds.Stated, evidence: Sequence[Evidence]) -> grounds.Grounds | str:
+        """What an answer rests on, looked up in the conversation; or why the answer is void."""
+        found = self._quotes(evidence)
+        if isinstance(found, str):
+            return found
+        return grounds.checked(stated, found, [one.exchange for one in evidence], self._said)
+
+    def _quotes(self, evidence: Sequence[Evidence]) -> tuple[Quote, ...] | str:
         """The quotes, each once and in order, or why they are void: a judge that invents has not read."""
         found: dict[Quote, None] = {}
         for one in evidence:
@@ -205,6 +227,13 @@ class Hearing:
                 return f"the judge quoted words that do not stand in exchange {one.exchange}"
             found[Quote(exchange=one.exchange, text=one.quote.strip())] = None
         return tuple(sorted(found, key=lambda quote: quote.exchange))
+
+
+def resting(verdict: Verdict, found: grounds.Grounds) -> Verdict:
+    """The verdict with its grounds."""
+    rests_on = None if verdict.outcome is Outcome.UNDECIDED else found.rests_on
+    update = {"evidence": found.exchanges, "quotes": found.quotes, "rests_on": rests_on}
+    return verdict.model_copy(update=update)
 
 
 @cache

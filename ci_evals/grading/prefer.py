@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from ci_evals.domain.base import NonBlank
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.json_text import answered
 from ci_evals.domain.results import TestResult
 from ci_evals.domain.suite import Turn
+from ci_evals.domain.text import has_words
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.trust import Better
+from ci_evals.grading.grounds import NO_WORDS
 from ci_evals.grading.judge import conversation
 from ci_evals.ports import LLM, Prompt
 from ci_evals.redaction import Redactor
@@ -39,7 +40,7 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    reasoning: NonBlank
+    reasoning: str
     better: Better
 
 
@@ -110,7 +111,9 @@ class Contest:
                 continue
             except LLMError as error:
                 return Choice(None, str(error))
-            if answer:
+            if answer and not has_words(answer.reasoning):
+                unreadable = NO_WORDS
+            elif answer:
                 return Choice(answer.better, answer.reasoning.strip())
         return Choice(None, f"{unreadable} (asked twice)")
 

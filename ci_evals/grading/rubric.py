@@ -1,18 +1,20 @@
 """Graded criteria: a judge names a level for each dimension of a rubric, and a grade comes of them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ci_evals.domain.base import NonBlank
+from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.json_text import answered
 from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Rubric, RubricDimension, key_of
+from ci_evals.domain.text import has_words
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
+from ci_evals.grading import grounds
 from ci_evals.grading.ballot import counted, no_majority, verdict_of
-from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, turned
+from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, resting, turned
 from ci_evals.ports import Prompt
 from ci_evals.templates import render
 
@@ -51,17 +53,15 @@ class _Level(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     dimension: str
-    reason: NonBlank
+    reason: str
     evidence: list[Evidence]
     level: str
 
 
-class _Answer(BaseModel):
+class _Answer(grounds.Stated):
     """What the judge must answer, reasoning before levels."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    reasoning: NonBlank
+    reasoning: str
     dimensions: list[_Level]
 
 
@@ -105,52 +105,53 @@ def _schema(dimensions: Sequence[RubricDimension], *, best_first: bool) -> dict[
         for dimension in dimensions
         for level in (dimension.levels if best_first else dimension.levels[::-1])
     ]
-    told = {
+    level = {
         "dimension": {"type": "string", "enum": [dimension.name for dimension in dimensions]},
         "reason": {"type": "string"},
         "evidence": EVIDENCE,
         "level": {"type": "string", "enum": [*dict.fromkeys(names), CANNOT_TELL]},
     }
+    properties = {
+        "reasoning": {"type": "string"},
+        "dimensions": {"type": "array", "items": _object(level)},
+        **grounds.SCHEMA,
+    }
+    return _object(properties)
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """An object that has all of these properties and no others."""
     return {
         "type": "object",
-        "properties": {
-            "reasoning": {"type": "string"},
-            "dimensions": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": told,
-                    "required": [*told],
-                    "additionalProperties": False,
-                },
-            },
-        },
-        "required": ["reasoning", "dimensions"],
+        "properties": {**properties},
+        "required": [*properties],
         "additionalProperties": False,
     }
 
 
 def read(text: str, rubric: Rubric, hearing: Hearing) -> Verdict | str:
-    """The verdict of one answer, or why it is void."""
+    """The verdict of one answer, or why it is void. Raises `LLMAnswerError` for one that cannot be read.
+
+    A grade above nothing counts in the score, passed or not: it must rest on something, as a pass must.
+    """
     try:
         answer = _Answer.model_validate(answered(text))
     except (ValueError, RecursionError, ValidationError):
-        return UNREADABLE
+        raise LLMAnswerError(UNREADABLE) from None
     said = {key_of(one.dimension): one for one in answer.dimensions}
     wanted = [key_of(dimension.name) for dimension in rubric.dimensions]
-    if len(answer.dimensions) != len(wanted) or said.keys() != set(wanted):
-        return "the judge did not name each dimension of the rubric once"
+    if why := _void(answer, wanted):
+        return why
     evidence = [one for name in wanted for one in said[name].evidence]
-    quotes = hearing.checked(evidence)
-    if isinstance(quotes, str):
-        return quotes
-    rest = {"evidence": tuple(sorted({one.exchange for one in evidence})), "quotes": quotes}
+    found = hearing.grounds(answer, evidence)
+    if isinstance(found, str):
+        return found
     graded: list[DimensionGrade] = []
     for dimension, name in zip(rubric.dimensions, wanted, strict=True):
         one = said[name]
         if key_of(one.level) == CANNOT_TELL:
             reason = f"{dimension.name}: {one.reason.strip()}"
-            return Verdict.undecided(Cause.CANNOT_TELL, reason).model_copy(update=rest)
+            return resting(Verdict.undecided(Cause.CANNOT_TELL, reason), found)
         levels = [level for level in dimension.levels if key_of(level.name) == key_of(one.level)]
         if len(levels) != 1:
             return f"the judge named a level that {dimension.name!r} does not have"
@@ -164,7 +165,18 @@ def read(text: str, rubric: Rubric, hearing: Hearing) -> Verdict | str:
             )
         )
     grade = Grade.of(rubric.pass_at, tuple(graded))
-    return _verdict(grade, answer.reasoning.strip()).model_copy(update=rest)
+    if found.rests_on is None and (grade.passes() or grade.exact() > 0):
+        return grounds.NOTHING
+    return resting(_verdict(grade, answer.reasoning.strip()), found)
+
+
+def _void(answer: _Answer, wanted: Sequence[str]) -> str | None:
+    """Why an answer is void, whatever the conversation was; None for one that may count."""
+    if not all(map(has_words, (answer.reasoning, *(one.reason for one in answer.dimensions)))):
+        return grounds.NO_WORDS
+    if sorted(key_of(one.dimension) for one in answer.dimensions) != sorted(wanted):
+        return "the judge did not name each dimension of the rubric once"
+    return None
 
 
 def _verdict(grade: Grade, reason: str) -> Verdict:
@@ -201,9 +213,9 @@ class Median:
         levels = tuple(_reached(row, most // 2 + 1) for row in _rows(grades))
         grade = Grade.of(grades[0].pass_at, levels)
         verdict = _verdict(grade, "")
-        like = next((vote for vote in votes if vote.outcome is verdict.outcome), None)
-        like = like or next(vote for vote in votes if vote.grade)
-        said = {"reason": like.reason, "evidence": like.evidence, "quotes": like.quotes}
+        graded = sorted((vote for vote in votes if vote.grade), key=lambda vote: vote.rests_on is None)
+        like = next((vote for vote in graded if vote.outcome is verdict.outcome), graded[0])
+        said = {name: getattr(like, name) for name in ("reason", "evidence", "quotes", "rests_on")}
         return counted(verdict.model_copy(update=said), votes)
 
 

@@ -104,7 +104,8 @@ class Watch:
             case Spent(trial, usage):
                 cost = cost_of(usage, self._budget.prices())
                 self._spent += cost
-                self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
+                if trial:
+                    self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
             case TrialFinished(trial, result):
                 self._count(self._under_way.pop(trial, 0.0))
                 if result.status is not EndState.INTERRUPTED:

@@ -10,7 +10,7 @@ from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Listener, TrialFinished, TrialStarted
 from ci_evals.domain.results import RoleUsage, TrialResult, Usage
 from ci_evals.domain.suite import Test
-from ci_evals.domain.verdict import Cause, Finding, Verdict
+from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Verdict
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
 from ci_evals.metering import MeteredLLM
@@ -135,7 +135,7 @@ class Bench:
 
     def _look_for_judge(self, found: Sequence[Verdict | None]) -> None:
         """Ends the run where the judge cannot be asked any more."""
-        unasked = [verdict for verdict in found if verdict and verdict.cause is Cause.JUDGE_ERROR]
+        unasked = [verdict for verdict in found if verdict and verdict.cause in UNUSABLE]
         self._in_row = self._in_row + 1 if len(unasked) == len(found) else 0
         if self._in_row >= max(_MOST_IN_ROW, self._work.parallel):
             self._stop.because(

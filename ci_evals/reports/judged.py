@@ -33,6 +33,8 @@ def lines(finding: Finding, doubt: str | None) -> Iterator[str]:
     """The same in lines for a log, plain; `doubt`: why to trust the criterion less."""
     if doubt:
         yield f"! {doubt}"
+    if finding.rests_on == "absence":
+        yield f"rests on what is absent from exchange {', '.join(map(str, finding.evidence))}"
     for quote in finding.quotes:
         if quote.text.strip():
             yield f"exchange {quote.exchange}: “{_short(quote.text)}”"
@@ -100,7 +102,8 @@ def _vote(vote: Vote) -> str:
     cause = f" ({mishaps.CAUSES[vote.cause]})" if vote.cause else ""
     graded = f", {numbers.grade(vote.grade.score, vote.grade.pass_at)} of 1" if vote.grade else ""
     sign = highlights.OUTCOMES[vote.outcome].sign
-    on = f", rests on {', '.join(map(str, vote.evidence))}" if vote.evidence else ""
+    absent = "what is absent from " if vote.rests_on == "absence" else ""
+    on = f", rests on {absent}{', '.join(map(str, vote.evidence))}" if vote.evidence else ""
     return f"{sign} {vote.outcome.value}{cause}{graded}, {sanitize.code(vote.model)}{on}"
 
 

@@ -150,6 +150,7 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         "run-confirm-trials": str(confirmation.trials) if confirmation else None,
         "run-origin": highlights.origin(results.run),
+        "run-passes-on-absence": str(trust.passes_by_grounds(results)[0] or ""),
         "run-judge-cached": trust.cached(results),
         **_agreement(results),
         "gate": _GATE[highlights.standing(results)],

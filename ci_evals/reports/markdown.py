@@ -188,7 +188,8 @@ def _facts_of(finding: Finding, doubts: Mapping[str, str]) -> Iterator[str]:
         yield f"AUI logic {', '.join(map(sanitize.code, finding.aui_logic))}"
     if finding.evidence:
         noun = "exchange" if len(finding.evidence) == 1 else "exchanges"
-        yield f"rests on {noun} {', '.join(map(str, finding.evidence))}"
+        on = "what is absent from " if finding.rests_on == "absence" else ""
+        yield f"rests on {on}{noun} {', '.join(map(str, finding.evidence))}"
     if doubt := doubts.get(finding.criterion):
         yield f"⚠️ {sanitize.inline(doubt)}"
 

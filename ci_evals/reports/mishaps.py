@@ -13,6 +13,7 @@ from ci_evals.scoring.soundness import CUT_OFF, ended_well
 CAUSES = {
     Cause.NO_EVIDENCE: "no trace to decide it on",
     Cause.JUDGE_ERROR: "a model gave no usable answer",
+    Cause.VOID_ANSWER: "the judge's answer does not count",
     Cause.NO_JUDGE: "no judge",
     Cause.NO_MODEL: "no embedding model",
     Cause.CANNOT_TELL: "the judge cannot tell",

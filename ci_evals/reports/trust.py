@@ -19,10 +19,13 @@ from ci_evals.domain.trust import (
     UserLedger,
     VoteAgreement,
 )
+from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.mishaps import rule
 from ci_evals.scoring.judge import judge_of, unlike
 
+JUDGE = "Judge"
+"""The topic of remarks on the verdicts themselves, whatever studies found."""
 _NAME = 80
 """Characters of a run's name."""
 SOURCES = {"agent": "the agent", "user": "the simulated user", "judge": "the judge"}
@@ -53,6 +56,7 @@ def remarks(results: Results) -> tuple[Remark, ...]:
         return f" Judged by {', '.join(judge.models)}, which is {differs}." if differs else ""
 
     told = (
+        (JUDGE, _grounds(results)),
         ("Votes", results.vote_agreement and _votes(results.vote_agreement)),
         ("Simulated user", results.user_ledger and _user(results.user_ledger)),
         ("Calibration", found.calibration and _calibration(found.calibration)),
@@ -72,6 +76,33 @@ def remarks(results: Results) -> tuple[Remark, ...]:
         ("Criteria", found.probe and _probe(found.probe) + other(found.probe.judge)),
     )
     return tuple(Remark(topic, text) for topic, text in told if text)
+
+
+def passes_by_grounds(results: Results) -> tuple[int, int]:
+    """How many judged passes rest on the absence of something, and how many of all say what they rest on."""
+    findings = [
+        finding
+        for suite in results.suites
+        for test in suite.tests
+        for trial in test.trials
+        for finding in trial.findings
+        if finding.rests_on and finding.outcome is Outcome.PASSED
+    ]
+    return sum(finding.rests_on == "absence" for finding in findings), len(findings)
+
+
+def _grounds(results: Results) -> str | None:
+    """What judged passes rest on; None where no verdict says so."""
+    absence, passes = passes_by_grounds(results)
+    if not passes:
+        return None
+    judged = numbers.count(passes, "judged pass", "judged passes")
+    if not absence:
+        return f"{judged}, each with quotes that stand in the conversation."
+    return (
+        f"{judged}: {passes - absence:,} with quotes that stand in the conversation, {absence:,} on "
+        "the absence of something in it."
+    )
 
 
 def cached(results: Results) -> str | None:

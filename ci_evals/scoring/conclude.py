@@ -6,6 +6,7 @@ from ci_evals.domain.results import Decision, Results, RunInfo, Tool
 from ci_evals.scoring import older
 from ci_evals.scoring.compare import Pairing
 from ci_evals.scoring.coverage import against
+from ci_evals.scoring.distrust import worst
 from ci_evals.scoring.gate import Case, Ending, Policy, decide
 from ci_evals.scoring.odds import applied, odds_of
 from ci_evals.scoring.pairing import Side
@@ -51,6 +52,8 @@ def conclude(
         latency=card.latency,
         process=card.process,
         coverage=against(card.coverage, pairing.pairs) if card.coverage and pairing else card.coverage,
+        judge_check=worst(ending.judge_checks),
+        judge_checks=ending.judge_checks,
         vote_agreement=card.vote_agreement,
         user_ledger=card.user_ledger,
         suites=card.suites,

@@ -1,8 +1,9 @@
 """Why a run cannot be trusted, whatever its score: it is not whole, or too much of it went wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from ci_evals.domain.trust import JudgeCheck
 from ci_evals.scoring.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -26,5 +27,21 @@ def distrust(card: Scorecard, policy: "Policy", ending: "Ending") -> Iterator[st
             f"{trials}, since the simulated user broke its role twice in a row, at most "
             f"{policy.max_invalid_users} allowed (max-invalid-users)"
         )
+    for check in ending.judge_checks:
+        if not (check.passed or ending.judge_only_warned):
+            yield f"judge check: {why_not_passed(check)}"
     if card.score is None:
         yield "nothing could be scored"
+
+
+def why_not_passed(check: JudgeCheck) -> str:
+    """Why a judge did not pass its check, and what to do about it."""
+    return (
+        f"{check.model} {check.why or 'did not pass'}; do not trust its verdicts. Use a stronger "
+        "--judge-model, or --judge-check=warn to decide by it anyway"
+    )
+
+
+def worst(checks: Iterable[JudgeCheck]) -> JudgeCheck | None:
+    """The check that says least for its judge; None without any."""
+    return min(checks, key=lambda check: (check.passed, check.right - check.required), default=None)

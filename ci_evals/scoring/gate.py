@@ -10,6 +10,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.comparison import Change
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results import Decision, GateCheck, SuiteResult, TestResult, points
+from ci_evals.domain.trust import JudgeCheck
 from ci_evals.scoring import share
 from ci_evals.scoring.compare import Pairing, Part
 from ci_evals.scoring.distrust import distrust
@@ -75,6 +76,10 @@ class Ending:
     """Whether it was stopped since a trial had failed: then no more were wanted."""
     bug: bool = False
     """Whether it was stopped by a bug of ours."""
+    judge_checks: tuple[JudgeCheck, ...] = ()
+    """Of each model that judges."""
+    judge_only_warned: bool = False
+    """Whether a judge that did not pass its check is a warning only (`--judge-check=warn`)."""
     incomplete: tuple[str, ...] = ()
     """Why results that were merged are not all that there should be."""
 

@@ -22,9 +22,15 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     unless the model is free. It is 0 where no model was called, or all answers were there from earlier calls.
     """
     trials = tuple(trials)
+    models = usage_of_roles((usage for trial in trials for usage in trial.usage), prices)
+    return models.model_copy(update={"by_role": (*models.by_role, *_agents_own(trials))})
+
+
+def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
+    """Calls, tokens and cost of models, by role and model."""
     sums: dict[tuple[str, str | None], Counter[str]] = {}
     costs: dict[tuple[str, str | None], list[float | None]] = {}
-    for usage in (usage for trial in trials for usage in trial.usage):
+    for usage in usages:
         key = (usage.role, usage.model)
         sums.setdefault(key, Counter()).update(
             calls=usage.calls,
@@ -54,7 +60,7 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
             output=_sum(usage.output_tokens for usage in by_role),
         ),
         cost_usd=_added(usage.cost_usd for usage in by_role),
-        by_role=(*by_role, *_agents_own(trials)),
+        by_role=by_role,
         prices_as_of=prices.as_of,
         unpriced=unpriced((one.model or one.role for one in by_role if one.cost_usd is None), prices),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.trust import AttackKind, Attacks
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.rejudging.work import Case
 from ci_evals.scoring.clustered import Bundle, share_of
@@ -65,8 +65,8 @@ class _Tried:
 
     @property
     def given(self) -> bool:
-        """Whether the judge could be asked and read."""
-        return self.finding.cause not in {Cause.JUDGE_ERROR, Cause.NO_JUDGE}
+        """Whether the judge gave a usable answer."""
+        return self.finding.cause not in {*UNUSABLE, Cause.NO_JUDGE}
 
     @property
     def turned(self) -> bool:

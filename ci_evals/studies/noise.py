@@ -10,7 +10,7 @@ from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results, SuiteResult, TrialResult, Usage
 from ci_evals.domain.trust import JudgeUsed, Noise
-from ci_evals.domain.verdict import Cause
+from ci_evals.domain.verdict import UNUSABLE
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Rejudging, judges, rejudge, to_judge
@@ -180,7 +180,7 @@ def _scores(suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int]
 
 def _counts(trial: TrialResult) -> bool:
     """Whether a trial was played to its end and judged in full. Without a verdict it is of fewer criteria."""
-    return trial.scored and not any(finding.cause is Cause.JUDGE_ERROR for finding in trial.findings)
+    return trial.scored and not any(finding.cause in UNUSABLE for finding in trial.findings)
 
 
 def _trials(

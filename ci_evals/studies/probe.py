@@ -10,7 +10,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.trust import Probe, Probed
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.scoring.clustered import wilson_share
 from ci_evals.studies.asking import Asking, spread
@@ -174,4 +174,4 @@ def _probed(question: Question, answers: Iterable[Finding | None]) -> Probed:
 
 
 def _missing(finding: Finding) -> str | None:
-    return finding.reason if finding.cause is Cause.JUDGE_ERROR else None
+    return finding.reason if finding.cause in UNUSABLE else None

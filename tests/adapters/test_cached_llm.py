@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 
 import builders as build
+import fakes
 import pytest
 from fakes import ScriptedLLM
 from plans import planned
@@ -85,8 +86,7 @@ def test_what_was_not_accepted_is_asked_again(tmp_path):
 
 
 def answer(verdict, quote="All is well"):
-    evidence = [{"exchange": 1, "quote": quote}]
-    return json.dumps({"reasoning": "So it is.", "evidence": evidence, "verdict": verdict})
+    return fakes.judged(verdict, "So it is.", (1, quote))
 
 
 PASS, FAIL = answer("pass"), answer("fail")

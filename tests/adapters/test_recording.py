@@ -22,8 +22,7 @@ from ci_evals.stop import Stop
 from ci_evals.wiring import Adapter
 from ci_evals.wiring.recordings import recorded, replayed
 
-ANSWER = {"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]}
-PASS, FAIL = (json.dumps(ANSWER | {"verdict": verdict}) for verdict in ("pass", "fail"))
+PASS, FAIL = (fakes.judged(verdict, "It greets.") for verdict in ("pass", "fail"))
 JUDGED = {"criterion": "The agent greets"}
 MEANT = {"criterion": "It means hello", "strict": "answer_matches", "expected": "Hi", "match": "semantic"}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fakes
 import world
 from commands import ci_evals
 
@@ -54,12 +55,9 @@ def _answer(asked: world.Asked) -> str:
     if _UNREADABLE in asked.text:
         return "Hard to say."
     unliked = _UNLIKED in asked.text
-    return json.dumps(
-        {
-            "reasoning": "The first reply blames the carrier." if unliked else "The first reply does.",
-            "verdict": "fail" if unliked else "pass",
-            "evidence": [{"exchange": 1, "quote": ""}],
-        }
+    return fakes.judged(
+        "fail" if unliked else "pass",
+        "The first reply blames the carrier." if unliked else "The first reply does.",
     )
 
 

@@ -7,6 +7,7 @@ from functools import reduce
 from operator import add
 
 import builders as build
+import fakes
 import world
 from commands import ci_evals, results_in
 from fakes import ScriptedLLM
@@ -20,7 +21,7 @@ from ci_evals.library import load_suite
 from ci_evals.planning.forecast import Range, of_trial, voted, votes_of
 from ci_evals.redaction import Redactor
 
-PASS = '{"reasoning": "It is so.", "verdict": "pass", "evidence": []}'
+PASS = fakes.judged()
 
 
 def test_sizes_are_those_of_the_real_prompts():

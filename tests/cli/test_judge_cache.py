@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import fakes
 import pytest
 import world
 from commands import ci_evals, files_in, results_in, write_suite
@@ -28,8 +29,7 @@ class Coin:
     def __call__(self, asked):
         self.said += 1
         verdict = "pass" if self.said % 2 else "fail"
-        evidence = [{"exchange": 1, "quote": "You said: Hello"}]
-        return json.dumps({"reasoning": "I threw a coin.", "evidence": evidence, "verdict": verdict})
+        return fakes.judged(verdict, "I threw a coin.", (1, "You said: Hello"))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fakes
 import labelled_runs
 import pytest
 import world
@@ -208,7 +209,7 @@ def results_at(folder: Path) -> dict:
     return json.loads((folder / "_results.json").read_text())
 
 
-PASS = json.dumps({"reasoning": "It does.", "evidence": [], "verdict": "pass"})
+PASS = fakes.judged("pass", "It does.")
 
 
 def test_a_run_says_what_is_known_of_its_judge(tmp_path):

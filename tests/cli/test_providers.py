@@ -5,13 +5,14 @@ import signal
 import time
 
 import claude_program
+import fakes
 import pytest
 import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]})
+PASS = fakes.judged("pass", "It greets.")
 JUDGED = {
     "turns": [{"user": "auto"}],
     "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}],

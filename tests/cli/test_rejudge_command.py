@@ -6,6 +6,7 @@ import signal
 import time
 from pathlib import Path
 
+import fakes
 import pytest
 import world
 from commands import ci_evals, files_in, results_in, start, write_suite
@@ -34,9 +35,7 @@ TENANT = "tenant-4711-blue"
 
 def says(verdict: str):
     """A model that plays the user, and judges so."""
-    answer = json.dumps(
-        {"reasoning": f"I say {verdict}.", "verdict": verdict, "evidence": [{"exchange": 1, "quote": ""}]}
-    )
+    answer = fakes.judged(verdict, f"I say {verdict}.")
     return lambda asked: answer if asked.wants_json else "Hello"
 
 

@@ -99,13 +99,7 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
 
     def llm(asked):
         if asked.wants_json:
-            return json.dumps(
-                {
-                    "reasoning": f"{ORDER} is found.",
-                    "verdict": "pass",
-                    "evidence": [{"exchange": 1, "quote": ""}],
-                }
-            )
+            return fakes.judged("pass", f"{ORDER} is found.")
         return f"And {ORDER}?" if f"And {ORDER}?" not in asked.text else "###STOP###"
 
     def agent(heard):

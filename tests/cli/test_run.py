@@ -8,11 +8,12 @@ import time
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
 
+import fakes
 import pytest
 import world
 from commands import CLEAN, ci_evals, files_in, results_in, start, write_suite
 
-PASS = json.dumps({"reasoning": "It greets.", "verdict": "pass", "evidence": [{"exchange": 1, "quote": ""}]})
+PASS = fakes.judged("pass", "It greets.")
 JUDGED = {
     "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}]
 }
@@ -243,7 +244,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path):
     def echo(heard):
         return world.message(echoed, workflows=[echoed], trace=TRACE | {"echo": {echoed: [echoed]}})
 
-    judged = json.dumps({"reasoning": echoed, "verdict": "fail", "evidence": [{"exchange": 1, "quote": ""}]})
+    judged = fakes.judged("fail", echoed)
     with world.agent(echo) as agent, world.llm(lambda asked: judged) as models:
         suite = write_suite(
             tmp_path,

@@ -22,7 +22,7 @@ TEST = {
     "evaluations": [{"criterion": "It is cancelled"}],
 }
 BROKEN = f"As a simulated user of {SECRET}, I want to cancel."
-PASS = json.dumps({"reasoning": "Yes.", "evidence": [{"exchange": 1, "quote": ""}], "verdict": "pass"})
+PASS = fakes.judged("pass", "Yes.")
 KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})
 BROKE = json.dumps(
     {

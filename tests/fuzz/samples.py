@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import builders as build
+import fakes
 import github_api
 import whole_text
 
@@ -186,7 +187,7 @@ CLAUDE_CODE = _json(
         "subtype": "success",
         "is_error": False,
         "result": "Hello",
-        "structured_output": {"reasoning": "r", "evidence": [], "verdict": "pass"},
+        "structured_output": json.loads(fakes.judged()),
         "total_cost_usd": 0.0123,
         "usage": {"input_tokens": 3, "cache_read_input_tokens": 10, "output_tokens": 4},
     },
@@ -234,9 +235,10 @@ LIMITS = [
 ]
 
 JUDGE = [
-    *_json({"reasoning": "It says so.", "evidence": [{"exchange": 1, "quote": ""}], "verdict": "pass"}),
-    *_json({"reasoning": "It does not.", "verdict": "fail", "evidence": []}),
-    b'```json\n{"reasoning": "r", "evidence": [{"exchange": 1, "quote": "Hi"}], "verdict": "pass"}\n```',
+    fakes.judged("pass", "It says so.").encode(),
+    fakes.judged("fail", "It does not.").encode(),
+    fakes.judged("pass", "][").encode(),
+    f"```json\n{fakes.judged('pass', 'It says so.', (1, 'Hi'))}\n```".encode(),
 ]
 _LEVELS = [{"name": "good", "score": 1, "description": "so"}, {"name": "poor", "score": 0}]
 GRADED_SUITE = json.dumps(
@@ -259,10 +261,14 @@ def _grade(dimension: str, level: str, **more: Any) -> dict[str, Any]:
     return {"dimension": dimension, "reason": "So.", "evidence": evidence, "level": level} | more
 
 
+def _graded(*levels: dict[str, Any]) -> dict[str, Any]:
+    return {"reasoning": "So.", "dimensions": [*levels], "rests_on": "absence", "looked_at": [1]}
+
+
 GRADES = _json(
-    {"reasoning": "r", "dimensions": [_grade("tone", "good"), _grade("sense", "poor", evidence=[])]},
-    {"reasoning": "r", "dimensions": [_grade("sense", "good"), _grade("tone", "poor")]},
-    {"reasoning": "r", "dimensions": [_grade("tone", "cannot_tell"), _grade("sense", "good")]},
+    _graded(_grade("tone", "good"), _grade("sense", "poor", evidence=[])),
+    _graded(_grade("sense", "good"), _grade("tone", "poor")),
+    _graded(_grade("tone", "cannot_tell"), _grade("sense", "good")),
 )
 PREFERENCES = _json(
     {"reasoning": "The first asks less.", "better": "first"}, {"reasoning": "Alike.", "better": "tie"}

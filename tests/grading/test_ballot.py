@@ -13,8 +13,9 @@ from ci_evals.ports import Prompt
 
 PASS, FAIL = Verdict.passed("It does.", 1), Verdict.failed("It does not.", 2)
 UNSURE = Verdict.undecided(Cause.CANNOT_TELL, "Who knows.")
-VOID = Verdict.undecided(Cause.JUDGE_ERROR, "invented")
-KINDS = {"p": PASS, "f": FAIL, "c": UNSURE, "v": VOID}
+VOID = Verdict.undecided(Cause.VOID_ANSWER, "invented")
+AWAY = Verdict.undecided(Cause.JUDGE_ERROR, "away")
+KINDS = {"p": PASS, "f": FAIL, "c": UNSURE, "v": VOID, "a": AWAY}
 VOTES = {sign: vote_of("m", verdict) for sign, verdict in KINDS.items()}
 
 
@@ -71,8 +72,13 @@ def test_without_a_majority():
     """It is undecided: for a void vote the judge has erred, else it cannot tell."""
     void, _ = poll("pfv", 3)
     assert (void.cause, void.reason) == (
-        Cause.JUDGE_ERROR,
+        Cause.VOID_ANSWER,
         "no majority of 3 votes: 1 passed, 1 failed, 1 void (invented)",
+    )
+    away, _ = poll("pfa", 3)
+    assert (away.cause, away.reason) == (
+        Cause.JUDGE_ERROR,
+        "no majority of 3 votes: 1 passed, 1 failed, 1 without an answer (away)",
     )
     unsure, _ = poll("pfc", 3)
     assert (unsure.cause, unsure.reason) == (
@@ -136,7 +142,7 @@ async def test_a_void_vote_is_asked_for_once_more():
     assert (await Panel([llm]).ask(0, PROMPT, read)).outcome is Outcome.PASSED
     assert [prompt.seat for prompt in llm.prompts] == ["/0/0", "/0/1"]
     vote = await Panel([fakes.ScriptedLLM(["bad"])]).ask(0, PROMPT, read)
-    assert (vote.cause, vote.reason) == (Cause.JUDGE_ERROR, "it invents (asked twice)")
+    assert (vote.cause, vote.reason) == (Cause.VOID_ANSWER, "it invents (asked twice)")
 
 
 async def test_a_model_that_cannot_be_asked():

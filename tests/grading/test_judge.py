@@ -30,14 +30,8 @@ FIRST = Judged(criterion="FIRST criterion")
 SAID = build.transcript("user: hi | agent: Which order? | user: 12 | agent: Done.")
 
 
-def answer(verdict="pass", reasoning="It asked.", evidence=(1,)) -> str:
-    return json.dumps(
-        {
-            "reasoning": reasoning,
-            "verdict": verdict,
-            "evidence": [{"exchange": n, "quote": ""} for n in evidence],
-        }
-    )
+def answer(verdict="pass", reasoning="It asked.", evidence=(1,), **changes) -> str:
+    return fakes.judged(verdict, reasoning, looked_at=evidence, **changes)
 
 
 async def decide(*answers, transcript=SAID, redactor=None) -> tuple[Verdict, fakes.ScriptedLLM]:
@@ -48,9 +42,10 @@ async def decide(*answers, transcript=SAID, redactor=None) -> tuple[Verdict, fak
 
 async def test_pass_and_fail_with_reason_and_evidence():
     """As the judge says."""
-    assert (await decide(answer()))[0] == Verdict.passed("It asked.", 1)
+    absent = {"rests_on": "absence"}
+    assert (await decide(answer()))[0] == Verdict.passed("It asked.", 1).model_copy(update=absent)
     verdict, _ = await decide(answer("fail", " Never asked. ", [2, 1, 2]))
-    assert verdict == Verdict.failed("Never asked.", 1, 2)
+    assert verdict == Verdict.failed("Never asked.", 1, 2).model_copy(update=absent)
 
 
 @pytest.mark.parametrize("evidence", [[0], [1, 3], [-1]])
@@ -59,7 +54,68 @@ async def test_evidence_from_another_conversation(evidence):
     verdict, llm = await decide(answer(evidence=evidence), answer())
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
     verdict, _ = await decide(answer(evidence=evidence))
-    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.JUDGE_ERROR)
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"looked_at": []},
+        {"rests_on": "quotes"},
+        {"rests_on": "quotes", "evidence": [{"exchange": 1, "quote": ""}]},
+        {"rests_on": "quotes", "evidence": [{"exchange": 1, "quote": "..."}]},
+        {"rests_on": "absence", "looked_at": [], "evidence": [{"exchange": 1, "quote": " ** "}]},
+    ],
+)
+async def test_a_pass_on_no_grounds(changes):
+    """Neither a quote nor exchanges that were looked at: it is asked for again, then it does not count."""
+    verdict, llm = await decide(json.dumps(json.loads(answer()) | changes), answer())
+    assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
+    verdict, _ = await decide(json.dumps(json.loads(answer()) | changes))
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
+    failed = json.loads(answer("fail")) | changes | {"evidence": []}
+    assert (await decide(json.dumps(failed)))[0].outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("quotes", "changes", "rests_on", "evidence"),
+    [
+        ([(2, "Done.")], {}, "quotes", (2,)),
+        ([(2, "Done.")], {"rests_on": "absence"}, "quotes", (2,)),
+        ([(2, "Done.")], {"rests_on": "absence", "looked_at": [1]}, "absence", (1, 2)),
+        ([], {"looked_at": [1, 2]}, "absence", (1, 2)),
+    ],
+)
+async def test_what_a_verdict_rests_on(quotes, changes, rests_on, evidence):
+    """Quotes that were looked up, or what the judge says is absent, with the exchanges."""
+    for verdict in ("pass", "fail"):
+        found, _ = await decide(fakes.judged(verdict, "It is so.", *quotes, **changes))
+        assert (found.rests_on, found.evidence) == (rests_on, evidence)
+
+
+@pytest.mark.parametrize(
+    "reason", ["", " ", "][", "...", "1.", "?!", "a", "\u3164\u3164", "\u200b\u200b", "✓ 100 %"]
+)
+@pytest.mark.parametrize("verdict", ["pass", "fail", "cannot_tell"])
+async def test_a_reason_without_words(reason, verdict):
+    """It says nothing, so neither does its verdict."""
+    found, llm = await decide(answer(verdict, reason))
+    assert (found.outcome, found.cause, len(llm.prompts)) == (Outcome.UNDECIDED, Cause.VOID_ANSWER, 2)
+    assert found.reason == "the judge gave a reason without words (asked twice)"
+
+
+@pytest.mark.parametrize("reason", ["Oui.", "对", "はい", "نعم", "हाँ", "כן", "네", "Ναι", "да"])
+async def test_a_reason_in_any_language(reason):
+    """Words are letters of whatever script."""
+    assert (await decide(answer(reasoning=reason)))[0].outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(("verdict", "met"), [("pass", False), ("fail", True), ("cannot_tell", True)])
+async def test_a_judge_that_contradicts_itself(verdict, met):
+    """What it says before its evidence and what it says at the end must be one thing."""
+    found, llm = await decide(answer(verdict, met=met))
+    assert (found.cause, len(llm.prompts)) == (Cause.VOID_ANSWER, 2)
+    assert "contradicted itself" in found.reason
 
 
 async def test_what_the_judge_is_shown():
@@ -78,7 +134,14 @@ async def test_what_the_judge_is_shown():
         assert part in prompt.text
     assert "SECOND" not in prompt.text
     assert "7" not in prompt.text
-    assert list(prompt.schema["properties"]) == ["reasoning", "evidence", "verdict"]
+    assert list(prompt.schema["properties"]) == [
+        "reasoning",
+        "met",
+        "evidence",
+        "rests_on",
+        "looked_at",
+        "verdict",
+    ]
 
 
 async def test_the_conversation_cannot_close_its_own_fence():
@@ -100,8 +163,7 @@ async def test_secrets_are_kept_from_the_judge():
 
 
 def quoting(*quotes: tuple[int, str], verdict="pass") -> str:
-    rests_on = [{"exchange": exchange, "quote": quote} for exchange, quote in quotes]
-    return json.dumps({"reasoning": "It asked.", "evidence": rests_on, "verdict": verdict})
+    return fakes.judged(verdict, "It asked.", *quotes)
 
 
 async def test_quotes_are_looked_up():
@@ -120,7 +182,7 @@ async def test_a_quote_that_does_not_stand_there(quote):
     assert len({prompt.seat for prompt in llm.prompts}) == 2
     verdict, _ = await decide(wrong)
     assert (verdict.cause, verdict.reason) == (
-        Cause.JUDGE_ERROR,
+        Cause.VOID_ANSWER,
         f"the judge quoted words that do not stand in exchange {quote[0]} (asked twice)",
     )
 
@@ -132,7 +194,7 @@ async def test_quotes_are_of_what_the_judge_was_shown():
     verdict, _ = await decide(quoting((1, "your key is ***, keep it")), transcript=told, redactor=redactor)
     assert verdict.outcome is Outcome.PASSED
     verdict, _ = await decide(quoting((1, "key is agent-key-99")), transcript=told, redactor=redactor)
-    assert verdict.cause is Cause.JUDGE_ERROR
+    assert verdict.cause is Cause.VOID_ANSWER
 
 
 async def test_a_closing_remark_counts_to_the_last_exchange():
@@ -141,7 +203,7 @@ async def test_a_closing_remark_counts_to_the_last_exchange():
     verdict, _ = await decide(quoting((2, "thanks a lot")), transcript=transcript)
     assert verdict.outcome is Outcome.PASSED
     verdict, _ = await decide(quoting((1, "thanks a lot")), transcript=transcript)
-    assert verdict.cause is Cause.JUDGE_ERROR
+    assert verdict.cause is Cause.VOID_ANSWER
 
 
 async def test_a_judge_that_cannot_tell():
@@ -193,12 +255,15 @@ async def test_a_judge_that_cannot_be_reached():
         answer(),
         f"```json\n{answer()}\n```",
         f"\n```\n{answer()}\n```\n",
-        json.dumps({"verdict": "pass", "evidence": [], "reasoning": "It asked."}),
+        json.dumps(dict(reversed(json.loads(answer()).items()))),
     ],
 )
 def test_readable_answers(text):
     """The JSON alone, or in a code fence."""
     assert read_answer(text).verdict == "pass"
+
+
+FIELDS = tuple(json.loads(answer()))
 
 
 @pytest.mark.parametrize(
@@ -211,18 +276,21 @@ def test_readable_answers(text):
         f"Sure: {answer()}",
         f"{answer()} {answer('fail')}",
         f"```json\n{answer()}\n```\n```json\n{answer('fail')}\n```",
-        '{"reasoning": "r", "verdict": "pass", "verdict": "fail", "evidence": []}',
-        '{"reasoning": "r", "verdict": "PASS", "evidence": []}',
-        '{"reasoning": "r", "verdict": true, "evidence": []}',
-        '{"reasoning": "", "verdict": "pass", "evidence": []}',
-        '{"reasoning": " ", "verdict": "pass", "evidence": []}',
-        '{"verdict": "pass", "evidence": []}',
-        '{"reasoning": "r", "verdict": "pass"}',
-        '{"reasoning": "r", "verdict": "pass", "evidence": ["1"]}',
-        '{"reasoning": "r", "verdict": "pass", "evidence": [1]}',
-        '{"reasoning": "r", "verdict": "pass", "evidence": [{"exchange": "1", "quote": "q"}]}',
-        '{"reasoning": "r", "verdict": "pass", "evidence": [{"exchange": 1}]}',
-        '{"reasoning": "r", "verdict": "pass", "evidence": [], "score": 1}',
+        answer().replace('"verdict"', '"verdict": "fail", "verdict"'),
+        answer("PASS"),
+        answer(verdict=True),
+        answer(met=None),
+        answer(met="true"),
+        answer(rests_on="nothing"),
+        fakes.judged("pass", "So.", (1, "q"), rests_on=1),
+        fakes.judged(looked_at=["1"]),
+        fakes.judged(evidence=["1"]),
+        fakes.judged(evidence=[1]),
+        fakes.judged(evidence=[{"exchange": 1}]),
+        answer(reasoning=None),
+        *(json.dumps({k: v for k, v in json.loads(answer()).items() if k != left}) for left in FIELDS),
+        fakes.judged("pass", "r", ("1", "q")),
+        answer(score=1),
         "[" * 100_000,
         answer(reasoning="x" * 100_000),
     ],

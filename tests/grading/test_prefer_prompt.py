@@ -47,6 +47,7 @@ async def test_what_it_is_shown():
         "The first is better.",
         '{"reasoning": "r", "better": "both"}',
         '{"reasoning": " ", "better": "first"}',
+        '{"reasoning": "...", "better": "first"}',
         '{"reasoning": "r", "better": "first", "better": "second"}',
         '{"reasoning": "r", "better": "first", "verdict": "pass"}',
         LLMAnswerError("it refused"),

@@ -39,8 +39,10 @@ def entry(dimension: str, level: str, *evidence: tuple[int, str], reason: str = 
     return {"dimension": dimension, "reason": reason, "evidence": told, "level": level}
 
 
-def answer(*entries: dict, reasoning: str = "All in all.") -> str:
-    return json.dumps({"reasoning": reasoning, "dimensions": list(entries)})
+def answer(*entries: dict, reasoning: str = "All in all.", **changes) -> str:
+    quoted = any(one["quote"] for entry in entries for one in entry["evidence"])
+    stated = {"rests_on": "quotes" if quoted else "absence", "looked_at": [] if quoted else [1]}
+    return json.dumps({"reasoning": reasoning, "dimensions": list(entries)} | stated | changes)
 
 
 def levels(correctness: str, tact: str, **fields) -> str:
@@ -159,7 +161,12 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
             answer(entry("correctness", "good", (1, "So sorry")), entry("tact", "good")),
             "words that do not stand",
         ),
-        (answer(entry("correctness", "good", reason=" "), entry("tact", "good")), "could not be read"),
+        (answer(entry("correctness", "good", reason=" "), entry("tact", "good")), "without words"),
+        (levels("good", "good", reasoning="]["), "without words"),
+        (levels("good", "good", looked_at=[]), "on no grounds"),
+        (levels("good", "good", rests_on="quotes"), "on no grounds"),
+        (levels("bad", "fair", looked_at=[]), "on no grounds"),
+        (levels("good", "good", looked_at=[3]), "looked at exchange 3, which there is not"),
         (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
     ],
 )
@@ -168,15 +175,27 @@ async def test_a_void_answer_is_asked_for_once_more(void, said):
     verdict, llm = await decide(void, levels("good", "good"))
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
     verdict, llm = await decide(void)
-    assert (verdict.outcome, verdict.cause, verdict.grade) == ("undecided", "judge_error", None)
+    cause = "judge_error" if "could not be read" in said else "void_answer"
+    assert (verdict.outcome, verdict.cause, verdict.grade) == ("undecided", cause, None)
     assert said in verdict.reason
+
+
+async def test_the_worst_grade_needs_no_grounds():
+    """It counts for nothing, so it can rest on nothing. A passed grade of several votes has its grounds."""
+    nothing = levels("bad", "bad", looked_at=[])
+    assert (await decide(nothing))[0].outcome is Outcome.FAILED
+    said = iter([nothing, levels("good", "good", looked_at=[2]), levels("good", "good", looked_at=[1])])
+    verdict, _ = await decide(lambda _: next(said), votes=3)
+    assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (2,))
 
 
 async def test_a_judge_that_cannot_tell_one_dimension():
     """Leaves the criterion undecided, and says which."""
     unsure = answer(entry("correctness", "good"), entry("tact", "Cannot_Tell", reason="No tone at all."))
     verdict, llm = await decide(unsure)
-    assert verdict == Verdict.undecided(Cause.CANNOT_TELL, "tact: No tone at all.")
+    assert verdict == Verdict.undecided(Cause.CANNOT_TELL, "tact: No tone at all.").model_copy(
+        update={"evidence": (1,)}
+    )
     assert len(llm.prompts) == 1
 
 
@@ -225,7 +244,7 @@ async def test_reasoning_is_judged_by_what_the_agent_did():
     assert "ida@mail.example" not in text
     assert "secret_chain" not in text
     made_up, _ = await decide(of_reasoning((1, "CANCEL")), evaluation=REASONING, transcript=TRACED)
-    assert made_up.cause is Cause.JUDGE_ERROR
+    assert made_up.cause is Cause.VOID_ANSWER
 
 
 async def test_reasoning_without_any_trace():

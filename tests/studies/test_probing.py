@@ -192,8 +192,9 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
 
     def answer(asked: world.Asked) -> str:
         (name,) = [one["dimension"] for one in seeded.block(asked.text, "rubric")]
-        level = {"dimension": name, "reason": "r", "evidence": [], "level": "some"}
-        return json.dumps({"reasoning": "r", "dimensions": [level]})
+        level = {"dimension": name, "reason": "So.", "evidence": [], "level": "some"}
+        answer = {"reasoning": "So.", "dimensions": [level], "rests_on": "absence", "looked_at": [1]}
+        return json.dumps(answer)
 
     _, told, _ = await probed(monkeypatch, run, [suite("A", range(1), graded, graded_too)], answer)
     assert [(one.criterion, one.passed, one.tried, one.vacuous) for one in told.criteria] == [

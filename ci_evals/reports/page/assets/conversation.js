@@ -153,7 +153,7 @@ function verdictNode(finding, href, there, of, doubt) {
     finding.auiLogic.length
       ? ["AUI logic ", finding.auiLogic.flatMap((id, place) => [place ? ", " : "", codeNode(id)])]
       : null,
-    finding.evidence.length ? [`rests on ${noun} `, links] : null,
+    finding.evidence.length ? [`rests on ${finding.restsOn === "absence" ? "what is absent from " : ""}${noun} `, links] : null,
     there?.criterion === finding.criterion ? [`in ${of}: `, outcomeOf(there.outcome)] : null,
   ];
   return el(

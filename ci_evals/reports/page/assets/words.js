@@ -7,6 +7,7 @@ const OUTCOMES = { passed: "passed", failed: "failed", error: "error", undecided
 const CAUSES = {
   no_evidence: "no trace to decide it on",
   judge_error: "a model gave no usable answer",
+  void_answer: "the judge's answer does not count",
   no_judge: "no judge",
   no_model: "no embedding model",
   cannot_tell: "the judge cannot tell",

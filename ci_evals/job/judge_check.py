@@ -1,0 +1,144 @@
+"""The judge check: control questions to the judges of a run, asked while its first conversations are held."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import ValidationError
+
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.results import Results, RoleUsage
+from ci_evals.domain.trust import CheckMode, JudgeCheck
+from ci_evals.grading import control
+from ci_evals.metering import MeteredLLM
+from ci_evals.ports import LLM
+from ci_evals.redaction import Redactor
+from ci_evals.scoring.distrust import why_not_passed
+from ci_evals.scoring.usage import usage_of_roles
+
+LONGEST_AGE = timedelta(days=30)
+"""A passed check counts for so long. A model that was replaced in silence is then asked again."""
+_CLOCK_SKEW = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A judge to be checked, and the place where its passed checks are kept."""
+
+    llm: LLM
+    """Asked directly, past any cache of answers."""
+    find: Callable[[str], str | None] = lambda _: None
+    """Return what was kept for a digest of prompts."""
+    keep: Callable[[str, str], object] = lambda _digest, _check: None
+
+
+@dataclass(frozen=True)
+class Checking:
+    """Everything that a judge check needs besides the judges."""
+
+    mode: CheckMode
+    provider: str | None
+    redactor: Redactor
+    baseline: Results | None
+    prices: Callable[[], PriceTable]
+    now: Callable[[], datetime]
+    spent: Callable[[RoleUsage], None] = lambda _: None
+
+
+class JudgeChecks:
+    """The checks of all judges of one run, taken from an earlier run or asked now."""
+
+    def __init__(self, judges: Iterable[Examined], checking: Checking) -> None:
+        """Ask nobody yet. Each model is checked once."""
+        self._judges = tuple({judge.llm.model: judge for judge in judges}.values())
+        self._asked_for, self._meters = checking, list[MeteredLLM]()
+        self._done: dict[str, JudgeCheck] = {}
+
+    async def ask(self) -> None:
+        """Check every judge, those that nothing is known of by asking it."""
+        if self._asked_for.mode is not CheckMode.OFF:
+            await asyncio.gather(*map(self._check, self._judges))
+
+    @property
+    def checks(self) -> tuple[JudgeCheck, ...]:
+        """The checks that are done, in the order of the judges."""
+        return tuple(self._done[one.llm.model] for one in self._judges if one.llm.model in self._done)
+
+    @property
+    def usage(self) -> tuple[RoleUsage, ...]:
+        """The calls and tokens of the questions asked until now."""
+        return tuple(meter.usage for meter in self._meters if meter.calls)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why a provider refused the key, if one did."""
+        return next((meter.refusal for meter in self._meters if meter.refusal), None)
+
+    @property
+    def only_warn(self) -> bool:
+        """Whether a judge that did not pass is a warning only."""
+        return self._asked_for.mode is CheckMode.WARN
+
+    def warnings(self) -> tuple[str, ...]:
+        """The judges that did not pass, if they are to be warned of only."""
+        failed = [check for check in self.checks if not check.passed]
+        return tuple(f"judge check: {why_not_passed(check)}" for check in failed) if self.only_warn else ()
+
+    async def _check(self, judge: Examined) -> None:
+        asked, digest = self._asked_for, control.prompt_digest()
+        earlier = None if asked.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
+        self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
+
+    async def _ask(self, judge: Examined, digest: str) -> JudgeCheck:
+        asked = self._asked_for
+        meter = MeteredLLM(judge.llm, "judge", asked.spent)
+        self._meters.append(meter)
+        marks = await control.ask(meter, asked.redactor)
+        check = asked.redactor.model(
+            JudgeCheck(
+                asked=marks.asked,
+                right=marks.right,
+                required=marks.required,
+                passed=marks.passed,
+                why=marks.why,
+                model=judge.llm.model,
+                provider=asked.provider,
+                prompt=digest,
+                at=asked.now(),
+                cost_usd=usage_of_roles([meter.usage], asked.prices()).cost_usd,
+            )
+        )
+        if check.passed:
+            judge.keep(digest, check.model_dump_json(by_alias=True))
+        return check
+
+    def _earlier(self, judge: Examined, digest: str) -> JudgeCheck | None:
+        """The recent passed check of this judge, if one is known."""
+        saved = self._asked_for.baseline
+        known: list[tuple[JudgeCheck, Literal["baseline", "cache"]]] = []
+        known += [(check, "baseline") for check in (saved.judge_checks if saved else ())]
+        known += [(check, "cache") for check in _read(judge.find(digest))]
+        now = self._asked_for.now()
+        for check, place in known:
+            same = (check.model, check.provider, check.prompt) == (
+                self._asked_for.redactor.text(judge.llm.model),
+                self._asked_for.provider,
+                digest,
+            )
+            recent = -_CLOCK_SKEW <= now - check.at <= LONGEST_AGE
+            if same and recent and check.passed and check.right >= check.required:
+                return check.model_copy(update={"taken_from": place})
+        return None
+
+
+def _read(text: str | None) -> Sequence[JudgeCheck]:
+    """The check that was kept; nothing if it cannot be read."""
+    if text is None:
+        return ()
+    try:
+        return (JudgeCheck.model_validate(json.loads(text)),)
+    except (ValueError, RecursionError, ValidationError):
+        return ()

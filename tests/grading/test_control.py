@@ -1,0 +1,134 @@
+"""Control questions: judges that do not judge are caught, judges that do are let through."""
+
+import random
+from collections import Counter
+from math import comb
+
+import fakes
+import pytest
+from seeded import block
+
+from ci_evals.domain.errors import LLMError
+from ci_evals.grading import control
+from ci_evals.redaction import Redactor
+
+RUNS = 100
+TRUTH = {one.criterion.criterion: one.answer for one in control.questions()}
+ANSWERS = ("pass", "fail", "cannot_tell")
+
+
+def answering(decide, *, quoting: bool = True) -> fakes.ScriptedLLM:
+    """A judge whose answers are all well-formed; `decide` gives the verdict, from the right one."""
+
+    def answer(prompt):
+        first = block(prompt.text, "conversation")[0]
+        quotes = [(1, first["agent"][:30])] if quoting else []
+        return fakes.judged(decide(TRUTH[block(prompt.text, "criterion")]), "So it is here.", *quotes)
+
+    return fakes.ScriptedLLM(answer)
+
+
+def good(seed: int):
+    """A judge that errs in 5 % of its answers."""
+    luck = random.Random(f"good {seed}")
+
+    def decide(right):
+        return luck.choice([one for one in ANSWERS if one != right]) if luck.random() < 0.05 else right
+
+    return answering(decide)
+
+
+def at_random(*answers):
+    def judge(seed: int):
+        luck = random.Random(f"{answers} {seed}")
+        return answering(lambda _: luck.choice(answers))
+
+    return judge
+
+
+async def passed(judge, runs: int = RUNS) -> int:
+    """How many of so many judges pass the check."""
+    return sum([(await control.ask(judge(seed), Redactor())).passed for seed in range(runs)])
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        at_random("pass", "fail", "cannot_tell"),
+        at_random("pass", "fail"),
+        at_random("pass", "pass", "pass", "fail"),
+    ],
+    ids=["of three", "of two", "lenient"],
+)
+async def test_a_judge_that_answers_at_random_is_caught(judge):
+    """In at least 99 of 100 runs, though each of its answers is well-formed."""
+    assert await passed(judge) <= RUNS // 100
+
+
+@pytest.mark.parametrize("quoting", [True, False])
+@pytest.mark.parametrize("verdict", ANSWERS)
+async def test_a_judge_that_always_says_the_same_is_caught(verdict, quoting):
+    """Also where every answer rests on words that stand in the conversation. There is no luck in it."""
+    assert not await passed(lambda _: answering(lambda _: verdict, quoting=quoting), runs=1)
+
+
+async def test_a_good_judge_is_let_through():
+    """One with 5 % errors is held up in at most 1 of 100 runs."""
+    assert await passed(good) >= RUNS - RUNS // 100
+
+
+def chance(share_of: dict[str, float]) -> float:
+    """The chance to pass of a judge that is right on each kind of question with these chances."""
+    kinds = Counter(TRUTH.values())
+    asked = sum(kinds.values())
+
+    def exactly(kind: str, right: int) -> float:
+        share = share_of[kind]
+        return comb(kinds[kind], right) * share**right * (1 - share) ** (kinds[kind] - right)
+
+    return sum(
+        exactly("pass", p) * exactly("fail", f) * exactly("cannot_tell", c)
+        for p in range(kinds["pass"] + 1)
+        for f in range(kinds["fail"] + 1)
+        for c in range(kinds["cannot_tell"] + 1)
+        if p + f + c >= 0.75 * asked and min(p / kinds["pass"], f / kinds["fail"]) >= 2 / 3
+    )
+
+
+def test_the_numbers_of_the_documentation():
+    """docs/judge.md tells these chances."""
+    assert Counter(TRUTH.values()) == {"pass": 6, "fail": 6, "cannot_tell": 4}
+    assert 1 - chance(dict.fromkeys(ANSWERS, 0.95)) == pytest.approx(0.0049, abs=0.0001)
+    assert chance(dict.fromkeys(ANSWERS, 1 / 3)) == pytest.approx(0.0006, abs=0.0001)
+    assert chance({"pass": 0.5, "fail": 0.5, "cannot_tell": 0}) == pytest.approx(0.0002, abs=0.0001)
+
+
+async def test_a_judge_that_passes_half_of_what_fails():
+    """Many right answers elsewhere do not make up for it."""
+    turn = iter([True, False] * 3)
+
+    def decide(right):
+        return "pass" if right == "fail" and next(turn) else right
+
+    marks = await control.ask(answering(decide), Redactor())
+    assert (marks.right, marks.passed) == (13, False)
+    assert marks.why == (
+        "answered 13 of 16 control questions right, but only 3 of the 6 whose answer is 'fail' (4 required)"
+    )
+
+
+async def test_a_judge_whose_answers_are_of_no_use():
+    """Void answers and errors are never right."""
+    for answers in ([fakes.judged("pass", "][")], [LLMError("the judge is away")], ["gibberish"]):
+        marks = await control.ask(fakes.ScriptedLLM(answers), Redactor())
+        assert (marks.right, marks.passed) == (0, False)
+        assert "16 without a usable answer" in marks.why
+
+
+def test_the_questions():
+    """At least ten, of all three answers, in several languages and scripts."""
+    said = "".join(TRUTH)
+    assert len(TRUTH) == len(control.questions()) >= 10
+    assert set(TRUTH.values()) == set(ANSWERS)
+    assert any("\u4e00" <= char <= "\u9fff" for char in said)
+    assert any("\u0600" <= char <= "\u06ff" for char in said)
