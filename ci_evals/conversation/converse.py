@@ -29,6 +29,8 @@ class Conversation:
         self._user = user
         self._listen = listen
         self.exchanges: list[Exchange] = []
+        self.unanswered: int | None = None
+        """The turn whose message is sent and not yet answered."""
 
     async def play(self, test: Test, turns: Sequence[Turn]) -> Ended:
         """Plays the turns in a fresh session until one of the reasons to end occurs."""
@@ -47,6 +49,7 @@ class Conversation:
             exchanges=tuple(self.exchanges),
             status=ended.status,
             error=str(ended.failure) if ended.failure else None,
+            unanswered=self.unanswered,
             closing_remark=ended.closing_remark,
         )
 
@@ -65,6 +68,7 @@ class Conversation:
         return Ended(EndState.COMPLETED)
 
     async def _exchange(self, session: Any, turn: Turn, text: str) -> Exchange:
+        self.unanswered = len(self.exchanges) + 1
         reply = bounded(await self._agent.send_message(session, text, timeout=turn.timeout))
         # Traces and raw bodies are large, and were looked at when the reply was made.
         large = {"trace": reply.trace, "raw": reply.raw}
@@ -75,6 +79,7 @@ class Conversation:
             user_source=UserSource.AUTO if turn.auto else UserSource.FIXED,
         ).model_copy(update=large)
         self.exchanges.append(exchange)
+        self.unanswered = None
         self._listen(exchange.index)
         return exchange
 

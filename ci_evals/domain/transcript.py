@@ -52,6 +52,11 @@ class Reply(Record):
         default=None,
         description="Whether the agent hands over to a person, where it says so apart from workflows.",
     )
+    handed_over_apart: bool = Field(
+        default=False,
+        description="Whether the agent reports a hand-over apart from workflows: then these are no evidence "
+        "that there was none.",
+    )
     workflows_derived: bool = Field(
         default=False, description="Whether the workflows were read from the trace, the reply naming none."
     )
@@ -79,6 +84,18 @@ class Reply(Record):
         """Whether this reply hands over to a person."""
         named = any(name.startswith(ESCALATION) for name in self.workflows or ())
         return named or bool(self.handed_over)
+
+    @property
+    def hand_over(self) -> bool | None:
+        """Whether this reply hands over to a person; None if it is unknown.
+
+        Workflows are evidence too, unless the agent reports a hand-over apart from them.
+        """
+        if self.escalated:
+            return True
+        if self.handed_over is None and self.workflows is not None and not self.handed_over_apart:
+            return False
+        return self.handed_over
 
 
 class Exchange(Reply):
@@ -234,6 +251,10 @@ class Transcript(Record):
     exchanges: tuple[Exchange, ...] = ()
     status: EndState
     error: str | None = None
+    unanswered: int | None = Field(
+        default=None,
+        description="The turn whose message got no reply: what the agent did there is unknown.",
+    )
     closing_remark: str | None = Field(
         default=None, description="What the simulated user wrote beside the stop marker; never sent."
     )

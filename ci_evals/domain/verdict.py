@@ -23,7 +23,7 @@ class Cause(StrEnum):
     """Why a verdict is undecided."""
 
     NO_EVIDENCE = "no_evidence"
-    """No reply of the trial carried the trace that the check needs."""
+    """A reply that the check needs did not come, or did not report what the check looks at."""
     JUDGE_ERROR = "judge_error"
     """The judge could not be reached, or its answer could not be read."""
     VOID_ANSWER = "void_answer"
@@ -137,9 +137,9 @@ class Verdict(Record):
         return cls(outcome=Outcome.FAILED, reason=reason, evidence=evidence)
 
     @classmethod
-    def undecided(cls, cause: Cause, reason: str) -> Self:
-        """It cannot be said."""
-        return cls(outcome=Outcome.UNDECIDED, cause=cause, reason=reason)
+    def undecided(cls, cause: Cause, reason: str, *evidence: int) -> Self:
+        """It cannot be said. `evidence`: the exchanges that say too little."""
+        return cls(outcome=Outcome.UNDECIDED, cause=cause, reason=reason, evidence=evidence)
 
 
 class Finding(Record):

@@ -22,8 +22,9 @@ from ci_evals.domain.answers import (
     words,
 )
 from ci_evals.domain.evaluation import AnswerMatches
+from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
-from ci_evals.grading.replies import Exchanges, replies
+from ci_evals.grading.replies import Exchanges, if_all_came, replies
 
 NO_MODEL = Verdict.undecided(
     Cause.NO_MODEL,
@@ -107,13 +108,17 @@ def numeric(answer: str, expected: str, tolerance: float | None, rel_tolerance: 
     return abs(found.value - wanted.value) <= allowed
 
 
-def decide(evaluation: AnswerMatches, exchanges: Exchanges) -> Verdict:
+def decide(evaluation: AnswerMatches, transcript: Transcript) -> Verdict:
     """The verdict of an `answer_matches`; of one that compares meanings, that nobody is there to do it."""
     if evaluation.match == "semantic":
         return NO_MODEL
-    named = replies(evaluation.turn, exchanges)
+    named = replies(evaluation.turn, transcript)
     if isinstance(named, Verdict):
         return named
+    return if_all_came(_match(evaluation, named), evaluation.turn, transcript)
+
+
+def _match(evaluation: AnswerMatches, named: Exchanges) -> Verdict:
     mode, matches = evaluation.match, _matcher(evaluation)
     found = [(exchange.index, _found(mode, exchange.agent)) for exchange in named]
     pairs = [_Pair(*answer, text) for answer in found if answer[1] for text in evaluation.expected]

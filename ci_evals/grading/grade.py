@@ -33,7 +33,7 @@ async def grade(
         if compares_meanings(evaluation):
             if isinstance(meanings, Verdict):
                 return meanings
-            return await meanings.decide(evaluation, transcript.exchanges)
+            return await meanings.decide(evaluation, transcript)
         if not isinstance(evaluation, Judged):
             return strict.decide(evaluation, transcript)
         if isinstance(hearing, Verdict):

@@ -6,9 +6,10 @@ from operator import mul
 
 from ci_evals.domain.errors import LLMError
 from ci_evals.domain.evaluation import AnswerMatches
+from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.answers import place, shown
-from ci_evals.grading.replies import Exchanges, replies
+from ci_evals.grading.replies import Exchanges, if_all_came, replies
 from ci_evals.ports import Embedder
 from ci_evals.redaction import Redactor
 
@@ -29,11 +30,14 @@ class Meanings:
         self._embedder = embedder
         self._redactor = redactor
 
-    async def decide(self, evaluation: AnswerMatches, exchanges: Exchanges) -> Verdict:
+    async def decide(self, evaluation: AnswerMatches, transcript: Transcript) -> Verdict:
         """By similarity; undecided (`judge_error`) where the model cannot be asked or its answer not read."""
-        named = replies(evaluation.turn, exchanges)
+        named = replies(evaluation.turn, transcript)
         if isinstance(named, Verdict):
             return named
+        return if_all_came(await self._compare(evaluation, named), evaluation.turn, transcript)
+
+    async def _compare(self, evaluation: AnswerMatches, named: Exchanges) -> Verdict:
         numbers = [exchange.index for exchange in named]
         pairs = [
             (exchange, expected)

@@ -1,11 +1,13 @@
 """Strict evaluations: pure functions of the transcript.
 
-What a check needs is looked for in every reply of the trial. Where no reply carried it, the verdict is
-undecided (`no_evidence`): a trace that never came says neither yes nor no.
+Evidence of each kind is known or unknown, turn by turn. A positive check passes as soon as it is seen, and
+fails only if every turn in its range has evidence of its kind; a negative check is its opposite. If a turn is
+unknown and nothing contradicts the check, the verdict is undecided (`no_evidence`) and names the turns.
 """
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import regex
@@ -34,9 +36,9 @@ from ci_evals.domain.evaluation import (
     ToolUsed,
 )
 from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transcript, is_empty
-from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import answers
-from ci_evals.grading.replies import NO_REPLY, Exchanges, replies, times
+from ci_evals.grading.replies import NO_REPLY, Exchanges, if_all_came, replies, times
 
 PATTERN_SECONDS = 1.0
 """The longest that a suite's regular expression may search: a bad one could hold the program for hours."""
@@ -44,42 +46,43 @@ PATTERN_SECONDS = 1.0
 
 def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901, PLR0911, PLR0912  # one case a kind
     """The verdict of one strict evaluation."""
-    exchanges = transcript.exchanges
+    if not transcript.exchanges and not isinstance(evaluation, AnswerMatches):
+        return NO_REPLY
     match evaluation:
         case Escalated():
-            return _escalated(exchanges)
+            return _escalated(transcript)
         case NotEscalated():
-            return _opposite(_escalated(exchanges))
+            return _opposite(_escalated(transcript))
         case ToolUsed():
-            return _workflow(exchanges, evaluation.tool_name.__eq__, evaluation.tool_name)
+            return _workflow(evaluation.tool_name, transcript)
         case ToolNotUsed():
-            return _tool_not_used(evaluation, exchanges)
+            return _tool_not_used(evaluation, transcript)
         case ParamEquals():
-            return _param_equals(evaluation, exchanges)
+            return _param_equals(evaluation, transcript)
         case ParamExists():
-            return _param_exists(evaluation.param_name, exchanges)
+            return _param_exists(evaluation.param_name, transcript)
         case ParamNotExists():
-            return _opposite(_param_exists(evaluation.param_name, exchanges))
+            return _opposite(_param_exists(evaluation.param_name, transcript))
         case EscalatedDueToError():
-            return _error(exchanges)
+            return _error(transcript)
         case NotEscalatedDueToError():
-            return _opposite(_error(exchanges))
+            return _opposite(_error(transcript))
         case RuleTriggered():
-            return _rule(evaluation.rule_code, exchanges)
+            return _rule(evaluation.rule_code, transcript)
         case RuleNotTriggered():
-            return _opposite(_rule(evaluation.rule_code, exchanges))
+            return _opposite(_rule(evaluation.rule_code, transcript))
         case IntegrationCalled():
-            return _integration(evaluation.integration_code, exchanges)
+            return _integration(evaluation.integration_code, transcript)
         case Contains() | Regex():
-            return _text(evaluation, exchanges)
+            return _text(evaluation, transcript)
         case NotContains() | NotRegex():
-            return _opposite(_text(evaluation, exchanges))
+            return _opposite(_text(evaluation, transcript))
         case AnswerMatches():
-            return answers.decide(evaluation, exchanges)
+            return answers.decide(evaluation, transcript)
         case MaxAgentTurns():
-            return _max_agent_turns(evaluation.turns, exchanges)
+            return _limit(_max_agent_turns(evaluation.turns, transcript.exchanges), transcript)
         case MaxLatency():
-            return _max_latency(evaluation.seconds, exchanges)
+            return _limit(_max_latency(evaluation.seconds, transcript.exchanges), transcript)
         case _:
             assert_never(evaluation)
 
@@ -113,101 +116,166 @@ def _opposite(verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _no_evidence(exchanges: Exchanges, what: str) -> Verdict:
-    if not exchanges:
-        return NO_REPLY
-    return Verdict.undecided(Cause.NO_EVIDENCE, f"no reply carried {what}")
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of evidence."""
+
+    report: str
+    """The object of "reports" in messages."""
+    of: Callable[[Exchange], object]
+    """Where a reply has it; None if it is unknown."""
 
 
-def _gaps(exchanges: Exchanges, carried: Callable[[Exchange], object]) -> str:
-    """A remark on replies without the evidence that others carried."""
-    missing = [e.index for e in exchanges if carried(e) is None]
-    return f" (no evidence in {_places(missing)})" if missing else ""
+_HAND_OVER = _Kind("whether the agent hands over", lambda e: e.hand_over)
+_WORKFLOWS = _Kind("workflows", lambda e: e.workflows)
+_PARAMS = _Kind("parameters", lambda e: e.params)
+_RULES = _Kind("rules", lambda e: e.rules)
+_INTEGRATIONS = _Kind("integrations", lambda e: e.integrations)
+_ERROR = _Kind("whether it is an error", lambda e: e.error_response)
 
 
-def _places(numbers: Sequence[int]) -> str:
-    listed = ", ".join(map(str, numbers))
-    return f"exchange {listed}" if len(numbers) == 1 else f"exchanges {listed}"
+def _not_seen(reason: str, kind: _Kind, transcript: Transcript, *evidence: int) -> Verdict:
+    """The verdict of a positive check that saw nothing: failed if every turn has evidence, else undecided."""
+    gap = _gap(kind, transcript)
+    if gap is None:
+        return Verdict.failed(reason, *evidence)
+    nowhere = len(gap.turns) == len(transcript.exchanges)
+    elsewhere = "" if nowhere else f"; in the other turns {reason}"
+    return Verdict.undecided(Cause.NO_EVIDENCE, f"{gap.reason}{elsewhere}", *gap.turns)
 
 
-def _is_escalation(name: str) -> bool:
-    return name.startswith(ESCALATION)
+@dataclass(frozen=True)
+class _Gap:
+    """The turns of which something is unknown."""
+
+    turns: tuple[int, ...]
+    """Those that were answered."""
+    reason: str
 
 
-def _escalated(exchanges: Exchanges) -> Verdict:
-    if all(e.handed_over is None for e in exchanges):
-        return _workflow(exchanges, _is_escalation, ESCALATION)
-    for exchange in exchanges:
-        if exchange.escalated:
-            return Verdict.passed(
-                f"the agent handed over to a person in exchange {exchange.index}", exchange.index
-            )
-    return Verdict.failed(f"the agent never handed over{_gaps(exchanges, lambda e: e.handed_over)}")
+def _gap(kind: _Kind, transcript: Transcript, *, after: int = 0) -> _Gap | None:
+    """The turns later than `after` without evidence of a kind; None if there are none."""
+    silent = tuple(e.index for e in transcript.exchanges if e.index > after and kind.of(e) is None)
+    reasons = []
+    if silent and len(silent) == len(transcript.exchanges):
+        reasons = [f"no reply reports {kind.report}"]
+    elif silent:
+        reasons = [f"{_replies_of(silent)} report {kind.report}"]
+    if transcript.unanswered is not None:
+        reasons.append(f"message {transcript.unanswered} got no reply")
+    return _Gap(silent, " and ".join(reasons)) if reasons else None
 
 
-def _workflow(exchanges: Exchanges, matches: Callable[[str], bool], wanted: str) -> Verdict:
-    if all(e.workflows is None for e in exchanges):
-        return _no_evidence(exchanges, "executed workflows or a trace")
-    for exchange in exchanges:
-        for name in exchange.workflows or ():
-            if matches(name):
-                derived = " (read from the trace)" if exchange.workflows_derived else ""
-                return Verdict.passed(
-                    f"{name} was executed in exchange {exchange.index}{derived}", exchange.index
-                )
-    seen = _listed(name for e in exchanges for name in e.workflows or ())
-    return Verdict.failed(f"{wanted} was not executed; seen: {seen}{_gaps(exchanges, lambda e: e.workflows)}")
+def _replies_of(turns: Sequence[int]) -> str:
+    """The subject of a sentence about replies that do not report something."""
+    if len(turns) == 1:
+        return f"the reply in turn {turns[0]} does not"
+    return f"the replies in turns {', '.join(map(str, turns))} do not"
+
+
+def _limit(verdict: Verdict, transcript: Transcript) -> Verdict:
+    """The verdict on a limit, which nobody knows to be kept if the last message got no reply."""
+    if transcript.unanswered is None or verdict.outcome is Outcome.FAILED:
+        return verdict
+    reason = f"message {transcript.unanswered} got no reply; until then {verdict.reason}"
+    return Verdict.undecided(Cause.NO_EVIDENCE, reason)
+
+
+def _escalated(transcript: Transcript) -> Verdict:
+    for exchange in transcript.exchanges:
+        if not exchange.hand_over:
+            continue
+        if exchange.handed_over:
+            reason = f"the agent handed over to a person in exchange {exchange.index}"
+        else:
+            name = next(name for name in exchange.workflows or () if name.startswith(ESCALATION))
+            reason = _executed(name, exchange)
+        return Verdict.passed(reason, exchange.index)
+    seen = _listed(name for e in transcript.exchanges for name in e.workflows or ())
+    reason = f"{ESCALATION} was not executed; seen: {seen}"
+    if any(e.handed_over is not None for e in transcript.exchanges):
+        reason = "the agent never handed over"
+    return _not_seen(reason, _HAND_OVER, transcript)
+
+
+def _workflow(wanted: str, transcript: Transcript) -> Verdict:
+    for exchange in transcript.exchanges:
+        if wanted in (exchange.workflows or ()):
+            return Verdict.passed(_executed(wanted, exchange), exchange.index)
+    seen = _listed(name for e in transcript.exchanges for name in e.workflows or ())
+    return _not_seen(f"{wanted} was not executed; seen: {seen}", _WORKFLOWS, transcript)
+
+
+def _executed(name: str, exchange: Exchange) -> str:
+    derived = " (read from the trace)" if exchange.workflows_derived else ""
+    return f"{name} was executed in exchange {exchange.index}{derived}"
 
 
 def _listed(names: Any) -> str:
     return ", ".join(dict.fromkeys(names)) or "none"
 
 
-def _tool_not_used(evaluation: ToolNotUsed, exchanges: Exchanges) -> Verdict:
+def _tool_not_used(evaluation: ToolNotUsed, transcript: Transcript) -> Verdict:
     name, limit = evaluation.tool_name, evaluation.before_turn
-    verdict = _opposite(_workflow(exchanges, name.__eq__, name))
-    if limit is not None and verdict.evidence and verdict.evidence[0] >= limit:
-        return Verdict.passed(f"{verdict.reason}, not before turn {limit}", *verdict.evidence)
+    if limit is None:
+        return _opposite(_workflow(name, transcript))
+    verdict = _opposite(_workflow(name, _before(limit, transcript)))
+    later = _workflow(name, transcript)
+    if verdict.outcome is Outcome.PASSED and later.outcome is Outcome.PASSED:
+        return Verdict.passed(f"{later.reason}, not before turn {limit}", *later.evidence)
+    if verdict.outcome is Outcome.UNDECIDED:
+        return verdict.model_copy(update={"reason": f"before turn {limit} {verdict.reason}"})
     return verdict
 
 
-def _param(name: str, exchanges: Exchanges) -> tuple[Exchange, JsonValue] | None:
-    """The last value of the parameter that is not empty, and where it came."""
+def _before(turn: int, transcript: Transcript) -> Transcript:
+    """The part of a transcript before a turn."""
+    late = transcript.unanswered is not None and transcript.unanswered >= turn
+    return transcript.model_copy(
+        update={
+            "exchanges": tuple(e for e in transcript.exchanges if e.index < turn),
+            "unanswered": None if late else transcript.unanswered,
+        }
+    )
+
+
+def _param_exists(name: str, transcript: Transcript) -> Verdict:
+    exchanges = transcript.exchanges
     for exchange in reversed(exchanges):
         value = (exchange.params or {}).get(name)
         if not is_empty(value):
-            return exchange, value
-    return None
-
-
-def _param_exists(name: str, exchanges: Exchanges) -> Verdict:
-    if all(e.params is None for e in exchanges):
-        return _no_evidence(exchanges, "extracted parameters")
-    if found := _param(name, exchanges):
-        exchange, value = found
-        return Verdict.passed(f"{name} = {_shown(value)} in exchange {exchange.index}", exchange.index)
+            return Verdict.passed(f"{name} = {_shown(value)} in exchange {exchange.index}", exchange.index)
     for exchange in reversed(exchanges):
         if name in exchange.named_params:
             return Verdict.passed(
                 f"{name} was extracted in exchange {exchange.index}, its value is not told", exchange.index
             )
     seen = _listed(key for e in exchanges for key, value in (e.params or {}).items() if not is_empty(value))
-    return Verdict.failed(f"{name} was not extracted; seen: {seen}{_gaps(exchanges, lambda e: e.params)}")
+    return _not_seen(f"{name} was not extracted; seen: {seen}", _PARAMS, transcript)
 
 
-def _param_equals(evaluation: ParamEquals, exchanges: Exchanges) -> Verdict:
+def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
+    """By the last value that is not empty.
+
+    Undecided if a later turn may have changed it: a turn whose parameters are unknown, or one that names the
+    parameter without its value. What is unknown of earlier turns does not matter.
+    """
     name, wanted = evaluation.param_name, evaluation.param_value
-    found = _param(name, exchanges)
-    if found is None:
-        there = _param_exists(name, exchanges)
-        if there.outcome.value == "passed":
-            return Verdict.undecided(Cause.NO_EVIDENCE, there.reason)
-        return there
-    exchange, value = found
-    place = f"in exchange {exchange.index}"
-    if same(value, wanted):
-        return Verdict.passed(f"{name} = {_shown(value)} {place}", exchange.index)
-    return Verdict.failed(f"{name} = {_shown(value)} {place}, not {_shown(wanted)}", exchange.index)
+    for exchange in reversed(transcript.exchanges):
+        value = (exchange.params or {}).get(name)
+        if is_empty(value):
+            if name in exchange.named_params:
+                reason = f"{name} was extracted in exchange {exchange.index}, its value is not told"
+                return Verdict.undecided(Cause.NO_EVIDENCE, reason, exchange.index)
+            continue
+        seen = f"{name} = {_shown(value)} in exchange {exchange.index}"
+        if gap := _gap(_PARAMS, transcript, after=exchange.index):
+            reason = f"{seen}, which may have changed: {gap.reason}"
+            return Verdict.undecided(Cause.NO_EVIDENCE, reason, *gap.turns)
+        if same(value, wanted):
+            return Verdict.passed(seen, exchange.index)
+        return Verdict.failed(f"{seen}, not {_shown(wanted)}", exchange.index)
+    return _param_exists(name, transcript)
 
 
 def _shown(value: JsonValue) -> str:
@@ -215,42 +283,37 @@ def _shown(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _error(exchanges: Exchanges) -> Verdict:
-    if all(e.error_response is None for e in exchanges):
-        return _no_evidence(exchanges, "a trace with the response's type")
-    for exchange in exchanges:
+def _error(transcript: Transcript) -> Verdict:
+    for exchange in transcript.exchanges:
         if exchange.error_response:
             detail = f": {exchange.error_detail}" if exchange.error_detail else ""
             return Verdict.passed(
                 f"the agent answered with an error in exchange {exchange.index}{detail}", exchange.index
             )
-    return Verdict.failed(f"no reply was an error{_gaps(exchanges, lambda e: e.error_response)}")
+    return _not_seen("no reply was an error", _ERROR, transcript)
 
 
-def _rule(code: str, exchanges: Exchanges) -> Verdict:
-    if all(e.rules is None for e in exchanges):
-        return _no_evidence(exchanges, "a trace of decisions")
-    for exchange in exchanges:
+def _rule(code: str, transcript: Transcript) -> Verdict:
+    for exchange in transcript.exchanges:
         if code in (exchange.rules or ()):
             return Verdict.passed(f"{code} fired in exchange {exchange.index}", exchange.index)
-    seen = _listed(rule for e in exchanges for rule in e.rules or ())
-    return Verdict.failed(f"{code} did not fire; fired: {seen}{_gaps(exchanges, lambda e: e.rules)}")
+    seen = _listed(rule for e in transcript.exchanges for rule in e.rules or ())
+    return _not_seen(f"{code} did not fire; fired: {seen}", _RULES, transcript)
 
 
-def _integration(code: str, exchanges: Exchanges) -> Verdict:
-    if all(e.integrations is None for e in exchanges):
-        return _no_evidence(exchanges, "a trace of decisions")
+def _integration(code: str, transcript: Transcript) -> Verdict:
+    exchanges = transcript.exchanges
     calls = [(e, call) for e in exchanges for call in e.integrations or () if call.code == code]
     for exchange, call in calls:
         if call.status == 200:
             return Verdict.passed(f"{code} answered 200 in exchange {exchange.index}", exchange.index)
     if calls:
         seen = "; ".join(f"{_how_called(call)} in exchange {exchange.index}" for exchange, call in calls)
-        return Verdict.failed(f"{code} was {seen}, never with status 200", *(e.index for e, _ in calls))
-    seen = _listed(call.code for e in exchanges for call in e.integrations or ())
-    return Verdict.failed(
-        f"{code} was not called; called: {seen}{_gaps(exchanges, lambda e: e.integrations)}"
-    )
+        reason = f"{code} was {seen}, never with status 200"
+    else:
+        seen = _listed(call.code for e in exchanges for call in e.integrations or ())
+        reason = f"{code} was not called; called: {seen}"
+    return _not_seen(reason, _INTEGRATIONS, transcript, *(e.index for e, _ in calls))
 
 
 def _how_called(call: Integration) -> str:
@@ -259,11 +322,15 @@ def _how_called(call: Integration) -> str:
     return f"called, no HTTP status{f' ({call.type})' if call.type else ''}"
 
 
-def _text(evaluation: Contains | NotContains | Regex | NotRegex, exchanges: Exchanges) -> Verdict:
+def _text(evaluation: Contains | NotContains | Regex | NotRegex, transcript: Transcript) -> Verdict:
     """Passed if the text or pattern is found in the replies that `turn` names."""
-    named = replies(evaluation.turn, exchanges)
+    named = replies(evaluation.turn, transcript)
     if isinstance(named, Verdict):
         return named
+    return if_all_came(_search(evaluation, named), evaluation.turn, transcript)
+
+
+def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Exchanges) -> Verdict:
     if isinstance(evaluation, Contains | NotContains):
         wanted, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
     else:
@@ -285,16 +352,12 @@ def _text(evaluation: Contains | NotContains | Regex | NotRegex, exchanges: Exch
 
 
 def _max_agent_turns(most: int, exchanges: Exchanges) -> Verdict:
-    if not exchanges:
-        return _no_evidence(exchanges, "a reply")
     count = len(exchanges)
     decided = Verdict.passed if count <= most else Verdict.failed
     return decided(f"the agent replied {times(count)}, at most {most} wanted", count)
 
 
 def _max_latency(seconds: float, exchanges: Exchanges) -> Verdict:
-    if not exchanges:
-        return _no_evidence(exchanges, "a reply")
     slowest = max(exchanges, key=lambda e: e.latency_seconds)
     decided = Verdict.passed if slowest.latency_seconds <= seconds else Verdict.failed
     return decided(

@@ -40,7 +40,8 @@ async def decide(
 ) -> tuple[Verdict, fakes.ScriptedEmbedder]:
     embedder = fakes.ScriptedEmbedder(vectors)
     exchanges = tuple(build.exchange(i, agent=text) for i, text in enumerate(texts, start=1))
-    return await Meanings(embedder, redactor or Redactor()).decide(evaluation, exchanges), embedder
+    transcript = Transcript(exchanges=exchanges, status=EndState.COMPLETED)
+    return await Meanings(embedder, redactor or Redactor()).decide(evaluation, transcript), embedder
 
 
 async def test_near_enough():
@@ -102,7 +103,10 @@ async def test_too_few_vectors():
             return await super().embed(texts[:1])
 
     meanings = Meanings(Forgetful(CAPITALS), Redactor())
-    verdict = await meanings.decide(check("Paris"), (build.exchange(1, agent="Rome"),))
+    verdict = await meanings.decide(
+        check("Paris"),
+        Transcript(exchanges=(build.exchange(1, agent="Rome"),), status=EndState.COMPLETED),
+    )
     assert (verdict.cause, verdict.reason.endswith("it gave 1 vectors for 2 texts")) == (
         Cause.JUDGE_ERROR,
         True,

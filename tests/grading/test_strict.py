@@ -6,16 +6,17 @@ from pydantic import TypeAdapter
 
 from ci_evals.domain.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Integration, Transcript
-from ci_evals.domain.verdict import Verdict
+from ci_evals.domain.verdict import Outcome, Verdict
 from ci_evals.grading import strict
 from ci_evals.planning.faults import STRICT
 
 
-def decide(strict_kind: str, *replies: dict, **fields) -> Verdict:
+def decide(strict_kind: str, *replies: dict, unanswered: int | None = None, **fields) -> Verdict:
     """The verdict of an evaluation on a trial with these replies."""
     evaluation = EVALUATION.validate_python({"criterion": "c", "strict": strict_kind, **fields})
     exchanges = tuple(build.exchange(i, **reply) for i, reply in enumerate(replies, start=1))
-    return strict.decide(evaluation, Transcript(exchanges=exchanges, status=EndState.COMPLETED))
+    status = EndState.COMPLETED if unanswered is None else EndState.FAILED
+    return strict.decide(evaluation, Transcript(exchanges=exchanges, status=status, unanswered=unanswered))
 
 
 def outcome(verdict: Verdict) -> str:
@@ -43,6 +44,8 @@ ARGUMENTS = {
     "max_agent_turns": {"turns": 1},
     "max_latency": {"seconds": 1},
 }
+TEXT = {"contains", "not_contains", "regex", "not_regex"}
+DECIDED = {"passed", "failed"}
 ON_TRACE = [
     kind
     for kind in STRICT
@@ -57,7 +60,7 @@ def test_a_missing_trace_decides_nothing(kind):
     """Neither way, for any check that reads the trace."""
     verdict = decide(kind, NO_TRACE, NO_TRACE, **ARGUMENTS.get(kind, {}))
     assert outcome(verdict) == "undecided/no_evidence"
-    assert "no reply carried" in verdict.reason
+    assert "no reply reports" in verdict.reason
 
 
 @pytest.mark.parametrize("kind", STRICT)
@@ -67,11 +70,54 @@ def test_no_reply_decides_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", ON_TRACE)
-def test_one_reply_with_a_trace_is_evidence(kind):
-    """What is decided then is said together with the gap."""
-    verdict = decide(kind, NO_TRACE, {}, **ARGUMENTS.get(kind, {}))
-    assert verdict.outcome in {"passed", "failed"}
-    assert "no evidence in exchange 1" in verdict.reason
+def test_one_reply_without_a_trace_decides_nothing(kind):
+    """What was not seen may have happened there; the reason names the turn, and so does the evidence."""
+    for replies, number in (({}, NO_TRACE), 2), ((NO_TRACE, {}), 1):
+        verdict = decide(kind, *replies, **ARGUMENTS.get(kind, {}))
+        assert outcome(verdict) == "undecided/no_evidence"
+        assert f"the reply in turn {number} does not report" in verdict.reason
+        assert verdict.evidence == (number,)
+
+
+@pytest.mark.parametrize("kind", STRICT)
+def test_a_message_without_a_reply_decides_nothing(kind):
+    """A conversation that broke off: what the agent did last, nobody knows."""
+    kept = {"max_agent_turns": {"turns": 2}, "max_latency": {"seconds": 2}}
+    arguments = ARGUMENTS.get(kind, {}) | kept.get(kind, {})
+    verdict = decide(kind, {"agent": "Hello"}, unanswered=2, **arguments)
+    assert outcome(verdict) == "undecided/no_evidence"
+    assert "message 2 got no reply" in verdict.reason
+    if kind in TEXT:
+        verdict = decide(kind, {"agent": "Hello"}, unanswered=2, turn="any", **arguments)
+        assert outcome(verdict) == "undecided/no_evidence"
+        assert outcome(decide(kind, {"agent": "Hello"}, unanswered=2, turn=1, **arguments)) in DECIDED
+
+
+SEEN = {
+    "escalated": FORWARDED,
+    "tool_used": {"workflows": ("REFUND",)},
+    "param_equals": {"params": {"p": "x"}},
+    "param_exists": {"params": {"p": "x"}},
+    "rule_triggered": {"rules": ("r",)},
+    "integration_called": {"integrations": (Integration(code="i", status=200),)},
+    "escalated_due_to_error": {"error_response": True},
+}
+OPPOSITES = {
+    "escalated": "not_escalated",
+    "tool_used": "tool_not_used",
+    "param_exists": "param_not_exists",
+    "rule_triggered": "rule_not_triggered",
+    "escalated_due_to_error": "not_escalated_due_to_error",
+}
+
+
+@pytest.mark.parametrize("kind", SEEN)
+def test_what_is_seen_decides_whatever_is_unknown_before(kind):
+    """At once, and its opposite too."""
+    replies = (NO_TRACE, SEEN[kind])
+    assert outcome(decide(kind, *replies, **ARGUMENTS.get(kind, {}))) == "passed"
+    if opposite := OPPOSITES.get(kind):
+        assert outcome(decide(opposite, *replies, NO_TRACE, **ARGUMENTS.get(opposite, {}))) == "failed"
 
 
 def test_escalation():
@@ -96,7 +142,15 @@ def test_an_agent_may_say_apart_from_workflows_that_it_hands_over():
     assert outcome(decide("escalated", {"handed_over": False}, FORWARDED)) == "passed"
     assert outcome(decide("tool_not_used", over, toolName="REFUND")) == "undecided/no_evidence"
     unsure = decide("escalated", silent, {"workflows": None})
-    assert unsure.reason == "the agent never handed over (no evidence in exchange 2)"
+    assert outcome(unsure) == "undecided/no_evidence"
+    assert unsure.reason == (
+        "the reply in turn 2 does not report whether the agent hands over; "
+        "in the other turns the agent never handed over"
+    )
+    # An agent that reports it apart, and did not: its workflows are no evidence that there was none.
+    apart = {"workflows": (), "handed_over_apart": True}
+    assert outcome(decide("not_escalated", apart)) == "undecided/no_evidence"
+    assert outcome(decide("escalated", apart | FORWARDED)) == "passed"
 
 
 def test_tools():
@@ -121,6 +175,20 @@ def test_a_tool_not_used_before_a_turn(before, wanted):
     assert (
         outcome(decide("tool_not_used", {}, refund, refund, toolName="REFUND", beforeTurn=before)) == wanted
     )
+
+
+def test_a_turn_that_is_unknown_before_the_limit_decides_nothing():
+    """One that is unknown at the limit or later does not matter."""
+    refund = {"workflows": ("REFUND",)}
+
+    def check(*replies, **fields):
+        return outcome(decide("tool_not_used", *replies, toolName="REFUND", beforeTurn=2, **fields))
+
+    assert check(NO_TRACE, {}) == "undecided/no_evidence"
+    assert check({}, NO_TRACE) == "passed"
+    assert check({}, NO_TRACE, refund) == "passed"
+    assert check(NO_TRACE, refund) == "undecided/no_evidence"
+    assert check({}, unanswered=2) == "passed"
 
 
 @pytest.mark.parametrize("empty", [None, "", "  ", "undefined", " Undefined ", [], {}])
@@ -183,6 +251,19 @@ def test_a_parameter_whose_value_is_not_told():
     assert outcome(decide("param_exists", named, paramName="p")) == "passed"
     assert outcome(decide("param_not_exists", named, paramName="p")) == "failed"
     assert outcome(decide("param_equals", named, paramName="p", paramValue="x")) == "undecided/no_evidence"
+
+
+@pytest.mark.parametrize("later", [NO_TRACE, {"params": {}, "named_params": ("p",)}])
+def test_a_value_that_may_have_changed_decides_nothing(later):
+    """Neither a right one, which may have become wrong, nor a wrong one; a later value decides again."""
+    for value in "x", "y":
+        arguments = {"paramName": "p", "paramValue": "x"}
+        verdict = decide("param_equals", {"params": {"p": value}}, later, **arguments)
+        assert outcome(verdict) == "undecided/no_evidence"
+        assert verdict.evidence == (2,)
+        after = decide("param_equals", {"params": {"p": "y"}}, later, {"params": {"p": "x"}}, **arguments)
+        assert outcome(after) == "passed"
+    assert outcome(decide("param_exists", {"params": {"p": "x"}}, later, paramName="p")) == "passed"
 
 
 def test_error_responses():
@@ -291,3 +372,48 @@ def test_equality_is_the_same_both_ways(a, b):
     """Whichever side is the expectation."""
     assert strict.same(a, b) == strict.same(b, a)
     assert strict.same(a, a)
+
+
+_EVIDENCE = st.fixed_dictionaries(
+    {
+        "workflows": st.none() | st.lists(st.sampled_from(["REFUND", "CONVERSATION_FORWARDING"]), max_size=2),
+        "handed_over": st.sampled_from([None, None, True, False]),
+        "params": st.none() | st.dictionaries(st.just("p"), st.sampled_from(["x", "y", ""])),
+        "rules": st.none() | st.lists(st.sampled_from(["r", "s"]), max_size=1),
+        "integrations": st.none()
+        | st.lists(
+            st.builds(Integration, code=st.sampled_from(["i", "j"]), status=st.sampled_from([200, 503])),
+            max_size=2,
+        ),
+        "error_response": st.sampled_from([None, True, False]),
+    }
+)
+
+
+@given(st.data())
+def test_taking_evidence_away_makes_nothing_better_or_surer(data):
+    """No verdict passes that did not, none is decided that was not, and none turns round."""
+    kind = data.draw(st.sampled_from(ON_TRACE))
+    arguments = ARGUMENTS.get(kind, {})
+    if kind == "tool_not_used":
+        arguments = arguments | {"beforeTurn": data.draw(st.none() | st.integers(1, 4))}
+    replies = data.draw(st.lists(_EVIDENCE, min_size=1, max_size=4))
+    whole = decide(kind, *replies, **arguments)
+    place = data.draw(st.integers(0, len(replies) - 1))
+    lost = data.draw(st.sets(st.sampled_from([*replies[place]]), min_size=1))
+    if "workflows" in lost or "handed_over" in lost:
+        lost |= {"workflows", "handed_over"}  # each is evidence of a hand-over
+    replies[place] = replies[place] | dict.fromkeys(lost)
+    less = decide(kind, *replies, **arguments)
+    assert less.outcome in {whole.outcome, Outcome.UNDECIDED}
+
+
+@given(st.data())
+def test_a_lost_reply_makes_nothing_better_or_surer(data):
+    """The same of the last reply, where it did not come."""
+    kind = data.draw(st.sampled_from(ON_TRACE))
+    replies = data.draw(st.lists(_EVIDENCE, min_size=2, max_size=4))
+    arguments = ARGUMENTS.get(kind, {})
+    whole = decide(kind, *replies, **arguments)
+    cut_off = decide(kind, *replies[:-1], unanswered=len(replies), **arguments)
+    assert cut_off.outcome in {whole.outcome, Outcome.UNDECIDED}
