@@ -28,7 +28,7 @@ def baseline_of(settings: BaselineSettings, platform: Platform, wait: Wait = asy
     match asked := asked_baseline(settings, platform):
         case "none":
             return Held()
-        case "auto":
+        case "auto" | "required":
             return _recorded(settings, platform, wait)
     try:
         return Held(load_results(asked))

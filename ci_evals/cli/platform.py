@@ -11,7 +11,7 @@ from ci_evals.adapters.github.context import Context, read
 from ci_evals.adapters.github.keys import check_key
 from ci_evals.cli.choices import Commenting
 from ci_evals.cli.console import error_console
-from ci_evals.cli.settings import BaselineSettings, GitHubSettings, PullRequestSettings, RunSettings
+from ci_evals.cli.settings import REQUIRED, BaselineSettings, GitHubSettings, PullRequestSettings, RunSettings
 from ci_evals.domain.results import Git, Results
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ class Held:
 
 
 def asked_baseline(settings: BaselineSettings, platform: Platform) -> str:
-    """Which baseline the settings ask for: `auto`, `none`, or where it is."""
+    """Which baseline the settings ask for: `auto`, `none`, `required`, or where it is."""
     asked = settings.baseline or ("auto" if platform.context.compared_with_base() else "none")
-    return asked.lower() if asked.lower() in {"auto", "none"} else asked
+    return asked.lower() if asked.lower() in {"auto", "none", REQUIRED} else asked
 
 
 def wants_comment(settings: RunSettings, platform: Platform) -> bool:

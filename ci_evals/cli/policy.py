@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic.alias_generators import to_camel
 
-from ci_evals.cli.settings import GateSettings, RunSettings
+from ci_evals.cli.settings import REQUIRED, BaselineSettings, GateSettings, RunSettings
 from ci_evals.scoring.gate import Policy, Regression
 from ci_evals.scoring.selectors import read_drops, read_thresholds
 
@@ -30,6 +30,8 @@ def read_policy(settings: GateSettings) -> Policy:
         regression=Regression(settings.regression),
         max_cost=settings.max_cost,
         max_p95_latency=settings.max_p95_latency,
+        baseline_required=isinstance(settings, BaselineSettings)
+        and (settings.baseline or "").lower() == REQUIRED,
         enforced=not settings.no_gate,
     )
 

@@ -29,6 +29,10 @@ Suites = Annotated[
 ]
 
 
+REQUIRED = "required"
+"""The baseline that is looked for as with `auto`, and without which a run has no verdict."""
+
+
 @dataclass(frozen=True)
 class SuiteSettings:
     """What reading suites depends on."""
@@ -262,9 +266,10 @@ class BaselineSettings(GitHubSettings):
     baseline: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|none|PATH",
+            metavar="auto|none|required|PATH",
             help="What to compare with. auto: what the base commit, or an earlier one of its branch, left "
-            "as an artifact on GitHub. PATH: an earlier run's _results.json, or the folder that holds it. "
+            "as an artifact on GitHub. required: the same, and without a comparison there is no verdict "
+            "(exit 3). PATH: an earlier run's _results.json, or the folder that holds it. "
             "Default: auto in pull requests and merge queues, else, and with --shard, none.",
         ),
     ] = None

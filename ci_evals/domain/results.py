@@ -1,14 +1,15 @@
 """The results of a run: the value that every report is a function of, and the shape of `_results.json`."""
 
 import math
+import re
 from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, computed_field
+from pydantic import Field, JsonValue, computed_field, model_validator
 
 from ci_evals.domain.base import (
     Amount,
@@ -293,17 +294,77 @@ class SuiteResult(Record):
     tests: tuple[TestResult, ...]
 
 
-class GateCheck(Record):
-    """One rule of the gate: what it asks, what was seen, whether it holds."""
+class CheckKind(StrEnum):
+    """Kind of a gate check."""
 
-    name: str = Field(description="The option or selector, such as `min-score` or `category:safety`.")
+    MIN_SCORE = "min-score"
+    """Floor of the run or, with `suite` or `test`, the floor that a suite file sets itself."""
+    THRESHOLD = "threshold"
+    """Floor of a part of the run (`--thresholds`)."""
+    CRITICAL = "critical"
+    MAX_DROP = "max-drop"
+    REGRESSION = "regression"
+    MAX_COST = "max-cost"
+    MAX_P95_LATENCY = "max-p95-latency"
+    MAX_ERRORS = "max-errors"
+    MAX_INVALID_USERS = "max-invalid-users"
+    FAIL_FAST = "fail-fast"
+
+
+class CheckId(Record):
+    """Identity of a gate check: its kind and the part of the run that it is about."""
+
+    name: str = Field(description="For people only; the other keys identify the check.")
+    kind: CheckKind
+    suite: str | None = Field(
+        None, description="The suite; null for a check of the whole run, or of a part that spans suites."
+    )
+    suite_number: Positive | None = Field(None, description="Its position in `suites`, counted from 1.")
+    test: str | None = Field(None, description="The test; null unless the check is about a single test.")
+    test_number: Positive | None = Field(
+        None, description="Its position in the suite's `tests`, counted from 1."
+    )
+    selector: str | None = Field(
+        None, description="The part of the run as the option names it, such as `category:safety`."
+    )
+
+    @property
+    def key(self) -> tuple[str, int | None, int | None, str | None]:
+        """The identity as one value that two different checks never share."""
+        return self.kind, self.suite_number, self.test_number, self.selector
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older(cls, data: Any) -> Any:
+        """Add the kind to checks of earlier versions' results files, which have nothing but a name."""
+        if isinstance(data, dict) and "kind" not in data and isinstance(name := data.get("name"), str):
+            return data | _identity_of_older(name)
+        return data
+
+
+def _identity_of_older(name: str) -> dict[str, str]:
+    kind, separator, part = (
+        re.split("([: ])", name, maxsplit=1) if re.search("[: ]", name) else (name, "", "")
+    )
+    if kind == CheckKind.CRITICAL:
+        return {"kind": kind, "test": part}
+    if kind in list(CheckKind):
+        return {"kind": kind} | ({"selector": part} if separator else {})
+    return {"kind": CheckKind.THRESHOLD, "selector": name}
+
+
+class GateCheck(CheckId):
+    """One rule of the gate: what it requires, what was seen, whether it holds."""
+
     required: float | None
     seen: float | None
     seen_if_undecided_failed: float | None = Field(
         None, description="For floors: the score in which undecided verdicts count as failed. It decides."
     )
     interval: Interval | None = Field(None, description="95 % interval of the score, or drop, that decides.")
-    holds: bool
+    holds: bool | None = Field(
+        description="Null: not checked. The check was asked for and could not be made; `note` says why."
+    )
     note: str | None = None
 
 
@@ -385,10 +446,9 @@ class Confirmation(Record):
     because: tuple[str, ...] = Field(description="What was close.")
 
 
-class CheckOdds(Record):
+class CheckOdds(CheckId):
     """How often an unchanged agent would fail one check of the gate."""
 
-    name: str
     share: float = Field(description="0 to 1.")
 
 

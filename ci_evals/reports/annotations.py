@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain.results import Results, SuiteResult, TestOutcome, TestResult
-from ci_evals.reports import cautions, change, highlights, mishaps, numbers, sanitize
+from ci_evals.reports import cautions, change, gate, highlights, mishaps, numbers, sanitize
 from ci_evals.reports.highlights import Standing
 
 _TITLE_LIMIT = 200
@@ -45,8 +45,10 @@ def annotations(results: Results) -> tuple[Annotation, ...]:
     standing = highlights.standing(results)
     if standing is Standing.SKIPPED:
         return (_of_run(results, Level.NOTICE),)
-    green = standing is Standing.HOLDS or highlights.only_reported(results)
+    unchecked = standing is Standing.UNCHECKED
+    green = standing is Standing.HOLDS or unchecked or highlights.only_reported(results)
     return (
+        *([_of_run(results, Level.WARNING)] if unchecked else []),
         *([] if green else [_of_run(results, Level.ERROR)]),
         *_failed(results, Level.WARNING if green else Level.ERROR),
         *_troubles(results),
@@ -55,7 +57,9 @@ def annotations(results: Results) -> tuple[Annotation, ...]:
 
 
 def _of_run(results: Results, level: Level) -> Annotation:
-    reasons = "; ".join(results.gate.reasons) or results.run.stopped_because
+    reasons = (
+        "; ".join(results.gate.reasons) or " ".join(gate.warnings(results)) or results.run.stopped_because
+    )
     return _made(level, "ci-evals", f"{highlights.verdict(results)}: {reasons or change.brief(results)}")
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from tabulate import tabulate
 
 from ci_evals.domain.comparison import Comparison, TestChange
-from ci_evals.domain.results import GateCheck, Odds, Results, SuiteResult, TestResult
+from ci_evals.domain.results import CheckKind, GateCheck, Odds, Results, SuiteResult, TestResult
 from ci_evals.reports import cautions, change, gate, highlights, mishaps, numbers, sanitize, trust
 from ci_evals.reports.highlights import OUTCOMES, Standing, Tone
 
@@ -15,9 +15,14 @@ _NAME_LIMIT = 60
 _REASON_LIMIT = 300
 _GREEN, _RED, _YELLOW, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
 _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
+_DECISIONS = {True: _GREEN, False: _RED, None: _YELLOW}
 _TEST_HEADERS = ("test", "result", "score", "pass rate", "trials scored", "time")
 _CHECK_HEADERS = ("check", "required", "seen", "decision", "note")
-_UNSEEN = {"max-errors": "errors", "max-cost": "cost", "max-p95-latency": "latency"}
+_UNSEEN = {
+    CheckKind.MAX_ERRORS: "errors",
+    CheckKind.MAX_COST: "cost",
+    CheckKind.MAX_P95_LATENCY: "latency",
+}
 """Checks of which noise among the trials tells nothing."""
 _NAMED = 3
 """Tests of a kind that a line names."""
@@ -43,7 +48,12 @@ def render(results: Results, *, color: bool = False, verbose: bool = False) -> s
 
 def comparison(results: Results, *, color: bool = False) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    lines = [*_origin(results), *results.gate.reasons, change.sentence(results)]
+    lines = [
+        *_origin(results),
+        *results.gate.reasons,
+        *gate.warnings(results),
+        change.sentence(results),
+    ]
     told = [sanitize.log_line(line, 2 * _REASON_LIMIT) for line in lines]
     if results.gate.checks:
         told = [_standing(results, color=color), *(f"  {line}" for line in told)]
@@ -58,14 +68,14 @@ def comparison(results: Results, *, color: bool = False) -> str:
 
 def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
     """How often another run would fail each of these checks and the gate, and what that means."""
-    found: dict[str, deque[float]] = defaultdict(deque)
-    for check in odds.checks:
-        found[check.name].append(check.share)
+    found: dict[object, deque[float]] = defaultdict(deque)
+    for one in odds.checks:
+        found[one.key].append(one.share)
     rows = [
         [
             sanitize.log_line(check.name, _NAME_LIMIT),
             gate.required(check),
-            numbers.odds(found[check.name].popleft()) if found[check.name] else "not looked at",
+            numbers.odds(found[check.key].popleft()) if found[check.key] else "not looked at",
         ]
         for check in checks
     ]
@@ -80,7 +90,7 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
         else "Each test was played once, so how much one varies by itself is not known: how the tests differ "
         "stands for it, which is more rather than less. Several trials of each test tell better (--loops).",
     ]
-    if left := [check for check in checks if check.name not in {one.name for one in odds.checks}]:
+    if left := [check for check in checks if check.key not in {one.key for one in odds.checks}]:
         lines.append(f"Not looked at: {', '.join(map(_left_out, left))}.")
     return _text([_table(("check", "required", "would fail"), rows), "\n".join(lines)])
 
@@ -89,7 +99,7 @@ def _left_out(check: GateCheck) -> str:
     """A check that noise is not told for, in words."""
     if gate.is_chance(check):
         return f"regression (up to {numbers.odds(check.required)} more by its own level)"
-    return _UNSEEN.get(check.name) or sanitize.log_line(check.name, _NAME_LIMIT)
+    return _UNSEEN.get(check.kind) or sanitize.log_line(check.name, _NAME_LIMIT)
 
 
 def _text(blocks: Iterable[str]) -> str:
@@ -319,9 +329,7 @@ def _gate(results: Results, *, color: bool) -> str:
             sanitize.log_line(check.name, _NAME_LIMIT),
             gate.required(check),
             gate.seen(check),
-            _painted("holds", _GREEN, color=color)
-            if check.holds
-            else _painted("does not hold", _RED, color=color),
+            _painted(gate.decision(check), _DECISIONS[check.holds], color=color),
             sanitize.log_line(check.note or "", 2 * _NAME_LIMIT),
         ]
         for check in gate.in_order(results)
@@ -353,6 +361,7 @@ def _verdict(results: Results, *, color: bool) -> str:
     lines = [
         *_origin(results),
         *results.gate.reasons,
+        *gate.warnings(results),
         *told,
         ", ".join(facts),
         *_took(results),

@@ -1,24 +1,74 @@
 """The gate's checks in words: what each asks and what it found. Not yet sanitised."""
 
-import re
+from collections import defaultdict
 from collections.abc import Sequence
 
-from ci_evals.domain.results import GateCheck, Results
+from ci_evals.domain.results import CheckKind, GateCheck, Results
 from ci_evals.reports import numbers
-from ci_evals.scoring.selectors import Kind
+from ci_evals.scoring.gate import not_checked
+from ci_evals.scoring.selectors import Kind, Selector
 
-_KINDS = {kind.value: f"the {kind}" for kind in Kind} | {"logic": "the AUI Logic"}
+_KINDS = {kind: f"the {kind}" for kind in Kind} | {Kind.LOGIC: "the AUI Logic"}
 _SPOILT = {
-    "max-errors": "broke off or could not be judged",
-    "max-invalid-users": "left out, since the simulated user broke its role twice",
+    CheckKind.MAX_ERRORS: "broke off or could not be judged",
+    CheckKind.MAX_INVALID_USERS: "left out, since the simulated user broke its role twice",
 }
-_PARTS = re.compile("[: ]")
-"""Between the name of a check and the part of the run that it is about."""
+_LIMITS = frozenset(
+    {
+        CheckKind.REGRESSION,
+        CheckKind.MAX_DROP,
+        CheckKind.MAX_COST,
+        CheckKind.MAX_P95_LATENCY,
+        CheckKind.MAX_ERRORS,
+        CheckKind.MAX_INVALID_USERS,
+    }
+)
+_ORDER = {False: 0, None: 1, True: 2}
+_NAMED = 2
+"""Checks that a sentence names."""
 
 
 def in_order(results: Results) -> tuple[GateCheck, ...]:
-    """The gate's checks, those first that do not hold."""
-    return tuple(sorted(results.gate.checks, key=lambda check: check.holds))
+    """The gate's checks: first those that do not hold, then those that were not checked."""
+    return tuple(sorted(results.gate.checks, key=lambda check: _ORDER[check.holds]))
+
+
+def failing(results: Results) -> tuple[GateCheck, ...]:
+    """The checks that do not hold."""
+    return tuple(check for check in results.gate.checks if check.holds is False)
+
+
+def not_made(results: Results) -> tuple[GateCheck, ...]:
+    """The checks that were asked for and could not be made."""
+    return tuple(check for check in results.gate.checks if check.holds is None)
+
+
+def warnings(results: Results) -> tuple[str, ...]:
+    """A sentence for each reason why checks could not be made, unless the verdict says it already."""
+    by_reason: dict[str, list[GateCheck]] = defaultdict(list)
+    for check in not_made(results):
+        if not_checked(check) not in results.gate.reasons:
+            by_reason[check.note or "nobody said why"].append(check)
+    return tuple(f"{_listed(checks)} not checked: {why}." for why, checks in by_reason.items())
+
+
+def _listed(checks: Sequence[GateCheck]) -> str:
+    names = [check.name for check in checks[:_NAMED]]
+    if len(checks) == 1:
+        return f"{names[0]} was"
+    more = len(checks) - _NAMED
+    return f"{', '.join(names)} and {more} more were" if more > 0 else f"{' and '.join(names)} were"
+
+
+def decision(check: GateCheck) -> str:
+    """The outcome of a check in words."""
+    match check.holds:
+        case True:
+            return "holds"
+        case False:
+            return "does not hold"
+        case None:
+            return "not checked"
 
 
 def in_words(check: GateCheck) -> str:
@@ -26,33 +76,40 @@ def in_words(check: GateCheck) -> str:
     if check.seen is None or check.required is None:
         return f"{check.name} does not hold: {check.note or 'nothing was seen'}."
     found, asked = seen(check), required(check)
-    match _PARTS.split(check.name, maxsplit=1):
-        case ["critical", name]:
-            said = f"The critical test “{name}” must pass in every trial; {check.note}"
-        case ["max-drop", *part]:
-            said = f"The score{_of(part)} fell by {found}; {asked} is allowed"
-        case ["regression"] if is_chance(check):
+    match check.kind:
+        case CheckKind.CRITICAL:
+            said = f"The critical test {_test(check)} must pass in every trial; {check.note}"
+        case CheckKind.MAX_DROP:
+            said = f"The score{_of(check)} fell by {found}; {asked} is allowed"
+        case CheckKind.REGRESSION if is_chance(check):
             said = f"The score fell, and chance does not explain it ({found})"
-        case ["regression"]:
+        case CheckKind.REGRESSION:
             said = f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
-        case ["max-errors" | "max-invalid-users" as limit]:
+        case CheckKind.MAX_ERRORS | CheckKind.MAX_INVALID_USERS as limit:
             trials = numbers.count(int(check.seen), "trial")
             said = f"{trials} {_SPOILT[limit]}; {asked} is allowed"
-        case ["max-cost"]:
+        case CheckKind.MAX_COST:
             said = f"The run cost {found}; {asked} is allowed"
-        case ["max-p95-latency"]:
+        case CheckKind.MAX_P95_LATENCY:
             said = f"95 % of the replies came within {found}; {asked} is allowed"
-        case [_, *rest]:
-            said = f"The score{_of([check.name] if rest else [])} is {found}; {asked} is asked"
+        case _:
+            said = f"The score{_of(check)} is {found}; {asked} is asked"
     return f"{said}."
 
 
-def _of(selector: Sequence[str]) -> str:
-    """`suite:Refunds` in words; empty where there is none."""
-    if not selector:
-        return ""
-    kind, _, name = selector[0].partition(":")
-    return f" of {_KINDS.get(kind, kind)} “{name}”"
+def _of(check: GateCheck) -> str:
+    """The part of the run that a check is about, in words; empty for the whole run."""
+    if check.test is not None:
+        return f" of the test {_test(check)}"
+    if check.suite is not None:
+        return f" of the suite “{check.suite}”"
+    if selector := Selector.read(check.selector or ""):
+        return f" of {_KINDS[selector.kind]} “{selector.name}”"
+    return ""
+
+
+def _test(check: GateCheck) -> str:
+    return f"“{check.test}”" + (f" of the suite “{check.suite}”" if check.suite else "")
 
 
 def required(check: GateCheck) -> str:
@@ -61,10 +118,10 @@ def required(check: GateCheck) -> str:
         return ""
     if is_chance(check):
         return f"p above {numbers.plain(check.required)}"
-    match check.name:
-        case "max-cost":
+    match check.kind:
+        case CheckKind.MAX_COST:
             limit = numbers.budget(check.required, check.required)
-        case "max-p95-latency":
+        case CheckKind.MAX_P95_LATENCY:
             limit = f"{numbers.plain(check.required)} s"
         case _:
             limit = numbers.plain(check.required)
@@ -77,10 +134,10 @@ def seen(check: GateCheck) -> str:
         return numbers.NONE if check.required is not None else ""
     if is_chance(check):
         return numbers.p_value(check.seen)
-    match check.name:
-        case "max-cost":
+    match check.kind:
+        case CheckKind.MAX_COST:
             return numbers.budget(check.seen, check.required)
-        case "max-p95-latency":
+        case CheckKind.MAX_P95_LATENCY:
             return numbers.latency(check.seen, check.required)
     write = numbers.least if _is_limit(check) else numbers.score
     decisive = check.seen_if_undecided_failed
@@ -94,7 +151,7 @@ def seen(check: GateCheck) -> str:
 
 def is_chance(check: GateCheck) -> bool:
     """Whether the check holds a p against its limit: `regression`, unless it counts newly failing tests."""
-    return check.name == "regression" and bool(check.required)
+    return check.kind is CheckKind.REGRESSION and bool(check.required)
 
 
 def wanting(check: GateCheck) -> bool:
@@ -103,8 +160,8 @@ def wanting(check: GateCheck) -> bool:
 
 
 def _is_limit(check: GateCheck) -> bool:
-    return check.name == "regression" or check.name.startswith("max-")
+    return check.kind in _LIMITS
 
 
 def _is_drop(check: GateCheck) -> bool:
-    return check.name == "max-drop" or check.name.startswith("max-drop ")
+    return check.kind is CheckKind.MAX_DROP

@@ -52,9 +52,13 @@ OUTCOMES = {
 
 
 class Standing(Enum):
-    """How the run stands: the gate holds, it does not, the run cannot be trusted to say, or was skipped."""
+    """How the run stands: the gate holds, it does not, the run cannot be trusted to say, or was skipped.
+
+    `UNCHECKED`: nothing failed, and a check that was asked for could not be made.
+    """
 
     HOLDS = Look("the gate holds", "✅", Tone.GOOD)
+    UNCHECKED = Look("passed, with checks not made", "⚠️", Tone.OPEN)
     BROKEN = Look("the gate does not hold", "❌", Tone.BAD)
     UNTRUSTED = Look("the run cannot be trusted", "⚠️", Tone.OPEN)
     INTERRUPTED = Look("the run was interrupted", "⚠️", Tone.OPEN)
@@ -93,22 +97,23 @@ def standing(results: Results) -> Standing:
         case Exit.INVALID | Exit.BUG, _:
             return Standing.UNTRUSTED
         case _, True:
-            return Standing.HOLDS
+            return Standing.UNCHECKED if gate.not_made(results) else Standing.HOLDS
         case _:
             return Standing.BROKEN
 
 
 def verdict(results: Results) -> str:
-    """The same in words, with the checks that do not hold: `the gate does not hold (min-score, max-drop)`.
+    """The same in words, with the checks that decided it: `the gate does not hold (min-score, max-drop)`.
 
     Why a run was skipped is too long for it: `why_skipped` tells that.
     """
     found = standing(results)
-    failing = [check.name for check in results.gate.checks if not check.holds]
-    if found is not Standing.BROKEN or not failing:
+    named = {Standing.BROKEN: gate.failing, Standing.UNCHECKED: gate.not_made}.get(found, lambda _: ())
+    names = [check.name for check in named(results)]
+    if not names:
         return found.value.words
-    more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
-    return f"{found.value.words} ({', '.join(failing[:_NAMED])}{more})"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{found.value.words} ({', '.join(names[:_NAMED])}{more})"
 
 
 def why_skipped(results: Results) -> str | None:
@@ -195,8 +200,7 @@ def _explained(results: Results) -> bool:
         and found.p is not None
         and found.p <= ALPHA
     )
-    failing = [check for check in results.gate.checks if not check.holds]
-    return (proven and not results.gate.passed) or any(gate.wanting(check) for check in failing)
+    return (proven and not results.gate.passed) or any(map(gate.wanting, gate.failing(results)))
 
 
 def paid(results: Results) -> bool:

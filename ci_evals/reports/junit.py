@@ -19,11 +19,12 @@ from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import cautions, change, highlights, judged, mishaps, numbers, sanitize, trust
+from ci_evals.reports import cautions, change, gate, highlights, judged, mishaps, numbers, sanitize, trust
 from ci_evals.reports.highlights import FailedCriterion, Standing
 
 _GATE = {
     Standing.HOLDS: "holds",
+    Standing.UNCHECKED: "passed, with checks not made",
     Standing.BROKEN: "does not hold",
     Standing.UNTRUSTED: "cannot be trusted",
     Standing.INTERRUPTED: "interrupted",
@@ -154,7 +155,8 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-judge-cached": trust.cached(results),
         **_agreement(results),
         "gate": _GATE[highlights.standing(results)],
-        "gate-failed": ", ".join(check.name for check in results.gate.checks if not check.holds),
+        "gate-failed": ", ".join(check.name for check in gate.failing(results)),
+        "gate-not-checked": " ".join(gate.warnings(results)),
     }
 
 

@@ -60,6 +60,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
                 "suite_head", results=results, suite=suite, missing=missing, cached=trust.cached(results)
             ),
         ),
+        run_summary.not_checked(results),
         run_summary.less_trusted(results),
         *(_against(results) if results.comparison else ()),
         *failures.of_newly(results, newly),
@@ -84,6 +85,7 @@ def comparison(results: Results) -> str:
     found = results.comparison
     sections = run_summary.present(
         Section("the verdict", section("comparison_head", results=results, look=look)),
+        run_summary.not_checked(results),
         *_against(results),
         *failures.of_newly(results, failures.newly(results)),
         *baseline.fixed(found),

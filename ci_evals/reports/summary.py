@@ -57,6 +57,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
     broken = standing in {Standing.UNTRUSTED, Standing.INTERRUPTED}
     return present(
         _head(results, shown_at),
+        not_checked(results),
         *suites(results),
         baseline.line(results),
         *baseline.reasons(found),
@@ -105,6 +106,12 @@ def notes(results: Results) -> tuple[Section, ...]:
     return listing(Section("the notes", "", Rank.TELLING, rows, noun="note")) if rows else ()
 
 
+def not_checked(results: Results) -> Section | None:
+    """The checks that were asked for and could not be made. It is never left out."""
+    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in gate.warnings(results))
+    return Section("the checks that were not made", "", Rank.ALWAYS, rows, noun="warning") if rows else None
+
+
 def less_trusted(results: Results) -> Section | None:
     """Why judge or simulated user are to be trusted less. It is never left out, and short for that."""
     rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in cautions.warnings(results))
@@ -132,17 +139,22 @@ def _grid(grid: trust_tables.Grid) -> Section:
 
 
 def of_gate(results: Results) -> tuple[Section, ...]:
-    """The checks that do not hold, and those that do, folded."""
+    """The checks that do not hold, those that were not made, and those that hold, folded."""
     checks = gate.in_order(results)
-    broken, held = [one for one in checks if not one.holds], [one for one in checks if one.holds]
+    broken, open_ones, held = ([one for one in checks if one.holds is state] for state in (False, None, True))
     out: tuple[Section, ...] = ()
     if broken:
         which = f"{len(broken)} of {numbers.count(len(checks), 'check')}"
         head = f"### Gate: {which} {'does' if len(broken) == 1 else 'do'} not hold"
         whole = Section("the gate", head, Rank.FAILING, noun="check")
         out = listing(tabled(whole, tables.of_checks(broken)), _CHECKS)
+    if open_ones:
+        which = f"{len(open_ones)} of {numbers.count(len(checks), 'check')}"
+        head = f"### Gate: {which} {'was' if len(open_ones) == 1 else 'were'} not made"
+        whole = Section("the checks that were not made", head, Rank.FAILING, noun="check")
+        out = (*out, *listing(tabled(whole, tables.of_checks(open_ones)), _CHECKS))
     if held:
-        if broken:
+        if broken or open_ones:
             title = f"{numbers.count(len(held), 'check')} of the gate {'holds' if len(held) == 1 else 'hold'}"
         else:
             title = f"Gate: {_ALL.get(len(held), f'all {len(held):,} checks hold')}"

@@ -1,7 +1,8 @@
 """What the gate has decided by so little that more trials may decide otherwise."""
 
 from ci_evals.domain.chance import named
-from ci_evals.domain.results import Decision, GateCheck
+from ci_evals.domain.results import CheckKind, Decision, GateCheck
+from ci_evals.scoring.gate import not_checked
 from ci_evals.scoring.statistics import ALPHA
 
 CLOSE = 0.25
@@ -14,16 +15,18 @@ def close_calls(decision: Decision) -> tuple[str, ...]:
     Nothing, where the run is not to be trusted, or where the gate fails on something that is not close.
     """
     calls = [(check, _close(check)) for check in decision.checks]
-    clear = any(not check.holds and not why for check, why in calls)
-    return () if decision.reasons or clear else tuple(why for _, why in calls if why)
+    clear = any(check.holds is False and not why for check, why in calls)
+    # More trials may yet make a check that so few could not.
+    reasons = {*decision.reasons} - {not_checked(check) for check, why in calls if why}
+    return () if reasons or clear else tuple(why for _, why in calls if why)
 
 
 def _close(check: GateCheck) -> str | None:
-    if check.name == "regression" and check.required == ALPHA:
+    if check.kind is CheckKind.REGRESSION and check.required == ALPHA:
         if check.seen is None or check.seen > CLOSE:
             return None
         return f"regression: chance alone shows such a drop with {named(check.seen)}"
-    if not check.holds and check.seen != check.seen_if_undecided_failed:
+    if check.holds is False and check.seen != check.seen_if_undecided_failed:
         # More trials must not open a gate that undecided verdicts have closed.
         return None
     bounds = check.interval

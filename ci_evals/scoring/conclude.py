@@ -1,5 +1,7 @@
 """From what was counted to results: the comparison, the gate's decision, the odds of it."""
 
+from dataclasses import replace
+
 from ci_evals import __version__
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Decision, Results, RunInfo, Tool
@@ -13,6 +15,12 @@ from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
 
 LEFT_TO_MERGE = "with --shard the comparison is made by merge"
+
+
+def _why_no_baseline(info: RunInfo) -> str:
+    """The reason that the search for a baseline gave, or that there is none."""
+    why = (info.baseline_note or "").removeprefix("no baseline: ").rstrip(".")
+    return why or Case.unpaired
 
 
 def conclude(
@@ -29,7 +37,9 @@ def conclude(
     pairing = Pairing(head, Side.of(older.completed(baseline))) if baseline and not skipped else None
     gate = Decision(passed=False, exit_code=Exit.HOLDS)
     if not skipped:
-        unpaired = LEFT_TO_MERGE if info.shard else Case.unpaired
+        unpaired = LEFT_TO_MERGE if info.shard else _why_no_baseline(info)
+        if info.shard:
+            policy = replace(policy, baseline_required=False)
         case = Case(card, policy, offline=head.offline, pairing=pairing, unpaired=unpaired)
         gate = decide(case, ending)
     more = info.confirmation.trials if info.confirmation else 0

@@ -16,9 +16,9 @@ from functools import cache, cached_property
 from itertools import product
 from statistics import fmean
 
-from ci_evals.domain.results import CheckOdds, GateCheck, Odds, SuiteResult, TestResult
+from ci_evals.domain.results import CheckId, CheckKind, CheckOdds, GateCheck, Odds, SuiteResult, TestResult
 from ci_evals.scoring import share
-from ci_evals.scoring.selectors import Kind, Selector
+from ci_evals.scoring.selectors import Selector
 from ci_evals.scoring.share import Choice, Counting
 from ci_evals.scoring.soundness import all_passed, criteria_of, scores_of_trials
 from ci_evals.scoring.statistics import noise_of, wilson
@@ -64,15 +64,19 @@ def odds_of(
     whole = noise.scores(range(len(noise.tests)))
     if whole is None:
         return None
-    found = [(check.name, fails) for check in checks if (fails := _failing(check, noise)) is not None]
+    found = [(check, fails) for check in checks if (fails := _failing(check, noise)) is not None]
     together = [any(run) for run in zip(*(fails for _, fails in found), strict=True)]
     lowest = sorted(whole.drawn)[math.ceil(WORTH_TELLING * _DRAWS) - 1]
     return Odds(
         share=fmean(together) if together else 0.0,
-        checks=tuple(CheckOdds(name=name, share=fmean(fails)) for name, fails in found),
+        checks=tuple(_odds_of_check(check, fmean(fails)) for check, fails in found),
         floor=math.floor(10 * lowest) / 10,
         loops=max(noise.planned),
     )
+
+
+def _odds_of_check(check: GateCheck, share: float) -> CheckOdds:
+    return CheckOdds(**{name: getattr(check, name) for name in CheckId.model_fields}, share=share)
 
 
 def applied(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
@@ -80,7 +84,7 @@ def applied(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     return tuple(
         check
         for check in checks
-        if check.seen is not None or check.seen_if_undecided_failed is not None or not check.holds
+        if check.seen is not None or check.seen_if_undecided_failed is not None or check.holds is False
     )
 
 
@@ -100,10 +104,28 @@ class _Noise:
 
     def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str, beyond: int) -> None:
         self.tests = [(suite.name, test) for suite in suites for test in suite.tests]
+        self.numbers = [
+            (number, index)
+            for number, suite in enumerate(suites, start=1)
+            for index in range(1, len(suite.tests) + 1)
+        ]
         self.planned = [max(1, len(test.trials) + test.not_run - beyond) for _, test in self.tests]
         self._seed = seed
         self._strict, self._shown = Counting(offline=offline, undecided_fails=True), Counting(offline=offline)
         self._moves = cache(self._drawn_moves)
+
+    def about(self, check: CheckId) -> list[int]:
+        """The places of the tests that a check is about."""
+        selector = Selector.read(check.selector or "")
+        return [
+            place
+            for place, ((suite, test), (number, index)) in enumerate(
+                zip(self.tests, self.numbers, strict=True)
+            )
+            if (check.suite_number or number, check.test_number or index) == (number, index)
+            and check.test in {None, test.name}
+            and (selector is None or selector.takes(suite, test))
+        ]
 
     def where(self, holds: Callable[[str, TestResult], bool]) -> list[int]:
         """The places of some tests."""
@@ -189,23 +211,18 @@ def _log_beta(a: float, b: float) -> float:
 
 def _failing(check: GateCheck, noise: _Noise) -> list[bool] | None:
     """Which of the runs fail a check; None for those that noise does not fail."""
-    kind, _, name = (
-        check.name.partition(" ") if check.name.startswith("max-drop") else check.name.partition(":")
-    )
-    if kind == "regression" and check.required == 0:
-        return noise.misses(noise.where(lambda _, test: test.passed))
-    if kind == "critical":
-        return noise.misses(noise.where(lambda _, test: test.critical and test.name == name))
-    selector = Selector.read(name if kind == "max-drop" else check.name)
-    if not selector and kind not in {"min-score", "max-drop"}:
-        return None
-    places = noise.where(lambda suite, test: selector is None or selector.takes(suite, test))
-    if selector and selector.kind is Kind.TEST:
-        # A test's own floor is not that of another suite's test of the same name.
-        places = [p for p in places if noise.tests[p][1].min_score == check.required] or places
-    scores = noise.scores(places, selector.choice if selector else share.every)
+    match check.kind:
+        case CheckKind.REGRESSION if check.required == 0:
+            return noise.misses(noise.where(lambda _, test: test.passed))
+        case CheckKind.CRITICAL:
+            return noise.misses(noise.about(check))
+        case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.MAX_DROP:
+            selector = Selector.read(check.selector or "")
+            scores = noise.scores(noise.about(check), selector.choice if selector else share.every)
+        case _:
+            return None
     if scores is None or check.required is None:
         return None
-    if kind == "max-drop":
+    if check.kind is CheckKind.MAX_DROP:
         return [-change > check.required + _TIE for change in scores.changes]
     return [score < check.required - _TIE for score in scores.drawn]

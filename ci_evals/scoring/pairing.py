@@ -44,6 +44,8 @@ class TestPair:
     suite: str
     head: TestResult
     base: TestResult
+    numbers: tuple[int, int] = (0, 0)
+    """Of the suite within this run and of the test within its suite, counted from 1."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,10 @@ class SuitePair:
 def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:
     """All suites of both sides, those of this run first; suites and tests are paired by name."""
     here, there = _by_name(head.suites), _by_name(base.suites)
+    numbers = {key: number for number, key in enumerate(here, start=1)}
     return tuple(
-        _paired(name, here.get((name, place)), there.get((name, place)))
-        for name, place in dict.fromkeys([*here, *there])
+        _paired(key[0], here.get(key), there.get(key), numbers.get(key, 0))
+        for key in dict.fromkeys([*here, *there])
     )
 
 
@@ -98,19 +101,23 @@ def _by_name(items: Iterable[_Named]) -> dict[tuple[str, int], _Named]:
     return named
 
 
-def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None) -> SuitePair:
+def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None, number: int) -> SuitePair:
     here, there = _by_name(head.tests if head else ()), _by_name(base.tests if base else ())
-    both = [(test, there[key]) for key, test in here.items() if key in there]
+    both = [
+        TestPair(name, test, there[key], (number, index))
+        for index, (key, test) in enumerate(here.items(), start=1)
+        if key in there
+    ]
 
     def names(tests: Iterable[TestResult]) -> tuple[TestName, ...]:
         return tuple(TestName(suite=name, name=test.name) for test in tests)
 
     return SuitePair(
         name=name,
-        pairs=tuple(TestPair(name, test, other) for test, other in both if test.digest == other.digest),
+        pairs=tuple(pair for pair in both if pair.head.digest == pair.base.digest),
         new=names(test for key, test in here.items() if key not in there),
         removed=names(test for key, test in there.items() if key not in here),
-        changed=names(test for test, other in both if test.digest != other.digest),
+        changed=names(pair.head for pair in both if pair.head.digest != pair.base.digest),
         reasons=tuple(_other_models(head, base)) if head and base else (),
     )
 

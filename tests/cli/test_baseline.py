@@ -125,14 +125,41 @@ def test_an_unchanged_noisy_agent_passes(suite):
     assert not any(suspect.confirmed for pair in pairs for suspect in pair.suspects)
 
 
-def test_what_cannot_be_compared_is_said(files, runs, tmp_path):
-    """With the reason, and exit code 0."""
+def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_no_verdict(files, runs, tmp_path):
+    """With the reason, and exit code 3; both runs were named, so somebody wants to know."""
     digests = runs["base"].run.digests.model_copy(update={"judge_prompt": "other"})
     other = runs["base"].model_copy(update={"run": runs["base"].run.model_copy(update={"digests": digests})})
     base = saved(tmp_path / "other", other)
-    told = ci_evals("compare", files["broken"], base, "--regression=any", cwd=tmp_path)
-    assert told.returncode == 0, told.stderr
-    assert "the judge's prompt changed" in told.stdout
+    for check in ("--regression=any", "--max-drop=5"):
+        told = ci_evals("compare", files["broken"], base, check, cwd=tmp_path)
+        assert told.returncode == 3, told.stdout + told.stderr
+        assert "was not checked: the judge's prompt changed" in told.stdout
+        assert "not checked" in told.stdout
+        assert "holds" not in told.stdout
+    alone = ci_evals("compare", files["broken"], base, cwd=tmp_path)
+    assert (alone.returncode, "the judge's prompt changed" in alone.stdout) == (0, True)
+
+
+def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
+    """Without a baseline nothing failed, and no report says that the check holds."""
+    run = ("run", "demo:hr", "--provider=offline", "--min-score=0", "--max-drop=5")
+    passed = ci_evals(*run, cwd=tmp_path)
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    said = "max-drop was not checked: there is no baseline."
+    assert "Passed, with checks not made (max-drop" in passed.stdout
+    results = tmp_path / "results"
+    for text in (
+        passed.stdout,
+        *((results / name).read_text() for name in ("summary.md", "report.html", "junit.xml")),
+    ):
+        assert said in text
+    assert "passed, with checks not made" in (results / "summary.md").read_text().splitlines()[0]
+    checks = json.loads((results / RESULTS).read_text())["gate"]["checks"]
+    assert [check["holds"] for check in checks if check["kind"] == "max-drop"] == [None]
+    required = ci_evals(*run, "--baseline=required", cwd=tmp_path)
+    assert required.returncode == 3, required.stdout + required.stderr
+    why = "the run was not compared with a baseline (--baseline=required): GITHUB_REPOSITORY does not say"
+    assert why in required.stdout
 
 
 @pytest.mark.parametrize(

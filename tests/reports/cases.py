@@ -144,7 +144,7 @@ def bad() -> Results:
             GateCheck(name="category:tone", required=79.5, seen=50.0, holds=False),
             GateCheck(name="max-errors", required=0, seen=0, holds=True),
             GateCheck(name="max-cost", required=0.5, seen=0.0312, holds=True),
-            GateCheck(name="max-drop", required=2, seen=None, holds=True, note="not applied: no baseline"),
+            GateCheck(name="max-drop", required=2, seen=None, holds=None, note="there is no baseline"),
         ),
         usage=USAGE,
     )

@@ -110,9 +110,11 @@ def test_every_section_of_the_summary_has_a_name():
         assert not hostile.Page(name).live
     assert names_of(cases.bad()) == [
         "the verdict",
+        "the checks that were not made",
         "the suites' scores",
         "the flaky tests",
         "the gate",
+        "the checks that were not made",
         "the checks that hold",
         "the failed tests",
         "more on the suites",

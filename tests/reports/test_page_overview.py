@@ -12,7 +12,7 @@ import hostile
 import pytest
 
 from ci_evals.domain.process import Coverage, LogicKind, ProcessSummary, Reach, Times
-from ci_evals.domain.results import Results
+from ci_evals.domain.results import GateCheck, Results
 from ci_evals.reports.highlights import Standing
 from ci_evals.reports.page import address, blobs, page
 from ci_evals.reports.page.beside import ALONE, Beside, OtherRun
@@ -70,6 +70,9 @@ def stands(standing: Standing) -> Results:
     exits = {Standing.HOLDS: 0, Standing.BROKEN: 1, Standing.UNTRUSTED: 3, Standing.INTERRUPTED: 130}
     if standing is Standing.SKIPPED:
         return comment_cases.skipped()
+    if standing is Standing.UNCHECKED:
+        check = GateCheck(name="max-drop", required=5, seen=None, holds=None, note="there is no baseline")
+        return build.results(gate=build.decision(check))
     holds = standing is Standing.HOLDS
     return build.results(
         gate=build.decision(passed=holds, exit_code=exits[standing], reasons=() if holds else ("So it is.",))
@@ -231,7 +234,7 @@ def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
     said = drawn(RUNS["bad"]).text("_gate")
     assert "min-score does not hold at least 80 55.5" in said
     assert said.index("category:tone does not hold") < said.index("max-errors holds at most 0 0")
-    assert "max-drop holds at most 2 n/a not applied: no baseline" in said
+    assert "max-drop not checked at most 2 n/a there is no baseline" in said
 
 
 def test_a_row_tells_what_it_is_filtered_and_sorted_by():

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import builders as build
 import pytest
 from plans import A, B, gate, planned, trial
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Decision
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.results import CheckKind, Decision, GateCheck
 from ci_evals.reports import numbers
+from ci_evals.reports.gate import in_words
 from ci_evals.scoring.gate import Case, Ending, Policy, checks_of
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import Kind, Selector, Threshold, check_names, read_thresholds
@@ -62,7 +66,7 @@ def test_a_floor_on_judged_criteria_alone_is_not_applied_offline():
     threshold = Threshold(Selector(Kind.CATEGORY, "tone"), 100)
     trials = (trial("no_judge", category="tone"), trial("passed"))
     check = gate(plan, *trials, offline=True, thresholds=(threshold,)).checks[1]
-    assert (check.holds, check.seen) == (True, None)
+    assert (check.holds, check.seen) == (None, None)
     assert "--provider=offline" in check.note
     online = gate(plan, *trials, thresholds=(threshold,), max_errors=9).checks[1]
     assert (online.holds, online.seen, online.seen_if_undecided_failed) == (False, None, 0)
@@ -135,12 +139,12 @@ def test_thresholds_on_every_selector():
     }
 
 
-def test_a_threshold_on_what_was_not_selected_holds_and_says_so():
+def test_a_threshold_on_what_was_not_selected_is_not_checked_and_says_so():
     """A filtered run is not measured by what it left out."""
     plan = planned(A)
     threshold = Threshold(Selector(Kind.TEST, "left out"), 100)
     decision = gate(plan, trial("passed"), thresholds=(threshold,))
-    assert decision.checks[1].holds
+    assert decision.checks[1].holds is None
     assert decision.checks[1].note == "nothing of it was selected for this run"
 
 
@@ -209,3 +213,104 @@ def test_what_was_not_begun_after_the_first_failure_fails_no_check():
         ("critical:b", True),
         ("max-errors", True),
     ]
+
+
+def two_suites(*trials, names=("Shop", "Desk"), test=None, **policy) -> Decision:
+    """The gate over two suites with a test of one name each, a trial for each."""
+    both = [planned({"name": "Refund"} | (test or {}), name=name).suites[0] for name in names]
+    both = [replace(suite, file=f"{place}.json") for place, suite in enumerate(both)]
+    return gate(Plan(suites=tuple(both), loops=1), *trials, **policy)
+
+
+def test_critical_tests_of_one_name_are_two_checks():
+    """Each says whose it is, in its name and for programs; so do two suites of one name."""
+    decision = two_suites(trial("passed"), trial("failed"), test={"critical": True}, min_score=0)
+    found = [check for check in decision.checks if check.kind is CheckKind.CRITICAL]
+    assert [
+        (one.name, one.suite, one.test, one.suite_number, one.test_number, one.holds) for one in found
+    ] == [
+        ("critical:Shop › Refund", "Shop", "Refund", 1, 1, True),
+        ("critical:Desk › Refund", "Desk", "Refund", 2, 1, False),
+    ]
+    assert found[0].key != found[1].key
+    alike = two_suites(
+        trial("passed"), trial("failed"), names=("Shop", "Shop"), test={"critical": True}, min_score=0
+    )
+    named = [check.name for check in alike.checks if check.kind is CheckKind.CRITICAL]
+    assert named == ["critical:Shop (0.json) › Refund", "critical:Shop (1.json) › Refund"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "shown"),
+    [
+        ("test:Refund=80", ("Shop", "Desk"), ["test:Shop › Refund", "test:Desk › Refund"]),
+        ("suite:Shop=80", ("Shop", "Shop"), ["suite:Shop (0.json)", "suite:Shop (1.json)"]),
+    ],
+)
+def test_a_floor_of_a_name_that_two_share_holds_for_each(text, names, shown):
+    """A good one does not make up for a bad one: their mean of 80 would."""
+    trials = (trial("passed"), trial("passed*6", "failed*4"))
+    decision = two_suites(*trials, names=names, min_score=0, thresholds=read_thresholds(text))
+    found = [check for check in decision.checks if check.kind is CheckKind.THRESHOLD]
+    assert [(check.name, check.holds) for check in found] == list(zip(shown, (True, False), strict=True))
+    assert {check.selector for check in found} == {text.partition("=")[0]}
+    assert decision.exit_code == 1
+
+
+def test_a_check_with_a_tricky_name_is_read_by_its_keys_alone():
+    """A test may be called like an option."""
+    plan = planned({"name": "max-drop suite:X", "minScore": 90, "critical": True})
+    decision = gate(plan, trial("failed"), min_score=0)
+    floor, critical = decision.checks[1:3]
+    assert (floor.kind, floor.test, critical.kind) == ("min-score", "max-drop suite:X", "critical")
+    assert "The score of the test “max-drop suite:X” of the suite “S” is 0.0" in in_words(floor)
+
+
+def test_a_critical_test_without_a_judge_counts_what_was_decided():
+    """Where nothing was, it is not applied. What is missing for another cause counts against it."""
+    a = {"name": "a", "critical": True}
+    judged = gate(planned(a, B), trial("no_judge"), trial("passed"), offline=True)
+    check = judged.checks[1]
+    assert (check.holds, judged.exit_code) == (None, 0)
+    assert check.note.startswith("not applied: nothing but judged criteria")
+    for outcomes, code in (
+        (("passed", "no_judge"), 0),
+        (("failed", "no_judge"), 1),
+        (("no_evidence", "no_judge"), 1),
+    ):
+        decision = gate(
+            planned(a, B), trial(*outcomes), trial("passed"), offline=True, max_errors=1, min_score=0
+        )
+        assert decision.checks[1].holds is (code == 0)
+        assert decision.exit_code == code
+    broken = gate(
+        planned(a, B), trial("no_judge", status="failed"), trial("passed"), offline=True, max_errors=1
+    )
+    assert broken.checks[1].holds is False
+    online = gate(planned(a, B), trial("no_judge"), trial("passed"), max_errors=1, min_score=0)
+    assert online.checks[1].holds is False
+
+
+def test_a_required_baseline_that_is_missing_leaves_no_verdict():
+    """Even where no check needs it; without the requirement the run passes, and says what was not checked."""
+    found = gate(planned(A), trial("passed"), max_drop=5)
+    assert (found.exit_code, found.passed) == (0, True)
+    assert (found.checks[1].name, found.checks[1].holds) == ("max-drop", None)
+    required = gate(planned(A), trial("passed"), baseline_required=True)
+    assert (required.exit_code, required.passed) == (3, False)
+    assert required.reasons == (
+        "the run was not compared with a baseline (--baseline=required): there is no baseline",
+    )
+
+
+def test_checks_of_older_results_get_their_kind():
+    """Their files have nothing but a name."""
+    kinds = {
+        "critical:a b": ("critical", "a b", None),
+        "max-drop suite:X": ("max-drop", None, "suite:X"),
+        "max-errors": ("max-errors", None, None),
+        "category:safety": ("threshold", None, "category:safety"),
+    }
+    for name, identity in kinds.items():
+        check = GateCheck.model_validate({"name": name, "required": 1, "seen": 1, "holds": True})
+        assert (check.kind, check.test, check.selector) == identity

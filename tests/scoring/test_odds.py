@@ -227,3 +227,14 @@ def test_large_suites():
     whole = suite(*[[rng.choice((3, 4, 5, 5, 5)) for _ in range(2)] for _ in range(300)])
     assert odds(whole, "min-score", whole.score - 4) < 0.05
     assert odds(whole, "regression", 0) == 1
+
+
+def test_odds_keep_two_tests_of_one_name_apart():
+    """Each critical test has those of its own trials, whatever the other's do."""
+    good = build.test_result("t", trials=tuple(trial("passed", index=i) for i in range(1, 6)), critical=True)
+    bad = build.test_result("t", trials=tuple(trial("failed", index=i) for i in range(1, 6)), critical=True)
+    results = build.results(build.suite_result("A", good), build.suite_result("B", bad))
+    found = conclude(Scorecard.of(results), results.run, Policy(min_score=0), Ending()).odds
+    shares = {(one.suite, one.name): one.share for one in found.checks if one.kind == "critical"}
+    assert list(shares) == [("A", "critical:A › t"), ("B", "critical:B › t")]
+    assert shares["A", "critical:A › t"] < 0.5 < shares["B", "critical:B › t"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results import GateCheck, Results
+from ci_evals.domain.results import CheckKind, GateCheck, Results
 from ci_evals.reports import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.figure import Figure
@@ -21,6 +21,7 @@ _FEW = 8
 _LEAST = 0.1
 """Points that a score must fall by to be told."""
 _TOP = 24
+_FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
 
 
 @dataclass(frozen=True)
@@ -39,25 +40,37 @@ class Scored:
 
 def by_suite(results: Results) -> Figure | None:
     """The run and its suites; None where nothing is scored."""
-    checks = {check.name: check for check in results.gate.checks}
     told = results.comparison if results.comparison and results.comparison.comparable else None
     found = [
         Scored(
             suite.name,
             suite.score,
             suite.interval,
-            _base_of_suite(results, place),
-            checks.get(f"suite:{suite.name}"),
+            _base_of_suite(results, place - 1),
+            _floor(results, suite_number=place),
         )
-        for place, suite in enumerate(results.suites)
+        for place, suite in enumerate(results.suites, start=1)
     ]
-    floor = checks.get("min-score")
+    floor = _floor(results)
     if len(found) == 1 and not found[0].floor:
         found = [Scored(one.name, one.score, one.interval, one.base, floor) for one in found]
     elif found:
         base = told.base if told else None
         found.insert(0, Scored("All suites", results.score, results.interval, base, floor, whole=True))
     return _figure("chart-scores", "Scores by suite", "suite", found)
+
+
+def _floor(
+    results: Results, suite_number: int | None = None, selector: str | None = None
+) -> GateCheck | None:
+    """The highest floor of a suite, of the part that a selector names, or of the run."""
+    floors = [
+        check
+        for check in results.gate.checks
+        if check.kind in _FLOORS and check.test is None and check.suite_number == suite_number
+        if suite_number or check.selector == selector
+    ]
+    return max(floors, key=lambda check: check.required or 0, default=None)
 
 
 def by_group(results: Results, baseline: Results | None) -> Figure | None:
@@ -96,7 +109,7 @@ def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) 
         None if exact is None else float(exact),
         mean_interval([float(score) for score in scores]),
         base,
-        next((check for check in results.gate.checks if check.name == str(selector)), None),
+        _floor(results, selector=str(selector)),
     )
 
 
@@ -130,7 +143,7 @@ def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure
 
 
 def _row(one: Scored, height: float) -> Row:
-    missed = bool(one.floor and not one.floor.holds)
+    missed = bool(one.floor and one.floor.holds is False)
     value = numbers.score(one.score, one.floor.required if one.floor else None)
     floor = f", asked for {numbers.plain(one.floor.required)}" if one.floor and missed else ""
     about = [f"{value}{floor}"]
@@ -161,7 +174,7 @@ def _marks(one: Scored, height: float, *, missed: bool) -> Iterator[drawing.Draw
 
 def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
     yield Entry("score", "head")
-    if any(one.floor and not one.floor.holds for one in shown):
+    if any(one.floor and one.floor.holds is False for one in shown):
         yield Entry("too low", "bad")
     if any(one.interval for one in shown):
         yield Entry("95 %", "interval")
@@ -175,7 +188,7 @@ def _says(found: Sequence[Scored], noun: str) -> str:
     scored = [(one.score, one) for one in found if one.score is not None and not one.whole]
     low, worst = min(scored, key=lambda item: item[0])
     high, best = max(scored, key=lambda item: item[0])
-    missed = sum(bool(one.floor and not one.floor.holds) for one in found)
+    missed = sum(bool(one.floor and one.floor.holds is False) for one in found)
     told = f"{worst.name} scores {numbers.score(low)}"
     if len(scored) > 1:
         told = f"All {len(scored)} score {numbers.score(low)}"

@@ -14,6 +14,7 @@ from ci_evals.reports.page.charts.quality import THIS, score_scale
 from ci_evals.reports.page.charts.scale import Scale, ticks
 
 _NAME, _TITLE = "chart-trend", "Score over time"
+_PASSED = frozenset({Standing.HOLDS, Standing.UNCHECKED})
 _FEWEST = 3
 """Runs that make a trend, this one with them."""
 _MOST = 40
@@ -69,13 +70,13 @@ def _drawn(runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[Drawn]:
 def _run(x: float, plot: Plot, run: OtherRun, score: float, *, this: bool) -> Iterator[Drawn]:
     y = plot.y(score)
     told = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
-    told += "" if run.standing is Standing.HOLDS else f"; {run.standing.value.words}"
+    told += "" if run.standing in _PASSED else f"; {run.standing.value.words}"
     marks = []
     if run.interval:
         marks.append(drawing.line(x, plot.y(run.interval.low), x, plot.y(run.interval.high), "c-reach"))
     if this:
         marks.append(drawing.circle(x, y, "c-ring", radius=9))
-    holds = run.standing is Standing.HOLDS
+    holds = run.standing in _PASSED
     marks.append(
         drawing.circle(x, y, "c-best", radius=4.5) if holds else drawing.diamond(x, y, "c-bad", radius=6)
     )
@@ -109,7 +110,7 @@ def _says(runs: Sequence[OtherRun], mine: OtherRun) -> str:
     if mine.score is not None:
         told += f", this one {numbers.score(mine.score)}"
     failed = sum(run.standing is Standing.BROKEN for run in runs)
-    unsure = sum(run.standing not in {Standing.BROKEN, Standing.HOLDS} for run in runs)
+    unsure = sum(run.standing not in {Standing.BROKEN, *_PASSED} for run in runs)
     told += f"; the gate did not hold in {failed:,} of them" if failed else ""
     told += f"; {unsure:,} cannot be trusted" if unsure else "" if failed else "; the gate held in all"
     more = len(runs) - _MOST

@@ -65,9 +65,7 @@ def of(results: Results, places: Places) -> Head:
     """The head of these results' page."""
     found, standing = results.comparison, highlights.standing(results)
     words = standing.value.words
-    broken = (
-        [check for check in results.gate.checks if not check.holds] if standing is Standing.BROKEN else []
-    )
+    broken = gate.failing(results) if standing is Standing.BROKEN else ()
     names = [sanitize.one_line(suite.name, _NAME) for suite in results.suites]
     suites = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
     return Head(
@@ -77,7 +75,13 @@ def of(results: Results, places: Places) -> Head:
         words=f"{words[:1].upper()}{words[1:]}",
         checks=_lines([gate.in_words(check) for check in broken[:_CHECKS]]),
         more_checks=len(broken[_CHECKS:]),
-        reasons=_lines([*results.gate.reasons, *[why for why in (highlights.why_skipped(results),) if why]]),
+        reasons=_lines(
+            [
+                *results.gate.reasons,
+                *gate.warnings(results),
+                *[why for why in (highlights.why_skipped(results),) if why],
+            ]
+        ),
         origin=highlights.origin(results.run),
         tiles=() if standing is Standing.SKIPPED else _tiles(results, places),
         baseline=_baseline(results),

@@ -10,6 +10,8 @@ from ci_evals.reports.page.overview.process import NO_TRACE
 from ci_evals.reports.page.overview.table import Table, table
 from ci_evals.scoring import coverage
 
+_TONES = {True: "good", False: "bad", None: "open"}
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -35,7 +37,7 @@ def of_gate(results: Results) -> Table | None:
     rows = [
         [
             check.name,
-            "holds" if check.holds else "does not hold",
+            gate.decision(check),
             gate.required(check),
             gate.seen(check),
             check.note or "",
@@ -49,7 +51,7 @@ def of_gate(results: Results) -> Table | None:
         ["check", "result", "required", "seen", "note"],
         rows,
         texts=("result", "required", "seen", "note"),
-        tones=["good" if check.holds else "bad" for check in checks],
+        tones=[_TONES[check.holds] for check in checks],
     )
 
 
