@@ -22,7 +22,11 @@ class Agent(Protocol):
         """Says `text` and gives back the agent's answer, waiting for it `timeout` seconds at most."""
 
     async def close(self, session: Any) -> None:
-        """Ends the conversation and frees what it held. Never raises."""
+        """End the conversation and free what it held; a second time does nothing.
+
+        Raises:
+            AgentError: something came that was not asked for, so that the replies may answer other messages.
+        """
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Plays one trial: planned turns in, a transcript out."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +38,15 @@ class Conversation:
         try:
             session = await self._agent.open_session(test)
             try:
-                return await self._turns(session, test, turns)
-            finally:
-                await self._agent.close(session)
+                ended = await self._turns(session, test, turns)
+            except BaseException:
+                with suppress(AgentError):
+                    await self._agent.close(session)
+                raise
+            await self._agent.close(session)
         except (AgentError, LLMError) as error:
             return Ended(EndState.FAILED, failure=error)
+        return ended
 
     def transcript(self, ended: Ended) -> Transcript:
         """What was said, and why it ended."""

@@ -135,7 +135,7 @@ class HttpOpening(HttpRequest):
 class HttpSending(HttpRequest):
     """The request that says a message."""
 
-    names = (*TEXTS, "session", *OF_A_TEST)
+    names = (*TEXTS, "messageId", "session", *OF_A_TEST)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -162,6 +162,10 @@ class HttpReply(Model):
     input_tokens: JsonPathText | None = Field(None, description="Tokens that the agent read.")
     output_tokens: JsonPathText | None = Field(None, description="Tokens that the agent wrote.")
     trace: JsonPathText | None = Field(None, description="What is worth keeping for a person to read.")
+    message_id: JsonPathText | None = Field(
+        None,
+        description="The `{{messageId}}` of `send`; an answer without it, or with another one, is refused.",
+    )
 
 
 def _of_headers(headers: dict[str, str]) -> dict[str, str]:
@@ -180,6 +184,13 @@ class HttpOptions(Model):
     send: HttpSending = Field(description="Says a message.")
     reply: HttpReply = Field(description="Where the answer to `send` holds what.")
     close: HttpRequest | None = Field(None, description="Ends a conversation.")
+
+    @model_validator(mode="after")
+    def _sends_what_it_expects(self) -> Self:
+        sent = {*placeholders.names([self.send.path, self.send.query, self.send.body])}
+        if self.reply.message_id and "messageId" not in sent:
+            raise ValueError("reply.messageId is given, but send holds no {{messageId}}")
+        return self
 
 
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re.IGNORECASE)

@@ -88,9 +88,11 @@ for line in sys.stdin:
             "userInfo": {"name": "Ida"},
             "options": {"tone": "warm"},
         },
-        {"type": "message", "text": "Hello"},
+        {"type": "message", "id": first.trace[1]["id"], "text": "Hello"},
     ]
-    assert second.trace[2] == {"type": "message", "text": "Two\nlines \u2028 \ufffd"}
+    third = second.trace[2]
+    assert third == {"type": "message", "id": third["id"], "text": "Two\nlines \u2028 \ufffd"}
+    assert third["id"] != first.trace[1]["id"]
 
 
 async def test_what_a_program_finds_in_its_environment(program):
@@ -167,6 +169,7 @@ async def test_two_lines_for_one_message_are_no_two_answers(program):
             await asyncio.sleep(0)
         with pytest.raises(AgentError, match='wrote more than one line for a message: "more"'):
             await agent.send_message(session, "Again", timeout=10)
+        await session.end()
 
 
 async def test_endless_lines_that_nobody_reads_end_the_program(program):

@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+from pydantic import JsonValue
 
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.code.about import About
@@ -19,6 +22,7 @@ from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError
+from ci_evals.domain.json_text import written
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.redaction import Redactor
@@ -37,6 +41,7 @@ class CommandAgent:
         *,
         redactor: Redactor | None = None,
         clock: Callable[[], float] = time.perf_counter,
+        new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
         """Starts nothing yet.
 
@@ -46,6 +51,7 @@ class CommandAgent:
             environ: The environment; the program gets it without what is meant for us alone.
             redactor: Knows the run's secrets, for what is told of errors.
             clock: Seconds, for latencies.
+            new_id: A fresh id for each message.
 
         Raises:
             UsageError: there is no such program, or it may not be run.
@@ -54,15 +60,16 @@ class CommandAgent:
         known = redactor or Redactor()
         self._redactor = Redactor(known.keys | ({about.api_key} if about.api_key else set()), known.values)
         self._clock = clock
+        self._new_id = new_id
         line = command.removeprefix(COMMAND).strip()
         self._name = f"the program {payload.shorten(self._redactor.text(line))!r}"
         self._environ = _environ(environ, about.api_key)
         self._arguments = self._found(line, environ)
 
-    async def open_session(self, test: Test) -> Process:
+    async def open_session(self, test: Test) -> "_Conversation":
         """Starts a process, and tells it whose conversation begins. That is not answered."""
         try:
-            process = await Process.started(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
+            process = await _Conversation.started(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
         except (OSError, ValueError) as error:
             raise AgentError(
                 f"{self._name} could not be started: {self._redactor.text(str(error))}"
@@ -79,15 +86,15 @@ class CommandAgent:
         )
         return process
 
-    async def send_message(self, session: Process, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+    async def send_message(self, session: "_Conversation", text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Says `text`, and reads the one line that answers it."""
+        await asyncio.sleep(0)  # what has arrived is read
         if unasked := session.unread():
-            raise AgentError(
-                f"{self._name} wrote more than one line for a message: {self._excerpt(unasked)}; "
-                "its standard output is for answers alone, all else goes to standard error"
-            )
+            raise self._unasked(unasked)
         started = self._clock()
-        session.write(_line(type="message", text=text))
+        message_id = self._new_id()
+        session.is_waiting = True
+        session.write(_line(type="message", id=message_id, text=text))
         try:
             async with asyncio.timeout(timeout):
                 line = await session.line()
@@ -98,14 +105,44 @@ class CommandAgent:
         seconds = self._clock() - started
         if line is None:
             raise AgentError(await self._ended(session))
+        session.is_waiting = False
         try:
-            return plain_reply.read(payload.parse(line), seconds, keep_raw=self._about.debug)
+            answer = self._of_message(payload.parse(line), message_id)
+            return plain_reply.read(answer, seconds, keep_raw=self._about.debug)
         except ValueError as error:
             raise AgentError(self._unreadable(line, error)) from None
 
-    async def close(self, session: Process) -> None:
-        """The program has a moment to end by itself; then it and its children are ended."""
-        await session.end()
+    async def close(self, session: "_Conversation") -> None:
+        """Give the program a moment to end by itself, then end it and its children.
+
+        Raises:
+            AgentError: it wrote a line that answers no message, so that any answer may belong to another one.
+        """
+        unasked = await session.end()
+        if unasked and not session.is_waiting:
+            raise self._unasked(unasked)
+
+    def _of_message(self, answer: JsonValue, message_id: str) -> JsonValue:
+        """Return the answer without its `id`.
+
+        Raises:
+            AgentError: its `id` is that of another message.
+        """
+        if not isinstance(answer, dict) or "id" not in answer:
+            return answer
+        if answer["id"] != message_id:
+            shown = payload.shorten(self._redactor.text(written(answer["id"])))
+            raise AgentError(
+                f"{self._name} answered another message: the answer has the id {shown}, the message "
+                f'"{message_id}"'
+            )
+        return {key: value for key, value in answer.items() if key != "id"}
+
+    def _unasked(self, line: bytes) -> AgentError:
+        return AgentError(
+            f"{self._name} wrote more than one line for a message: {self._excerpt(line)}; "
+            "its standard output is for answers alone, all else goes to standard error"
+        )
 
     def _found(self, line: str, environ: Mapping[str, str]) -> list[str]:
         who = f"adapter {self._redactor.text(f'{COMMAND} {line}')!r}"
@@ -156,6 +193,13 @@ class CommandAgent:
 
     def _excerpt(self, line: bytes) -> str:
         return payload.excerpt(line, self._redactor)
+
+
+class _Conversation(Process):
+    """The process of one conversation."""
+
+    is_waiting = False
+    """Whether a message has not been answered yet."""
 
 
 def _line(**message: Any) -> bytes:

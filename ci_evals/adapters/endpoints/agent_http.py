@@ -1,7 +1,7 @@
 """An agent's server over HTTP: requests, resent where that can do no harm, and what goes wrong, in words.
 
 What adapters of agents that are asked over HTTP have in common. Each conversation has a client of its own,
-with its cookies, over connections that all share.
+with its cookies and connections, so that no answer can reach another conversation.
 """
 
 import asyncio
@@ -113,7 +113,21 @@ class AgentServer:
 
     def new_client(self) -> httpx2.AsyncClient:
         """A client for one conversation."""
-        return connections.new_client(proxy=self._proxy, headers=self._headers)
+        return connections.new_client(proxy=self._proxy, headers=self._headers, alone=True)
+
+    async def end(self, client: httpx2.AsyncClient) -> None:
+        """Close a conversation's connections.
+
+        Raises:
+            AgentError: more has come over them than was asked for.
+        """
+        if client.is_closed:
+            return
+        try:
+            await asyncio.sleep(0)  # what has arrived is read
+            self._check_surplus(client)
+        finally:
+            await close(client)
 
     async def ask(self, client: httpx2.AsyncClient, call: Call) -> tuple[JsonValue, float]:
         """Sends a request as `send` does; the JSON in its answer, and the seconds it took.
@@ -166,6 +180,7 @@ class AgentServer:
             raise refused
 
     async def _attempt(self, client: httpx2.AsyncClient, call: Call) -> Answer:
+        self._check_surplus(client)
         started = self._clock()
         try:
             async with asyncio.timeout(call.timeout):
@@ -176,6 +191,7 @@ class AgentServer:
         except AnswerTooLargeError as error:
             raise AgentError(f"the agent at {self.host} {error}") from None
         except httpx2.HTTPError as error:
+            self._check_surplus(client)
             # Only a connection that was never made is sure to have carried nothing. One that was kept
             # from the message before and is broken may have: the agent may have acted on it. That is
             # rare, for the pool looks whether the other end has closed before it uses a connection
@@ -197,6 +213,18 @@ class AgentServer:
         if again or retry.limits_rate(status, told_to_wait=told_to_wait):
             raise Setback(failure, status, told, harmless=again)
         raise failure
+
+    def _check_surplus(self, client: httpx2.AsyncClient) -> None:
+        """Refuse a conversation whose answers may be shifted by one.
+
+        Raises:
+            AgentError: an answer came that no request asked for.
+        """
+        if connections.met_surplus(client):
+            raise AgentError(
+                f"the agent at {self.host} sent more than one answer to a request: which answer belongs to "
+                "which message is not known"
+            )
 
     def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
         reason = payload.shorten(self.redactor.text(str(error))) or type(error).__name__

@@ -119,8 +119,8 @@ class AuiAgent:
         )
 
     async def close(self, session: _Session) -> None:
-        """Closes the connection; the API knows no end of a task."""
-        await agent_http.close(session.client)
+        """Close the connections; the API knows no end of a task."""
+        await self._server.end(session.client)
 
     async def _fetch_trace(self, session: _Session, message_id: str | None, longest: float) -> JsonValue:
         """The trace of a reply that came without; null where it cannot be had, which is no error."""

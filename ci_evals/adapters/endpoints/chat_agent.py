@@ -114,8 +114,8 @@ class ChatAgent:
         return reply
 
     async def close(self, session: _Session) -> None:
-        """Closes the connection."""
-        await agent_http.close(session.client)
+        """Close the connections."""
+        await self._server.end(session.client)
 
     def _is_asked_for_results(self, rounds: list[chat_wire.Said]) -> bool:
         """Whether to go on. Nothing is said any more to an agent that has handed over.

@@ -73,7 +73,7 @@ class HttpAgent:
             redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
             pace: Of all calls to this server with this key; by default one for this object alone.
             clock: Seconds, for latencies.
-            new_id: A fresh id for a conversation that the agent gives none.
+            new_id: A fresh id for each message, and for a conversation that the agent gives none.
 
         Raises:
             UsageError: the address is no http(s) address, or a header cannot be sent.
@@ -113,13 +113,16 @@ class HttpAgent:
     async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Says `text`."""
         said: JsonValue = {"role": "user", "content": text}
+        message_id = self._new_id()
         words: dict[str, JsonValue] = {
             "message": text,
+            "messageId": message_id,
             "history": [*session.history],
             "messages": [*session.history, said],
         }
         call = self._call(session, self._options.send, timeout, idempotent=False, words=words)
         answer, seconds = await self._server.ask(session.client, call)
+        self._reader.check_message(answer, message_id, self._server.redactor)
         reply = self._reader.reply(answer, seconds, self._server.redactor, keep_raw=self._config.debug)
         session.history += [said, {"role": "assistant", "content": reply.agent}]
         return reply
@@ -133,9 +136,11 @@ class HttpAgent:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await self._server.send(session.client, call)
         except (AgentError, TimeoutError):
-            return
-        finally:
+            pass  # it is of no use to the conversation any more
+        except BaseException:
             await agent_http.close(session.client)
+            raise
+        await self._server.end(session.client)
 
     async def _open(self, session: _Session) -> None:
         opening = self._options.open

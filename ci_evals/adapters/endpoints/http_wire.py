@@ -70,6 +70,26 @@ class Reader:
             raw=body if keep_raw else None,
         )
 
+    def check_message(self, body: JsonValue, message_id: str, redactor: Redactor) -> None:
+        """Check that an answer belongs to a message, if there is a path to its id.
+
+        Raises:
+            AgentError: it belongs to another message, or does not say.
+        """
+        if "message_id" not in self._paths:
+            return
+        found = self._find("message_id", body)
+        if not found:
+            raise AgentError(
+                f"the agent's answer has no message id at {self._paths['message_id'].text}: "
+                f"{shown(body, redactor)} (see adapterOptions.reply.messageId)"
+            )
+        if found != (message_id,):
+            raise AgentError(
+                f"the agent answered another message: the answer has the id {shown([*found], redactor)}, "
+                f'the message "{message_id}"'
+            )
+
     def _find(self, name: str, body: JsonValue) -> Found:
         path = self._paths.get(name)
         if path is None:

@@ -7,7 +7,7 @@ fails or the verdict is undecided; nothing passes on an answer that was never gi
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from ci_evals import __version__
 from ci_evals.adapters.recording.reading import Recording
@@ -97,15 +97,23 @@ def _held(finding: Finding, then: Outcome | None) -> Finding:
     return finding.model_copy(update=dict(verdict))
 
 
+@dataclass
+class _Session:
+    """What is left of one attempt."""
+
+    answers: Iterator[Answer]
+    closing: Fault | None
+
+
 class ReplayedAgent:
-    """The agent of a recorded trial. A session is what is left of one attempt at it."""
+    """The agent of a recorded trial. Implements the port `Agent`."""
 
     def __init__(self, playback: Playback) -> None:
         self._playback = playback
         self._attempts = iter(playback.take.attempts)
         self._tried = 0
 
-    async def open_session(self, test: Test) -> Iterator[Answer]:  # noqa: ARG002  # as the port has it
+    async def open_session(self, test: Test) -> _Session:  # noqa: ARG002  # as the port has it
         """Begins the next attempt."""
         if self._playback.lacks:
             raise AgentError(self._playback.lacks)
@@ -116,12 +124,12 @@ class ReplayedAgent:
             raise AgentError(self._playback.lack(why))
         if attempt.fault:
             raise attempt.fault.raised(AgentError)
-        return iter(attempt.answers)
+        return _Session(iter(attempt.answers), attempt.closing)
 
-    async def send_message(self, session: Iterator[Answer], text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
+    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
         """The recorded reply to this message, if this is the message."""
         said = payload.shorten(self._playback.redactor.text(text))
-        recorded = next(session, None)
+        recorded = next(session.answers, None)
         if recorded is None:
             raise AgentError(self._playback.lack(f"the user says {said!r} where the conversation had ended"))
         if not same(text, recorded.message, self._playback.redactor):
@@ -131,8 +139,11 @@ class ReplayedAgent:
             raise recorded.answer.raised(AgentError)
         return recorded.answer
 
-    async def close(self, session: Iterator[Answer]) -> None:
-        """Ends nothing."""
+    async def close(self, session: _Session) -> None:
+        """End the session as it ended then."""
+        fault, session.closing = session.closing, None
+        if fault:
+            raise fault.raised(AgentError)
 
 
 class ReplayedLLM:

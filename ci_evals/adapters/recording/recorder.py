@@ -46,6 +46,7 @@ T = TypeVar("T")
 class _Attempt:
     fault: Fault | None = None
     answers: list[Answer] = field(default_factory=list)
+    closing: Fault | None = None
 
 
 @dataclass
@@ -79,7 +80,10 @@ class Listening:
         """All of it, with what was found."""
         return Take(
             **asdict(key),
-            attempts=tuple(Attempt(fault=one.fault, answers=tuple(one.answers)) for one in self.attempts),
+            attempts=tuple(
+                Attempt(fault=one.fault, answers=tuple(one.answers), closing=one.closing)
+                for one in self.attempts
+            ),
             user=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.user),
             auditor=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.auditor),
             judge=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.judge),
@@ -212,7 +216,12 @@ class RecordedAgent:
 
     async def close(self, session: Any) -> None:
         """Ends the conversation."""
-        await self._agent.close(session)
+        attempt = self._heard.attempts[-1]
+        try:
+            await self._agent.close(session)
+        except AgentError as error:
+            attempt.closing = Fault.of(error, self._heard.redactor)
+            raise
 
 
 class RecordedLLM:

@@ -69,6 +69,8 @@ class Attempt(Record):
     fault: Fault | None = None
     """Why no session could be opened."""
     answers: tuple[Answer, ...] = ()
+    closing: Fault | None = None
+    """Why the answers do not count, if that was learned at the end of the session."""
 
 
 class Words(Record):

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -16,6 +16,9 @@ except ImportError:  # Windows, where sockets do not count as open files
 
 from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from ci_evals.adapters.transport.over_aiohttp import Line
 
 MAX_HOST_LENGTH = 255
 """Characters of a foreign host's name that a message of ours quotes: no real one is longer."""
@@ -36,6 +39,7 @@ def new_client(
     timeout: float | None = None,
     headers: dict[str, str] | None = None,
     most_mb: int = MAX_ANSWER_MB,
+    alone: bool = False,
 ) -> httpx2.AsyncClient:
     """A client that follows no redirect: a key goes to no other host.
 
@@ -47,14 +51,17 @@ def new_client(
             end. Too long is httpx2's `ReadTimeout`.
         headers: Sent with each request.
         most_mb: The most that is read of an answer, unpacked.
+        alone: Whether the client has connections of its own, which nobody else uses, before or after it.
     """
-    from ci_evals.adapters.transport.over_aiohttp import Transport  # noqa: PLC0415  # 0.2 s, for calls alone
+    from ci_evals.adapters.transport.over_aiohttp import Line, Transport  # noqa: PLC0415  # 0.2 s, for calls alone
 
     sent = httpx2.Headers({"Accept-Encoding": _PACKED_AS})
     sent.update(headers)
+    line = Line() if alone else None
     return _PunctualClient(
         timeout,
-        transport=Transport(most_mb, proxy),
+        line,
+        transport=Transport(most_mb, proxy, line),
         trust_env=False,  # else each client would read the environment again
         headers=sent,
         follow_redirects=False,
@@ -64,6 +71,11 @@ def new_client(
 def load() -> None:
     """Imports what requests are carried by, for whoever is about to send some: it takes 0.2 s."""
     from ci_evals.adapters.transport import over_aiohttp  # noqa: F401, PLC0415  # for those alone
+
+
+def met_surplus(client: httpx2.AsyncClient) -> bool:
+    """Return whether more has come over the client's own connections than it asked for."""
+    return isinstance(client, _PunctualClient) and client.line is not None and client.line.surplus
 
 
 def proxy_for(url: str) -> str | None:
@@ -163,8 +175,9 @@ def is_header_name(name: str) -> bool:
 class _PunctualClient(httpx2.AsyncClient):
     """Gives a request a time in all. httpx2's own timeouts are for each step: a drip never exceeds them."""
 
-    def __init__(self, seconds: float | None, **options: Any) -> None:
+    def __init__(self, seconds: float | None, line: "Line | None", **options: Any) -> None:
         self._seconds = seconds
+        self.line = line
         super().__init__(timeout=None, **options)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:

@@ -8,6 +8,8 @@ import asyncio
 import select
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO
 from ssl import SSLContext
@@ -15,6 +17,7 @@ from ssl import SSLContext
 import aiohttp
 import httpx2
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
@@ -32,27 +35,53 @@ _MOST_AT_ONCE = 1 << 20
 _EXPECTING = b"expect"
 """A header with which aiohttp would hold the body back, without end where the server does not know it."""
 _ADDED_BY_AIOHTTP = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+QUIET_SECONDS = 0.1
+"""A connection must have been silent for this long after an answer before it carries another request. A
+second answer that comes within this time is seen and cannot be taken for the answer to the next request."""
+SURPLUS = "it sent more than one answer to a request"
+"""The reason why an answer is not used: it may belong to an earlier request."""
+
 _NO_END = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
 
-class Transport(httpx2.AsyncBaseTransport):
-    """What one client asks by: the connections of its event loop, which are not closed with it."""
+@dataclass(eq=False)
+class Line:
+    """The connections of one conversation, which nobody else uses, neither at the time nor afterwards."""
 
-    def __init__(self, most_mb: int, proxy: str | None = None) -> None:
+    surplus: bool = False
+    """Whether more came than was asked for. The answers of the conversation may then be shifted by one."""
+    watches: "set[_Watch]" = field(default_factory=set)
+
+    def close(self) -> None:
+        """Close the connections."""
+        for watch in self.watches:
+            watch.line = None
+            watch.close()
+        self.watches.clear()
+
+
+class Transport(httpx2.AsyncBaseTransport):
+    """The connections that one client uses: its own, closed with it, or those that its event loop shares."""
+
+    def __init__(self, most_mb: int, proxy: str | None = None, line: Line | None = None) -> None:
         """Opens nothing yet.
 
         Args:
             most_mb: The most that is read of an answer, unpacked.
             proxy: An http(s) address, which may hold a user and a password.
+            line: The connections that this client alone uses; without it, those that all share.
         """
         self._most_mb = most_mb
         self._proxy = _Proxy(proxy) if proxy else None
         self._share: Share | None = None
+        self._line = line
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request; the body of the answer is read later."""
         session = await self._session()
         content = await request.aread()
+        trip = _Trip(self._line)
+        carried = _trip.set(trip)
         is_tls = request.url.scheme == "https"
         meets_tls = is_tls or (self._proxy is not None and self._proxy.address.scheme == "https")
         try:
@@ -81,14 +110,18 @@ class Transport(httpx2.AsyncBaseTransport):
             raise _as_httpx2(error) from error
         except ValueError as error:  # a header, say, that cannot be sent
             raise httpx2.LocalProtocolError(str(error)) from error
+        finally:
+            _trip.reset(carried)
         unpacked = [(name, value) for name, value in answer.raw_headers if _is_kept(name.lower(), value)]
-        response = httpx2.Response(answer.status, headers=unpacked, stream=_Body(answer, self._most_mb))
+        response = httpx2.Response(answer.status, headers=unpacked, stream=_Body(answer, self._most_mb, trip))
         # Else a server could name an encoding that is one of Python's, but none of text (`hex`, `zlib`).
         response.encoding = "utf-8"
         return response
 
     async def aclose(self) -> None:
-        """Others may go on to use the connections."""
+        """Close the client's own connections; others may go on to use the shared ones."""
+        if self._line:
+            self._line.close()
         if self._share:
             share, self._share = self._share, None
             await pool.give_back(share)
@@ -115,8 +148,8 @@ class _Proxy:
 class _Body(httpx2.AsyncByteStream):
     """The body of an answer, unpacked, as far as it may go."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, most_mb: int) -> None:
-        self._answer, self._most_mb = answer, most_mb
+    def __init__(self, answer: aiohttp.ClientResponse, most_mb: int, trip: "_Trip") -> None:
+        self._answer, self._most_mb, self._trip = answer, most_mb, trip
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = self._most_mb * 1_000_000
@@ -125,6 +158,8 @@ class _Body(httpx2.AsyncByteStream):
             if left < 0:
                 raise AnswerTooLargeError(self._most_mb)
             yield part
+        if self._trip.met_surplus(self._answer):
+            raise httpx2.RemoteProtocolError(SURPLUS)
 
     async def aclose(self) -> None:
         """Closes the connection too, unless all was read."""
@@ -150,8 +185,39 @@ class _Raw(httpx2.AsyncByteStream):
             raise _as_httpx2(error) from error
 
 
+@dataclass(eq=False)
+class _Trip:
+    """One request and the connection that carries it."""
+
+    line: Line | None
+    watch: "_Watch | None" = None
+
+    def met_surplus(self, answer: aiohttp.ClientResponse) -> bool:
+        """Whether more than the answer has come with it, once it is read to its end."""
+        if self.watch is None or not self.watch.surplus_at_rest or _ends_connection(answer):
+            return False
+        if self.line:
+            self.line.surplus = True
+        return True
+
+
+_trip: ContextVar[_Trip] = ContextVar("_trip")
+
+
+class _Request(aiohttp.ClientRequest):
+    """A request that finds only the connections of its own conversation, if it belongs to one."""
+
+    @property
+    def connection_key(self) -> ConnectionKey:
+        key = super().connection_key
+        line = _trip.get().line
+        return (
+            key if line is None else key._replace(proxy_headers_hash=hash((key.proxy_headers_hash, id(line))))
+        )
+
+
 class _Connector(aiohttp.TCPConnector):
-    """Gives no kept connection on which anything has come since: it would be taken for the next answer."""
+    """Reuses a connection only if it has been silent since its last answer, and for long enough."""
 
     async def connect(
         self,
@@ -160,6 +226,7 @@ class _Connector(aiohttp.TCPConnector):
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # as the base class has it
     ) -> Connection:
         """A connection that was kept, or a new one."""
+        trip = _trip.get()
         while True:
             connection = await super().connect(req, traces, timeout)
             transport, protocol = connection.transport, connection.protocol
@@ -167,14 +234,25 @@ class _Connector(aiohttp.TCPConnector):
                 return connection
             watch = transport.get_protocol()
             if not isinstance(watch, _Watch):
-                watch = _Watch(protocol)
+                watch = _Watch(protocol, trip.line)
                 transport.set_protocol(watch)
             elif _is_readable(transport):
                 connection.close()
                 continue
-            watch.at_rest = False
+            watch.at_rest = watch.surplus_at_rest = False
+            trip.watch = watch
             connection.add_callback(watch.rest)
             return connection
+
+    def _release(self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False) -> None:
+        """Keep a connection for the next request only once it has been silent for a while."""
+        if should_close or protocol.should_close or self.closed:
+            super()._release(key, protocol, should_close=should_close)
+        else:
+            self._loop.call_later(QUIET_SECONDS, self._keep, key, protocol)
+
+    def _keep(self, key: ConnectionKey, protocol: ResponseHandler) -> None:
+        super()._release(key, protocol, should_close=not protocol.is_connected())
 
 
 class _Watch(asyncio.Protocol):
@@ -183,18 +261,32 @@ class _Watch(asyncio.Protocol):
     aiohttp would keep that, as the answer to the next request.
     """
 
-    def __init__(self, watched: ResponseHandler) -> None:
+    def __init__(self, watched: ResponseHandler, line: Line | None) -> None:
         self._watched = watched
+        self.line = line
         self.at_rest = False
+        self.surplus_at_rest = False
+        """Whether aiohttp would not use the connection again when the last answer had been read."""
+        if line:
+            line.watches.add(self)
 
     def rest(self) -> None:
         """There is no request under way any more."""
         self.at_rest = True
+        self.surplus_at_rest = self._watched.should_close
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._watched.close()
 
     def data_received(self, data: bytes) -> None:
         was_at_rest = self.at_rest
         if not was_at_rest:
             self._watched.data_received(data)
+        elif self.line and data.strip():  # line ends alone are no answer
+            self.line.surplus = True
+        if self.at_rest and self._watched.should_close:
+            self.surplus_at_rest = True
         if was_at_rest or (self.at_rest and self._watched.should_close):  # more came than the answer
             self._watched.close()
 
@@ -202,6 +294,8 @@ class _Watch(asyncio.Protocol):
         self._watched.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self.line:
+            self.line.watches.discard(self)
         self._watched.connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -225,6 +319,7 @@ def _new_session() -> aiohttp.ClientSession:
         max_field_size=MOST_OF_A_HEADER,
         max_headers=MOST_HEADERS,
         middlewares=[_once],
+        request_class=_Request,
     )
 
 
@@ -274,6 +369,18 @@ _OF_TRANSFER = frozenset({_PACKED, b"content-length", b"transfer-encoding"})
 def _is_kept(name: bytes, value: bytes) -> bool:
     """Whether a header still holds for an answer that is unpacked; a cookie, only if it can be sent back."""
     return value.isascii() if name == b"set-cookie" else name not in _OF_TRANSFER
+
+
+def _ends_connection(answer: aiohttp.ClientResponse) -> bool:
+    """Whether the server said that this is the last answer on its connection: what follows reaches nobody."""
+    says = answer.headers.get("Connection", "").lower()
+    is_old = answer.version is None or answer.version < aiohttp.HttpVersion11
+    framed = (
+        "Content-Length" in answer.headers or "chunked" in answer.headers.get("Transfer-Encoding", "").lower()
+    )
+    return (
+        "close" in says or is_old or answer.status < 200 or (not framed and answer.status not in (204, 304))
+    )
 
 
 def _address(url: httpx2.URL) -> URL:

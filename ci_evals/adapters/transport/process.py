@@ -120,12 +120,15 @@ class Process(asyncio.SubprocessProtocol):
             else:
                 self._transport.kill()
 
-    async def end(self) -> None:
-        """Ends it: its input first, then gently, then not. Its children go with it; never raises."""
+    async def end(self) -> bytes | None:
+        """End it: its input first, then gently, then not. Its children go with it; never raises.
+
+        Returns:
+            The first line that nobody has read; what it writes after its input has ended counts too.
+        """
         if self._ended:
-            return
-        self._ended = self._silent = True  # what it says now is not read any more
-        self._lines.clear()
+            return None
+        self._ended = True
         try:
             self.end_input()
             await _soon(self._exited, GRACE_SECONDS)
@@ -134,8 +137,14 @@ class Process(asyncio.SubprocessProtocol):
                 await _soon(self._exited, LAST_GRACE_SECONDS)
         finally:
             self.kill()  # also where it has ended: what it started may still be there
+            if self._exited.is_set():  # what it wrote last is still read
+                await _soon(self._done, _SETTLING_SECONDS)
             self._transport.close()
             await _soon(self._done, LAST_GRACE_SECONDS)
+        unread = self.unread()
+        self._silent = True
+        self._lines.clear()
+        return unread
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It has been started."""
