@@ -105,7 +105,7 @@ def names_in(heading):
 
 def test_every_name_and_every_key_of_a_reply_is_described():
     """And no other."""
-    assert sorted(names_in("name")) == sorted([*TEXTS, *OF_A_TEST, "session", "key"])
+    assert sorted(names_in("name")) == sorted([*TEXTS, *OF_A_TEST, "messageId", "session", "key"])
     assert names_in("key") == [field.alias for field in HttpReply.model_fields.values()]
 
 
