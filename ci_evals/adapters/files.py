@@ -3,11 +3,15 @@
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from ci_evals.domain.errors import UsageError
+
+_SYSTEM = (Path("/dev"), Path("/proc"), Path("/sys"))
+_MEMORY = Path("/dev/shm")  # noqa: S108  # files there are regular
 
 Text = str | Iterable[str]
 """Of a file, whole or in parts that are made as they are written."""
@@ -87,6 +91,32 @@ def _write_new(path: Path, text: str, owner: os.stat_result) -> None:
             aside.unlink(missing_ok=True)
 
 
+def unfit(path: Path) -> str | None:
+    """Return why a path can be no output file; None if it can.
+
+    A file is written aside and renamed, which would put it in place of a device, a pipe or a socket.
+    """
+    folder = path.parent.resolve()
+    if any(folder.is_relative_to(system) for system in _SYSTEM) and not folder.is_relative_to(_MEMORY):
+        return "it is a file of the system; name a regular file, and show it with cat"
+    if not os.path.lexists(path):
+        return None
+    if is_folder(path):
+        return "it is a folder; name a file"
+    with suppress(FileNotFoundError):  # a link that leads nowhere is replaced
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "it is no regular file but a device, a pipe or a socket; name a regular file"
+    return None
+
+
+def is_same(path: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, be it by links."""
+    try:
+        return path.resolve() == other.resolve() or path.samefile(other)
+    except (OSError, RuntimeError):
+        return False
+
+
 def check_writable(folder: Path) -> None:
     """Makes sure that the folder can be made and written to: before a run, not after it.
 
@@ -117,6 +147,8 @@ def write(path: Path, text: Text, *, owner: os.stat_result | None = None, privat
     """
     owner = owner or _owner(path.parent)
     aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    if why := unfit(path):
+        raise UsageError(f"cannot write {str(path)!r}: {why}")
     try:
         _make_folder(path.parent, owner, 0o700 if private else 0o777)
         mode = 0o600 if private else 0o666
@@ -135,16 +167,32 @@ def write(path: Path, text: Text, *, owner: os.stat_result | None = None, privat
             aside.unlink(missing_ok=True)
 
 
+def remove(path: Path) -> None:
+    """Take a file away, if it is there.
+
+    Raises:
+        UsageError: it cannot be taken away.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot remove {str(path)!r}: {error.strerror or error}") from error
+
+
 def open_to_append(path: Path) -> int:
     """The descriptor of a file that grows, made with its folder where it is not there yet.
 
     Raises:
-        OSError: it cannot be opened, or is a symbolic link, which may lead anywhere.
+        OSError: it cannot be opened, is no regular file, or is linked, so that another file would grow.
     """
     owner = _owner(path.parent)
     _make_folder(path.parent, owner)
     if path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link")
+    if why := unfit(path):
+        raise OSError(errno.EINVAL, why)
+    if is_there(path) and path.stat().st_nlink > 1:
+        raise OSError(errno.EMLINK, "it is one file with another name (a hard link)")
     no_link = getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, 0o644)
     _hand_over(path, owner)

@@ -11,6 +11,7 @@ from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
 from ci_evals.cli.console import PLEASE_REPORT, error_console
 from ci_evals.cli.platform import Held, Platform, Wait, asked_baseline
+from ci_evals.cli.saved import finished
 from ci_evals.cli.settings import BaselineSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import load_results
@@ -31,7 +32,7 @@ def baseline_of(settings: BaselineSettings, platform: Platform, wait: Wait = asy
         case "auto" | "required":
             return _recorded(settings, platform, wait)
     try:
-        return Held(load_results(asked))
+        return Held(finished(load_results(asked), asked))
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
 
@@ -43,7 +44,8 @@ def _recorded(settings: BaselineSettings, platform: Platform, wait: Wait) -> Hel
     try:
         found = wait(_found(platform, artifacts.Wanted(settings.comment_key, settings.baseline_branch)))
         if isinstance(found, artifacts.Found):
-            return Held(layout.load(found.data, f"the results of commit {found.commit[:7]}"), found.note)
+            source = f"the results of commit {found.commit[:7]}"
+            return Held(finished(layout.load(found.data, source), source), found.note)
         return Held(note=found.why if found else "no baseline: the search was interrupted")
     except TimeoutError:
         why = "GitHub did not answer in time"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.cli.console import show
+from ci_evals.cli.places import check_output
 from ci_evals.cli.saved import of_environment
 from ci_evals.cli.studied import check_whole, keep
 from ci_evals.cli.study_settings import CalibrateSettings
@@ -30,8 +31,10 @@ def calibrate(settings: CalibrateSettings) -> None:
             holds something else; nothing is written then.
     """
     redactor = of_environment()
-    labels = sheet_reading.read(settings.labels)
     file = results_file(settings.results)
+    inputs = {f"the sheet {path}": path for path in settings.labels}
+    check_output("--output", settings.output, {"--results": file, **inputs})
+    labels = sheet_reading.read(settings.labels)
     results = redactor.model(load_results(file))
     check_whole(results, file)
     try:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.cli.console import show
+from ci_evals.cli.places import check_output
 from ci_evals.cli.saved import read_clean
 from ci_evals.cli.study_settings import LabelSettings
 from ci_evals.domain.errors import UsageError
@@ -20,6 +21,8 @@ def label(settings: LabelSettings) -> None:
             nothing is written then.
     """
     file = results_file(settings.results)
+    for name in (sheet.SHEET, sheet.PAGE):
+        check_output("--output", settings.output / name, {"RESULTS": file})
     results = read_clean(file)
     _check(settings.output / sheet.SHEET)
     found = labels.items(results)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -39,6 +40,7 @@ def merge_runs(settings: MergeSettings) -> None:
     places = Places(settings.output_dir, settings.junit)
     places.check()
     legs = [Leg(str(file), results) for _, file, results in read_each(settings.results, if_missing=_NO_LEGS)]
+    places.check({f"the leg {leg.file}": Path(leg.file) for leg in legs})
     redactor = Redactor([*environment_keys(os.environ), settings.github_token or ""])
     actions.mask(redactor, os.environ)
     remember(redactor)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from ci_evals.adapters import files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.journal import Journal
 from ci_evals.cli import actions, progress, recording
@@ -16,7 +17,7 @@ from ci_evals.cli.console import Console, environment_keys, error_console, remem
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judge_cache import folder_of, refused
 from ci_evals.cli.models import models_asked
-from ci_evals.cli.places import Places
+from ci_evals.cli.places import RECORDING, Inputs, Places, check_output
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
 from ci_evals.cli.policy import in_force, read_policy
 from ci_evals.cli.reading import distrusted, headers_of, load_suites, values_of
@@ -30,6 +31,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
+from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.trust import Calibration
 from ci_evals.job import Job, Limits, evaluate, not_played
 from ci_evals.planning.agents import has_filled_headers, has_key
@@ -38,6 +40,7 @@ from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
 from ci_evals.reports import numbers
+from ci_evals.reports.names import RESULTS
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import (
@@ -101,7 +104,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     )
     warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
     places = Places(settings.output_dir, settings.junit)
-    places.check()
+    places.check(_suites_of(loaded))
     context = run_context(platform.context, environ)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
     secret = adapter.llm_key if context.ci else None
@@ -109,6 +112,10 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     interruption = Interruption()
     baseline = Held() if skipped else _baseline(settings, platform, interruption)
     _check_apart(baseline, journal, settings)
+    inputs = _inputs(settings, loaded)
+    places.check(inputs)
+    if settings.record:
+        check_output("--record", settings.record / RECORDING, inputs)
     if baseline.note:
         console.say(baseline.note)
     job = Job(
@@ -129,6 +136,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         git=platform.git,
         context=context,
+        begin=places.begin,
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
         warnings=warnings,
     )
@@ -220,6 +228,28 @@ def _in_its_folder(settings: RunSettings) -> RunSettings:
             "another one: leave one of them out"
         )
     return replace(settings, output_dir=settings.resume)
+
+
+def _suites_of(loaded: Sequence[LoadedSuite]) -> dict[str, Path | None]:
+    return {f"the suite {item.file}": Path(item.file) for item in loaded if not is_bundled(item.file)}
+
+
+def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
+    """All files that the run reads, by what names them."""
+    asked, tape = settings.baseline, settings.replay
+    named = asked is not None and asked.lower() not in {"", "auto", "none", "required"}
+    return _suites_of(loaded) | {
+        "--adapter-options": settings.adapter_options,
+        "--prices": settings.prices,
+        "--calibration": settings.calibration,
+        "--baseline": _within(Path(asked), RESULTS) if asked and named else None,
+        "--replay": _within(tape, RECORDING) if tape else None,
+    }
+
+
+def _within(path: Path, name: str) -> Path:
+    """The file that is meant by its own path or by the folder that holds it."""
+    return path / name if files.is_folder(path) else path
 
 
 def _prices(settings: RunSettings) -> Callable[[], PriceTable]:

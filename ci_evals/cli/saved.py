@@ -31,6 +31,17 @@ def read_clean(path: Path) -> Results:
     return of_environment().model(load_results(path))
 
 
+def finished(results: Results, source: object) -> Results:
+    """Return the results, unless they are of a run that did not finish: nothing can be compared with them.
+
+    Raises:
+        UsageError: they are.
+    """
+    if results.run.status == "unfinished":
+        raise UsageError(f"{source}: the run that began to write these results has not finished")
+    return results
+
+
 def of_environment() -> Redactor:
     """What takes the keys out that this environment holds."""
     redactor = Redactor(environment_keys(os.environ))

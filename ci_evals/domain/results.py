@@ -496,8 +496,9 @@ class Resumed(Record):
     commit: CleanText | None = Field(None, description="The commit at which they were played, if known.")
 
 
-Status = Literal["completed", "stopped", "interrupted", "skipped"]
-"""How a run ended; `skipped` where it was given no secrets and nothing was played."""
+Status = Literal["completed", "stopped", "interrupted", "skipped", "unfinished"]
+"""How a run ended; `skipped` if it was given no secrets and nothing was played, `unfinished` if it goes
+on, or was killed."""
 
 
 class RunInfo(Record):

@@ -42,6 +42,9 @@ class Job:
     through: Through = _as_it_is
     begun: Callable[[Header], None] = lambda _: None
     """Is told which run this is, before anything is played; may refuse it with a `UsageError`."""
+    begin: Callable[[Results], None] | None = None
+    """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
+    a `UsageError`."""
     kept: tuple[Keep, ...] = ()
     """Who else is given each finished trial, before its progress is told."""
     shard: Shard | None = None

@@ -14,6 +14,7 @@ from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.journal import Header
 from ci_evals.domain.plan import Plan
+from ci_evals.domain.prices import NO_PRICES
 from ci_evals.domain.results import (
     Confirmation,
     Digests,
@@ -41,6 +42,9 @@ from ci_evals.wiring import Adapter
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, *rubric.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the suite's own words and the conversation."""
+
+
+UNFINISHED = "it has not finished: it is still going on, or was killed"
 
 
 class Look:
@@ -102,6 +106,20 @@ class Look:
             self._stop.bug = self._stop.bug or bug
             self._stop.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
             return self._made(plan, played, confirmation, None)
+
+    def unfinished(self) -> Results:
+        """Return the results of this run for as long as it goes on: nothing is played yet, nothing passed."""
+        job = self._job
+        nothing = [None] * len(job.plan.trials)
+        info = self._info(job.plan, None).model_copy(
+            update={"status": "unfinished", "stopped_because": UNFINISHED, "resumed": None}
+        )
+        card = score(job.plan, nothing, self._facts, self.counting, prices=NO_PRICES, shown=job.redactor.text)
+        card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
+        results = conclude(card, info, Policy(), Ending(stopped_because=UNFINISHED))
+        return job.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
+            update={"suites": card.suites}
+        )
 
     def _made(
         self,

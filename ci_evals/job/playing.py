@@ -51,6 +51,8 @@ async def evaluate(
         job.begun(look.header)
         if job.journal:
             job.journal.open(look.header)
+        if job.begin:
+            job.begin(look.unfinished())
         if job.journal and (past := job.journal.past):
             done = past.done
             listen(TakenUp(len(done.keys() & set(job.plan.trials)), past.header.started_at))

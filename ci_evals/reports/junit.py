@@ -62,6 +62,12 @@ def render(results: Results) -> str:
             name, cases, timestamp=_started(results), properties=_properties(results, suite, found)
         )
         root.append(_timed(whole.build_xml_doc(encoding="utf-8"), suite))
+    if results.run.status == "unfinished":
+        case = TestCase("run unfinished", "ci-evals")
+        case.add_error_info(
+            sanitize.xml(sanitize.one_line(results.run.stopped_because or "", _MESSAGE_LIMIT))
+        )
+        root.append(TestSuite("ci-evals", [case]).build_xml_doc(encoding="utf-8"))
     for total in ("tests", "failures", "errors", "skipped"):
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
     root.set("time", _time(suite.tests for suite in results.suites))

@@ -1,0 +1,29 @@
+"""The reports of a run for as long as it goes on, so that a kill leaves none of an earlier run."""
+
+from collections.abc import Iterable
+from xml.sax.saxutils import quoteattr
+
+from ci_evals.domain.results import Results
+from ci_evals.reports import results_json, sanitize
+from ci_evals.reports.names import BADGE, BADGE_DATA, JUNIT, PAGE, RESULTS, SUMMARY
+
+OUTDATED = (PAGE, BADGE, BADGE_DATA)
+"""Reports of an earlier run that are taken away: there is nothing yet to put in their place."""
+
+
+def files(results: Results) -> dict[str, Iterable[str]]:
+    """Return the name and the text of each report. Made by hand: a run must begin at once."""
+    why = sanitize.one_line(results.gate.reasons[0] if results.gate.reasons else "", 300)
+    junit = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<testsuites name="ci-evals" tests="1" failures="0" errors="1" skipped="0" time="0">\n'
+        '  <testsuite name="ci-evals" tests="1" failures="0" errors="1" skipped="0" time="0">\n'
+        '    <testcase name="run unfinished" classname="ci-evals" time="0">\n'
+        f'      <error type="unfinished" message={quoteattr(sanitize.xml(why))} />\n'
+        "    </testcase>\n  </testsuite>\n</testsuites>\n"
+    )
+    return {
+        RESULTS: results_json.render(results),
+        SUMMARY: [f"## No verdict: the run has not finished\n\n{sanitize.inline(why, 300)}\n"],
+        JUNIT: [junit],
+    }

@@ -1,0 +1,155 @@
+"""What commands must not write over, and what reports say of a run that was killed."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+import world
+from commands import ci_evals, files_in, results_in, start, write_suite
+
+PRICES = "models: {m: {input: 1, output: 5}}\n"
+
+
+@pytest.fixture
+def played(tmp_path):
+    """A folder with a suite and the reports of a run of it, and what a command there needs to run."""
+    with world.agent(lambda heard: world.message("Hello", workflows=[])) as agent:
+        write_suite(tmp_path)
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
+
+        def run(*more):
+            return ci_evals("run", "suite.json", "--provider=offline", *more, cwd=tmp_path, env=env)
+
+        assert run().returncode == 0
+        agent.requests.clear()
+        run.agent, run.env = agent, env
+        yield run
+
+
+def refused(run, folder, *options, says):
+    """The command is refused before a request was sent, and every file is as it was."""
+    before = files_in(folder)
+    ran = run(*options)
+    assert (ran.returncode, run.agent.requests) == (2, []), ran.stderr
+    assert says in ran.stderr
+    assert files_in(folder) == before
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/stdout", "/dev/fd/2", "/proc/self/status"])
+def test_a_file_of_the_system_is_replaced_by_no_report(tmp_path, played, device):
+    """As root a rename would put the report in its place."""
+    refused(played, tmp_path, f"--junit={device}", says="it is a file of the system; name a regular file")
+    assert not Path("/dev/null").is_file()
+
+
+def test_what_is_no_regular_file_is_no_place_for_a_report(tmp_path, played):
+    """A pipe, a socket, a link to a device, and a report's own name that was made one."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "s"))
+    for name in ("pipe", "link", "s"):
+        refused(played, tmp_path, f"--junit={name}", says="a device, a pipe or a socket")
+    (tmp_path / "results/summary.md").unlink()
+    os.mkfifo(tmp_path / "results/summary.md")
+    ran = played()
+    assert ran.returncode == 2
+    assert "--output-dir: cannot write 'results/summary.md'" in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["_results.json", "journal.jsonl", "summary.md", "report.html"])
+def test_no_report_takes_the_place_of_another(tmp_path, played, name):
+    """Neither by its name nor by a link to it."""
+    refused(played, tmp_path, f"--junit=results/{name}", says="has the name of another")
+    os.link(tmp_path / "results" / name, tmp_path / "hard.xml")
+    (tmp_path / "soft.xml").symlink_to(f"results/{name}")
+    for link in ("hard.xml", "soft.xml"):
+        refused(played, tmp_path, f"--junit={link}", says=f"is {name} in the output folder")
+
+
+def test_nothing_that_the_run_reads_is_written_over(tmp_path, played):
+    """The suite, the baseline, the prices, the calibration, the recording; by name and by links."""
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    os.link(tmp_path / "suite.json", tmp_path / "hard.json")
+    (tmp_path / "soft.json").symlink_to("suite.json")
+    for name in ("suite.json", "hard.json", "soft.json"):
+        refused(played, tmp_path, f"--junit={name}", says="it is read too (the suite suite.json)")
+    refused(played, tmp_path, "--prices=prices.yaml", "--junit=prices.yaml", says="read too (--prices)")
+    refused(played, tmp_path, "--baseline=results", says="'results/_results.json' would be written over")
+    (tmp_path / "new").mkdir()
+    os.link(tmp_path / "suite.json", tmp_path / "new/recording.jsonl")
+    refused(played, tmp_path, "--record=new", says="--record: 'new/recording.jsonl' would be written over")
+    assert played("--baseline=results", "--output-dir=other").returncode == 0
+
+
+def test_a_file_of_somebody_else_is_not_taken_for_a_junit_file(tmp_path, played):
+    """One of an earlier run is written over, and so is an empty one."""
+    (tmp_path / "notes.txt").write_text("to keep")
+    refused(played, tmp_path, "--junit=notes.txt", says="is there and no JUnit file")
+    (tmp_path / "out.xml").touch()
+    for _ in range(2):
+        assert played("--junit=out.xml").returncode == 0
+        assert "<testsuites" in (tmp_path / "out.xml").read_text()
+
+
+def test_a_journal_that_is_linked_does_not_grow(tmp_path, played):
+    """It would grow, or be cut, under its other name too."""
+    os.link(tmp_path / "results/journal.jsonl", tmp_path / "kept")
+    refused(played, tmp_path, "--resume=results", says="it is one file with another name (a hard link)")
+
+
+@pytest.mark.parametrize("command", ["merge", "calibrate"])
+def test_other_commands_keep_to_it_too(tmp_path, played, command):
+    """Results that are merged, and the files of a study."""
+    options = {
+        "merge": ["results/_results.json", "--output-dir=results"],
+        "calibrate": ["labels.csv", "--output=results/_results.json"],
+    }[command]
+    before = files_in(tmp_path)
+    ran = ci_evals(command, *options, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "would be written over, and it is read too" in ran.stderr
+    assert files_in(tmp_path) == before
+
+
+def test_a_killed_run_leaves_no_green_reports_of_an_earlier_one(tmp_path, played):
+    """They say that it has not finished, to people and to every command that reads them."""
+    (tmp_path / "results/badge.svg").write_text("<svg>100</svg>")
+
+    def hang(_):
+        time.sleep(20)
+
+    with world.agent(hang) as slow:
+        env = played.env | {"CI_EVALS_BASE_URL": slow.url}
+        run = start("run", "suite.json", "--provider=offline", "--junit=out.xml", cwd=tmp_path, env=env)
+        while not slow.requests:
+            time.sleep(0.05)
+        run.kill()
+        run.communicate(timeout=30)
+    told = results_in(tmp_path)
+    assert told["run"]["status"] == "unfinished"
+    assert (told["gate"]["passed"], told["gate"]["exitCode"]) == (False, 3)
+    assert told["counts"]["notRun"] == 1
+    left = {path.name for path in (tmp_path / "results").iterdir() if path.is_file()}
+    assert left == {"_results.json", "summary.md", "journal.jsonl"}
+    assert "the run has not finished" in (tmp_path / "results/summary.md").read_text()
+    assert 'errors="1"' in (tmp_path / "out.xml").read_text()
+    for args, code in (
+        (["merge", "results/_results.json", "--output-dir=merged"], 3),
+        (["compare", "results", "results"], 2),
+        (["report", "results"], 0),
+    ):
+        assert ci_evals(*args, cwd=tmp_path).returncode == code, args
+    assert 'errors="1"' in (tmp_path / "results/junit.xml").read_text()
+    ran = played("--baseline=results", "--output-dir=other")
+    assert ran.returncode == 2
+    assert "has not finished" in ran.stderr
+    assert played().returncode == 0
+    assert results_in(tmp_path)["run"]["status"] == "completed"
+
+
+def test_a_run_that_is_refused_leaves_earlier_reports_alone(tmp_path, played):
+    """Nothing was begun, so nothing is unfinished."""
+    refused(played, tmp_path, "--thresholds=suite:Nowhere=90", says="Nowhere")
