@@ -10,6 +10,7 @@ from ci_evals.cli.console import error_console, show
 from ci_evals.cli.models import models_asked
 from ci_evals.cli.reading import load_suites
 from ci_evals.cli.settings import EstimateSettings
+from ci_evals.cli.trust import FileTrust
 from ci_evals.domain.plan import Plan
 from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.selection import Selection
@@ -20,6 +21,7 @@ from ci_evals.wiring import Adapter
 
 def plan(settings: EstimateSettings) -> None:
     """Shows the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
+    FileTrust(settings, os.environ).check_options(settings)
     table = prices.read(settings.prices) if settings.prices else prices.bundled()
     adapter = models_asked(settings)
     loaded = load_suites(settings, os.environ)

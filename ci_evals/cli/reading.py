@@ -1,15 +1,16 @@
 """From settings to loaded suites, with every problem of all of them told at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.github.context import UNTRUSTED_EVENTS
 from ci_evals.adapters.suites import Source, sources
-from ci_evals.cli.choices import Trust
 from ci_evals.cli.console import environment_keys, environment_values, remember
 from ci_evals.cli.settings import SuiteSettings
+from ci_evals.cli.trust import FileTrust
 from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.suite import is_bundled
 from ci_evals.planning.adapters import OptionsFile, read_options
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.interpolate import not_secret
@@ -28,6 +29,8 @@ def load_suites(
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
     """
     installed = plugins.names()
+    trust = FileTrust(settings, environ)
+    trust.check_options(settings)
     choice = AgentChoice(
         adapter=settings.adapter,
         options=_options(settings.adapter_options, environ, masked=replay),
@@ -42,13 +45,13 @@ def load_suites(
         replaced=choice.replaces,
         may_lack=frozenset({"apiKey"} if without_key else ()),
         masked=replay,
-        distrusted=distrusted(settings.trust_suites, environ),
     )
     loaded: dict[Path, LoadedSuite] = {}
     faults: list[UsageError] = []
     for source in _sources(settings.suites, faults):
         try:
-            read = load(source.text, source.file, reading)
+            distrusted = None if is_bundled(source.file) else trust.suite_distrusted(Path(source.file))
+            read = load(source.text, source.file, replace(reading, distrusted=distrusted))
             suite = choose(read, choice, without_key=without_key, unasked=replay)
         except UsageError as error:
             faults.append(error)
@@ -83,16 +86,6 @@ def headers_of(text: str | None) -> dict[str, str]:
         if line.strip():
             headers[name.strip()] = value.strip()
     return headers
-
-
-def distrusted(trust: Trust, environ: Mapping[str, str]) -> str | None:
-    """Why suites are not trusted, or None where they are."""
-    event = environ.get("GITHUB_EVENT_NAME", "")
-    if trust is Trust.NEVER:
-        return "with --trust-suites=never"
-    if trust is Trust.AUTO and event in UNTRUSTED_EVENTS:
-        return f"in the event {event}, where anybody's files meet secrets (see --trust-suites)"
-    return None
 
 
 def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> OptionsFile | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ci_evals.adapters import prices as price_files
 from ci_evals.cli import actions, display, progress
 from ci_evals.cli.baseline import baseline_of
-from ci_evals.cli.choices import Provider, Trust
+from ci_evals.cli.choices import Provider
 from ci_evals.cli.console import (
     Console,
     environment_keys,
@@ -26,8 +26,8 @@ from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Platform
 from ci_evals.cli.policy import in_force, read_policy
 from ci_evals.cli.publish import publish
-from ci_evals.cli.reading import distrusted
 from ci_evals.cli.saved import read_clean
+from ci_evals.cli.trust import FileTrust
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished
@@ -116,7 +116,7 @@ def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
     cache = folder_of(settings.judge_cache, environ)
     key, token = llm_key_of(provider, settings.llm_key, environ)
-    reason = distrusted(Trust.AUTO, environ)
+    reason = FileTrust(settings, environ).workspace_distrusted()
     if cache and reason and (why := refused(cache, reason, key or token, environ)):
         error_console(environ).say(f"warning: {why}")
         cache = None

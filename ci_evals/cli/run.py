@@ -20,10 +20,11 @@ from ci_evals.cli.models import models_asked
 from ci_evals.cli.places import RECORDING, Inputs, Places, check_output
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
 from ci_evals.cli.policy import in_force, read_policy
-from ci_evals.cli.reading import distrusted, headers_of, load_suites, values_of
+from ci_evals.cli.reading import headers_of, load_suites, values_of
 from ci_evals.cli.run_context import run_context
 from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
+from ci_evals.cli.trust import FileTrust
 from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import Mark
@@ -76,6 +77,7 @@ def run_suites(settings: RunSettings) -> None:
 def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     environ = os.environ
     settings = _in_its_folder(settings)
+    FileTrust(settings, environ).check_options(settings)
     settings, tape = recording.opened(settings)
     policy = read_policy(settings)
     calibration = _calibration(settings)
@@ -356,7 +358,7 @@ def _checked_cache(
     adapter: Adapter, settings: RunSettings, environ: Mapping[str, str]
 ) -> tuple[Adapter, tuple[str, ...]]:
     """The adapter without a cache that anybody may have written, and what to say of that."""
-    reason = distrusted(settings.trust_suites, environ)
+    reason = FileTrust(settings, environ).workspace_distrusted()
     if reason is None or adapter.judge_cache is None:
         return adapter, ()
     why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, environ)

@@ -66,8 +66,9 @@ class SuiteSettings:
     trust_suites: Annotated[
         Trust,
         typer.Option(
-            help="Whether suites may name endpoints and read ${VARIABLES}. auto: not in events where "
-            "foreign code meets secrets (pull_request_target, workflow_run, issue_comment)."
+            help="Whether suites may name endpoints and read ${VARIABLES}. auto: in a job on GitHub only if "
+            "the checkout is known to be the repository's own code, and never in pull_request_target, "
+            "workflow_run and issue_comment."
         ),
     ] = Trust.AUTO
 

@@ -21,6 +21,8 @@ class Interpolated:
     value: Any = None
     secrets: set[str] = field(default_factory=set)
     """Values that came from the environment."""
+    unresolved: set[str] = field(default_factory=set)
+    """References that stayed as they were, since they are problems. A variable's name is no secret."""
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -89,15 +91,15 @@ class _Interpolation:
             return "${"
         parts = _INSIDE.fullmatch(match["inside"])
         if parts is None:
-            return self._fault(match, path, "is no variable's name; write $${ for a literal ${")
-        if self.refused_because:
-            return self._fault(match, path, self.refused_because)
+            return self._fault(match[0], path, "is no variable's name; write $${ for a literal ${")
         name, default = parts["name"], parts["default"]
+        if self.refused_because:
+            return self._fault(self._unresolved(parts), path, self.refused_because)
         value = self.environ.get(name, "" if path in self.may_lack else None)
         if default is not None and not value:
             return default
         if value is None and not self.masked:
-            return self._fault(match, path, f"the environment variable {name} is not set")
+            return self._fault(self._unresolved(parts), path, f"the environment variable {name} is not set")
         secret = parts["plain"] is None
         if secret and value:
             self._keep_secret(name, value, path)
@@ -123,6 +125,12 @@ class _Interpolation:
                 "characters and is not redacted; write ${env:" + name + "} if it is no secret"
             )
 
-    def _fault(self, match: re.Match[str], path: Path, message: str) -> str:
-        self.result.problems.append(self.document.problem(path, f"{match[0]}: {message}"))
-        return match[0]
+    def _unresolved(self, parts: re.Match[str]) -> str:
+        """The reference by its name alone: its default may be a key."""
+        reference = "${" + (parts["plain"] or "") + parts["name"] + "}"
+        self.result.unresolved.add(reference)
+        return reference
+
+    def _fault(self, reference: str, path: Path, message: str) -> str:
+        self.result.problems.append(self.document.problem(path, f"{reference}: {message}"))
+        return reference

@@ -1,7 +1,7 @@
 """From a suite's text to a `Suite`, or to every problem in it with its place."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,7 +70,8 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None
     value = _without_comments(filled.value)
-    redactor = Redactor(_keys_in(value), filled.secrets)
+    literal = _without(value, filled.unresolved) if filled.unresolved else value
+    redactor = Redactor(_keys_in(literal), filled.secrets)
     try:
         # Keys as they are written, not as fields are called: a `base_url` would get past the check below.
         suite = Suite.model_validate_json(json.dumps(value), strict=True, by_alias=True, by_name=False)
@@ -90,6 +91,20 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         secrets=frozenset(filled.secrets),
         warnings=tuple(filled.warnings) + tuple(_unused_fields(suite, file)),
     )
+
+
+def _without(value: Any, references: Collection[str]) -> Any:
+    """The data without references to the environment that could not be replaced."""
+    match value:
+        case str():
+            for reference in references:
+                value = value.replace(reference, " ")
+            return value.strip()
+        case dict():
+            return {key: _without(item, references) for key, item in value.items()}
+        case list():
+            return [_without(item, references) for item in value]
+    return value
 
 
 def _keys_in(value: Any) -> Iterator[str]:

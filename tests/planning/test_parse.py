@@ -295,3 +295,30 @@ def test_a_secret_in_a_name_is_warned_about():
     loaded = read(a_suite(test), environ={"A": "value-of-a"})
     assert [warning.split(": ")[1] for warning in loaded.warnings] == ["tests[0].name", "tests[0].tags[0]"]
     assert all("${env:A}" in warning for warning in loaded.warnings)
+
+
+@pytest.mark.parametrize("key", ["${AGENT_KEY}", "Bearer ${AGENT_KEY}", "${AGENT_KEY:-sk-literal-key}"])
+def test_a_refused_key_is_called_by_its_variable(key):
+    """A variable's name is no secret; the default beside it may be one."""
+    suite = a_suite(
+        apiKey=key,
+        adapter="openai",
+        baseUrl="https://gateway.example/v1?key=${AGENT_KEY}",
+        adapterOptions={"headers": {"Authorization": key}},
+    )
+    told = problems(suite, environ={}, distrusted="in the event issue_comment")
+    named = [line for line in told if "${AGENT_KEY}: a suite may not read the environment" in line]
+    assert [line.split(":")[0] for line in named] == [
+        "apiKey",
+        "baseUrl",
+        "adapterOptions.headers.Authorization",
+    ]
+    assert "sk-literal-key" not in "".join(told)
+
+
+def test_a_key_beside_a_refused_reference_is_not_shown():
+    """Only the reference is no secret."""
+    suite = a_suite(apiKey="sk-literal-key ${NOPE}", category="sk-literal-key")
+    told = "".join(problems(suite, environ={}))
+    assert "${NOPE}: the environment variable NOPE is not set" in told
+    assert "sk-literal-key" not in told

@@ -7,9 +7,6 @@ from typing import Any
 
 from ci_evals.domain.text import whole
 
-UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
-"""Events in which a workflow has secrets while the files may be anybody's."""
-
 PULL_REQUEST_EVENTS = frozenset(
     {"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"}
 )
@@ -69,6 +66,9 @@ class Context:
     head: Commit | None = None
     """The pull request's own last commit, or what was pushed."""
     base: Base = Base()
+    merged: str | None = None
+    """What GitHub last made of merging the pull request into its base, to see whether that can be done."""
+    default_branch: str | None = None
     run: Run | None = None
     """The run that the results come from: after `workflow_run` the one that it follows."""
     own_run: Run | None = None
@@ -90,7 +90,7 @@ class Context:
     @property
     def without_secrets(self) -> bool:
         """Whether GitHub gives the job no secrets: it would run code that anybody, or a bot, proposed."""
-        withheld = self.event in PULL_REQUEST_EVENTS - UNTRUSTED_EVENTS
+        withheld = self.event in PULL_REQUEST_EVENTS - {"pull_request_target"}
         return withheld and (self.foreign or self.of_dependabot)
 
     @property
@@ -117,6 +117,7 @@ def read(environ: Mapping[str, str], payload: Any) -> Context:
         repository=environ.get("GITHUB_REPOSITORY") or event.text("repository", "full_name"),
         sha=environ.get("GITHUB_SHA") or None,
         ref=whole(environ.get("GITHUB_REF", "")) or None,
+        default_branch=event.text("repository", "default_branch"),
         own_run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
         run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
         of_dependabot=environ.get("GITHUB_ACTOR") == _DEPENDABOT,
@@ -153,6 +154,7 @@ def with_pull(known: Context, pull: Any) -> Context:
         number=told.number("number") or known.number,
         head=Commit(sha, told.text("head", "repo", "full_name"), told.text("head", "ref")) if sha else None,
         base=Base(branch=told.text("base", "ref"), sha=told.text("base", "sha")),
+        merged=told.text("merge_commit_sha"),
     )
 
 

@@ -1,0 +1,142 @@
+"""Which checkouts may hold somebody else's code, and where that code would meet secrets. Pure.
+
+| event | checkout | trusted |
+| --- | --- | --- |
+| none: not a job on GitHub | any | yes |
+| `pull_request` and its reviews, of a fork | any | yes: GitHub gives it no secrets |
+| `pull_request_target`, `workflow_run`, `issue_comment` | any | no |
+| any other | the commit of the event (`GITHUB_SHA`), where that is the repository's own | yes |
+| any other | the pull request's head or its merge, from a branch of this repository | yes |
+| any other | the pull request's head or its merge, from a fork | no |
+| any other | the base commit of the pull request or of the merge queue | yes |
+| any other | the newest commit of the default branch, the base branch or the event's branch | yes |
+| any other | any other commit, or another repository | no: nobody can tell whose it is |
+| `push`, `schedule`, `merge_group` and others that name no foreign code | no `.git`, no `pr-number` | yes |
+| `workflow_dispatch`, `repository_dispatch`, deployments, unknown events | no `.git` | no |
+
+`workflow_call` has the event of its caller.
+"""
+
+from ci_evals.adapters.github.checkout import Checkout, Repository, repository_of
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
+
+UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
+"""Events in which a workflow has secrets while files may come from anybody, also beside the checkout."""
+
+_OWN_COMMIT = frozenset(
+    {
+        *("branch_protection_rule", "check_run", "check_suite", "create", "delete", "discussion"),
+        *("discussion_comment", "fork", "gollum", "issue_comment", "issues", "label", "merge_group"),
+        *("milestone", "public", "pull_request_target", "push", "release", "repository_dispatch"),
+        *("schedule", "status", "watch", "workflow_dispatch", "workflow_run"),
+    }
+)
+"""Events whose `GITHUB_SHA` is on a branch or tag of the repository itself.
+
+That of a deployment is not among them: anybody's pull request may be deployed for a preview.
+"""
+
+_OWN_TREE = _OWN_COMMIT - UNTRUSTED_EVENTS - {"workflow_dispatch", "repository_dispatch"}
+"""Of these the events for which workflows check out nothing else. The others often name a commit by hand."""
+
+
+def distrusted_because(
+    context: Context, checkout: Checkout | None, pull: Context | None = None
+) -> str | None:
+    """Why suites of this checkout are not trusted, as a clause to follow a statement; None if they are.
+
+    Args:
+        context: The event.
+        checkout: Where the suites are; None if there is no `.git`.
+        pull: The pull request whose number the user gave, as GitHub describes it; None if it is not known.
+    """
+    if context.event in UNTRUSTED_EVENTS:
+        return f"in the event {context.event}, where anybody's files meet secrets"
+    return foreign_because(context, checkout, pull)
+
+
+def foreign_because(context: Context, checkout: Checkout | None, pull: Context | None = None) -> str | None:
+    """Why a checkout may be somebody else's code in a job that may have secrets; None if it is our own."""
+    if not context.event or _is_given_nothing(context):
+        return None
+    change = context if context.event in PULL_REQUEST_EVENTS else pull
+    if checkout is None:
+        return _without_git(context, change)
+    if checkout.commit is None:
+        return "in a checkout whose HEAD cannot be read"
+    if checkout.commit in _own_commits(context, change) or _is_own_tip(context, checkout, change):
+        return None
+    if change and checkout.commit in _commits_of(change):
+        return _unless_own(change)
+    return (
+        f"in a checkout of {checkout.commit[:12]}, which may be somebody else's code: it is neither the "
+        "commit of this event nor the newest one of a branch that the event names"
+    )
+
+
+def _without_git(context: Context, change: Context | None) -> str | None:
+    if change:
+        return _unless_own(change)
+    if context.event in _OWN_TREE and context.number is None:
+        return None
+    return (
+        "in a workspace without .git, which may hold somebody else's code (where git is missing, "
+        "actions/checkout leaves none)"
+    )
+
+
+def _own_commits(context: Context, change: Context | None) -> set[str | None]:
+    """Commits that GitHub says are on a branch or tag of this repository."""
+    own = {change.base.sha} if change else set()
+    if context.event == "merge_group":
+        own.add(context.base.sha)
+    if context.event in _OWN_COMMIT:
+        own.add(context.sha)
+    return own - {None}
+
+
+def _commits_of(change: Context) -> set[str | None]:
+    """The commits that are a pull request's: its head, and what GitHub made of merging it."""
+    return {change.head.sha if change.head else None, change.base.merge, change.merged} - {None}
+
+
+def _is_own_tip(context: Context, checkout: Checkout, change: Context | None) -> bool:
+    """Whether HEAD is the newest commit, as fetched, of a branch of this repository that the event names.
+
+    Other branches do not count: `git fetch origin pull/7/head:…` can call a fork's commit anything.
+    """
+    branches = {context.default_branch, context.base.branch}
+    if change:
+        branches.add(change.base.branch)
+        if change.head and _is_own(change):
+            branches.add(change.head.branch)
+    return (
+        checkout.branch is not None
+        and checkout.branch in branches
+        and checkout.commit == checkout.branch_at_origin
+        and checkout.origin is not None
+        and checkout.origin == _own_repository(context)
+    )
+
+
+def _own_repository(context: Context) -> Repository | None:
+    return repository_of(f"{context.server_url}/{context.repository}") if context.repository else None
+
+
+def _is_own(change: Context) -> bool:
+    """Whether a pull request comes from a branch of this repository. A deleted fork has no name."""
+    head = change.head.repository if change.head else None
+    return head is not None and change.repository is not None and head.lower() == change.repository.lower()
+
+
+def _unless_own(change: Context) -> str | None:
+    if _is_own(change):
+        return None
+    name = f"pull request {change.number}" if change.number else "a pull request"
+    repository = change.head.repository if change.head else None
+    return f"in a checkout of {name}, which comes from {repository or 'an unknown repository'}"
+
+
+def _is_given_nothing(context: Context) -> bool:
+    """Whether GitHub gives the job no secrets. Dependabot's jobs may have secrets of their own."""
+    return context.without_secrets and context.foreign

@@ -1,0 +1,204 @@
+"""Whose code a checkout holds, for every event; and what of a checkout can be read without git."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from github_api import FORK, REPOSITORY
+
+from ci_evals.adapters.github.checkout import Checkout, Repository, checkout_of, repository_of
+from ci_evals.adapters.github.context import Base, Commit, Context
+from ci_evals.adapters.github.trust import UNTRUSTED_EVENTS, distrusted_because, foreign_because
+
+EVENT, HEAD, MERGE, BASE, TIP, OTHER = (letter * 40 for letter in "012345")
+HERE = Repository("github.com", REPOSITORY)
+THERE = Repository("github.com", FORK)
+DEFAULT_BRANCH = "main"
+
+AT_EVENT = Checkout(Path("/w"), EVENT)
+AT_HEAD = Checkout(Path("/w"), HEAD)
+AT_MERGE = Checkout(Path("/w"), MERGE)
+AT_BASE = Checkout(Path("/w"), BASE)
+AT_MAIN = Checkout(Path("/w"), TIP, DEFAULT_BRANCH, TIP, HERE)
+AT_TOPIC = Checkout(Path("/w"), HEAD, "topic", HEAD, HERE)
+AT_OTHER = Checkout(Path("/w"), OTHER)
+MAIN_WITH_COMMITS = Checkout(Path("/w"), OTHER, DEFAULT_BRANCH, TIP, HERE)
+MAIN_OF_FORK = Checkout(Path("/w"), TIP, DEFAULT_BRANCH, TIP, THERE)
+CALLED_BY_HAND = Checkout(Path("/w"), OTHER, "pr/7", OTHER, HERE)
+UNREADABLE = Checkout(Path("/w"))
+
+
+def of_event(name: str, **fields) -> Context:
+    return Context(name, REPOSITORY, sha=EVENT, default_branch=DEFAULT_BRANCH, **fields)
+
+
+def of_pull(event: str, repository: str | None, **fields) -> Context:
+    head, base = Commit(HEAD, repository, "topic"), Base("main", BASE, EVENT)
+    return of_event(event, number=7, head=head, base=base, merged=MERGE, **fields)
+
+
+def by_hand(event: str = "workflow_dispatch") -> Context:
+    return of_event(event, number=7)
+
+
+OWN, FORKED, DELETED = (of_pull("", repository) for repository in (REPOSITORY, FORK, None))
+"""What GitHub says of the pull request whose number was given."""
+
+ROWS = [
+    # event, checkout, pull request by number, trusted
+    (Context(), None, None, True),
+    (Context(), AT_OTHER, None, True),
+    (of_pull("pull_request", FORK), AT_EVENT, None, True),
+    (of_pull("pull_request_review", FORK), AT_OTHER, None, True),
+    (of_pull("pull_request", None), None, None, True),
+    (of_pull("pull_request", REPOSITORY), AT_EVENT, None, True),
+    (of_pull("pull_request", REPOSITORY), AT_HEAD, None, True),
+    (of_pull("pull_request", REPOSITORY), AT_MERGE, None, True),
+    (of_pull("pull_request", REPOSITORY), AT_BASE, None, True),
+    (of_pull("pull_request", REPOSITORY), AT_TOPIC, None, True),
+    (of_pull("pull_request", REPOSITORY), AT_MAIN, None, True),
+    (of_pull("pull_request", REPOSITORY), None, None, True),
+    (of_pull("pull_request", REPOSITORY), AT_OTHER, None, False),
+    (of_pull("pull_request", REPOSITORY), MAIN_OF_FORK, None, False),
+    (of_pull("pull_request", REPOSITORY, of_dependabot=True), AT_EVENT, None, True),
+    (of_pull("pull_request", REPOSITORY, of_dependabot=True), AT_OTHER, None, False),
+    *((of_pull(event, REPOSITORY), AT_EVENT, None, False) for event in sorted(UNTRUSTED_EVENTS)),
+    *((of_pull(event, FORK), AT_HEAD, None, False) for event in sorted(UNTRUSTED_EVENTS)),
+    *(
+        (of_event(event), checkout, None, trusted)
+        for event in ("push", "schedule", "release", "create", "check_suite")
+        for checkout, trusted in [
+            (AT_EVENT, True),
+            (AT_MAIN, True),
+            (None, True),
+            (AT_OTHER, False),
+            (MAIN_WITH_COMMITS, False),
+            (MAIN_OF_FORK, False),
+            (CALLED_BY_HAND, False),
+            (UNREADABLE, False),
+        ]
+    ),
+    (of_event("merge_group", base=Base("main", BASE)), AT_EVENT, None, True),
+    (of_event("merge_group", base=Base("main", BASE)), AT_BASE, None, True),
+    (of_event("merge_group", base=Base("main", BASE)), AT_HEAD, None, False),
+    *(
+        (of_event(event), checkout, None, trusted)
+        for event in ("workflow_dispatch", "repository_dispatch")
+        for checkout, trusted in [(AT_EVENT, True), (AT_MAIN, True), (AT_OTHER, False), (None, False)]
+    ),
+    *(
+        (of_event(event), checkout, None, False)
+        for event in ("deployment", "deployment_status", "an_event_of_tomorrow")
+        for checkout in (AT_EVENT, None)
+    ),
+    (of_event("deployment"), AT_MAIN, None, True),
+    (by_hand(), AT_EVENT, None, True),
+    (by_hand(), AT_EVENT, FORKED, True),
+    *((by_hand(), checkout, OWN, True) for checkout in (AT_HEAD, AT_MERGE, AT_BASE, AT_TOPIC, None)),
+    *((by_hand(), checkout, FORKED, False) for checkout in (AT_HEAD, AT_MERGE, AT_TOPIC, AT_OTHER, None)),
+    *((by_hand(), checkout, DELETED, False) for checkout in (AT_HEAD, None)),
+    *((by_hand(), checkout, None, False) for checkout in (AT_HEAD, AT_MERGE, None)),
+    (by_hand("push"), None, None, False),
+    (by_hand("push"), None, FORKED, False),
+    (by_hand("push"), None, OWN, True),
+]
+
+
+def label(value: object) -> str:
+    match value:
+        case Context():
+            return f"{value.event or 'none'}{' of fork' if value.foreign else ''}"
+        case Checkout():
+            return f"{(value.commit or 'unreadable')[:1]} {value.branch or 'detached'}"
+        case bool():
+            return "trusted" if value else "untrusted"
+    return "without"
+
+
+@pytest.mark.parametrize(("event", "checkout", "pull", "trusted"), ROWS, ids=label)
+def test_trust_follows_whose_code_is_checked_out(event, checkout, pull, trusted):
+    """Every row of the table. What cannot be known is not trusted."""
+    because = distrusted_because(event, checkout, pull)
+    assert (because is None) is trusted, because
+
+
+def test_in_privileged_events_options_may_name_files_of_the_own_checkout():
+    """There the suites are anybody's, but what the workflow's author names lies in the base's own tree."""
+    for event in sorted(UNTRUSTED_EVENTS):
+        assert foreign_because(of_event(event), AT_EVENT) is None
+        assert foreign_because(of_event(event), AT_OTHER) is not None
+        assert foreign_because(of_event(event), None) is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "repository"),
+    [
+        ("https://github.com/octo/agent", HERE),
+        ("https://x-access-token:secret@github.com/Octo/Agent.git", HERE),
+        ("git@github.com:octo/agent.git", HERE),
+        ("ssh://git@github.com:22/octo/agent", HERE),
+        ("https://github.com/eve/agent", THERE),
+        ("https://github.com/octo", None),
+        ("/srv/git/octo/agent", None),
+        ("", None),
+        ("https://[", None),
+    ],
+)
+def test_addresses_of_repositories(url, repository):
+    assert repository_of(url) == repository
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path) -> Path:
+    """A clone as actions/checkout leaves it, with a branch that is fetched and tracked."""
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    git(folder, "remote", "add", "origin", "https://github.com/octo/agent")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message=One")
+    git(folder, "update-ref", "refs/remotes/origin/main", "HEAD")
+    return folder
+
+
+def test_a_branch_a_detached_head_and_packed_refs(clone):
+    """All that git keeps a commit in."""
+    commit = git(clone, "rev-parse", "HEAD")
+    on_main = Checkout(clone, commit, "main", commit, HERE)
+    (clone / "evals").mkdir()
+    assert checkout_of(clone / "evals") == on_main
+    git(clone, "pack-refs", "--all")
+    assert checkout_of(clone) == on_main
+    git(clone, "commit", "--quiet", "--allow-empty", "--message=Two")
+    found = checkout_of(clone)
+    assert found
+    assert (found.commit, found.branch_at_origin) == (git(clone, "rev-parse", "HEAD"), commit)
+    git(clone, "checkout", "--quiet", "--detach", commit)
+    assert checkout_of(clone) == Checkout(clone, commit, origin=HERE)
+
+
+def test_worktrees_and_nested_checkouts(clone, tmp_path):
+    """The innermost checkout counts; a worktree has a HEAD of its own and shares the rest."""
+    commit = git(clone, "rev-parse", "HEAD")
+    git(clone, "worktree", "add", "--quiet", "-b", "topic", str(tmp_path / "tree"))
+    assert checkout_of(tmp_path / "tree") == Checkout(tmp_path / "tree", commit, "topic", None, HERE)
+    nested = clone / "pr"
+    nested.mkdir()
+    git(nested, "init", "--quiet")
+    assert checkout_of(nested / "evals") == Checkout(nested, branch="main")
+    assert checkout_of(tmp_path) is None
+
+
+def test_what_cannot_be_read_is_unknown(clone):
+    """A HEAD of another kind, a ref that leads out of the folder, a second address of origin."""
+    (clone / ".git/HEAD").write_text("ref: refs/../../secret")
+    assert checkout_of(clone) == Checkout(clone, origin=HERE)
+    (clone / ".git/HEAD").write_text("\0 no commit")
+    git_config = clone / ".git/config"
+    git_config.write_text(git_config.read_text() + "\turl = https://github.com/eve/agent\n")
+    assert checkout_of(clone) == Checkout(clone)
