@@ -1,11 +1,13 @@
 """Counts what models are asked in a trial: calls, tokens, and what they cost where they tell it."""
 
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from math import fsum
 from typing import TypeVar
 
-from ci_evals.domain.errors import LLMAccessError
+from ci_evals.domain.base import MOST_DOLLARS, token_count
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError
 from ci_evals.domain.results import Role, RoleUsage
 from ci_evals.ports import LLM, Completion, Embedder, Embeddings, Prompt
 
@@ -25,7 +27,7 @@ class Meter:
         self.model = model
         self._role = role
         self._spent, self._clock = spent, clock
-        self._input_tokens = self._output_tokens = 0
+        self._input_tokens = self._output_tokens = self._uncounted = 0
         self._costs: list[float | None] = []
         self.calls = self.cached = 0
         self.refusal: str | None = None
@@ -40,19 +42,27 @@ class Meter:
         except LLMAccessError as error:
             self.refusal = str(error)
             raise
+        except LLMAnswerError as error:
+            if error.paid:  # an answer of no use costs as much as any other
+                self._count(*error.paid)
+            raise
         finally:
             self.seconds += self._clock() - begun
 
     def _count(
         self,
-        input_tokens: int,
-        output_tokens: int = 0,
+        input_tokens: int | None,
+        output_tokens: int | None,
         cost_usd: float | None = None,
         *,
         cached: bool = False,
     ) -> None:
-        """Counts what an answer took, and tells of it."""
+        """Counts what an answer took, and tells of it. What nobody can believe counts as unknown."""
+        read, written, cost_usd = token_count(input_tokens), token_count(output_tokens), _dollars(cost_usd)
+        uncounted = not cached and (read is None or written is None)
+        input_tokens, output_tokens = read or 0, written or 0
         self.cached += cached
+        self._uncounted += uncounted
         self._input_tokens += input_tokens
         self._output_tokens += output_tokens
         self._costs += [] if cached else [cost_usd]  # one that cost nothing says nothing of what others did
@@ -64,6 +74,7 @@ class Meter:
                 cached=int(cached),
                 input_tokens=input_tokens,
                 output_tokens=output_tokens,
+                uncounted=int(uncounted),
                 cost_usd=cost_usd,
             )
         )
@@ -80,6 +91,7 @@ class Meter:
             cached=self.cached,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
+            uncounted=self._uncounted,
             cost_usd=fsum(told) if known and len(told) == len(self._costs) else None,
         )
 
@@ -119,5 +131,12 @@ class MeteredEmbedder(Meter):
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Asks the model."""
         embeddings = await self._asked(self._embedder.embed(texts))
-        self._count(embeddings.input_tokens)
+        self._count(embeddings.input_tokens, 0)
         return embeddings
+
+
+def _dollars(cost: object) -> float | None:
+    """A cost that can be true; None for any other."""
+    if isinstance(cost, bool) or not isinstance(cost, int | float):
+        return None
+    return float(cost) if math.isfinite(cost) and 0 <= cost <= MOST_DOLLARS else None

@@ -43,11 +43,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's answer, and the tokens it took where the provider tells."""
+    """A model's answer, and the tokens it took; None where the provider does not report them believably."""
 
     text: str
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
     cost_usd: float | None = None
     """What it cost, where the provider itself says so; else the price of its tokens counts."""
     cached: bool = False
@@ -58,10 +58,10 @@ class Completion:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors of texts, all of one length, and the tokens they took where the provider tells."""
+    """Vectors of texts, all of one length, and the tokens they took; None where that is not known."""
 
     vectors: tuple[tuple[float, ...], ...]
-    input_tokens: int = 0
+    input_tokens: int | None = None
 
 
 class Embedder(Protocol):

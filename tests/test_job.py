@@ -321,7 +321,7 @@ class Costly:
 
     async def complete(self, prompt):
         await asyncio.sleep(0)
-        return Completion(PASS, input_tokens=self._tokens)
+        return Completion(PASS, input_tokens=self._tokens, output_tokens=0)
 
 
 async def dear(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:

@@ -133,7 +133,7 @@ async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
 async def test_a_second_look_stays_within_the_budget(tmp_path):
     """It is close, and more trials would cost more than is allowed: that is said, and the gate holds."""
     prices = PriceTable(models={"one": Price(input=1000, output=0)})
-    judge = fakes.ScriptedLLM([Completion(fakes.judged("pass"), 10)], model="one")
+    judge = fakes.ScriptedLLM([Completion(fakes.judged("pass"), 10, 0)], model="one")
     policy = Policy(max_cost=0.05, min_score=90)
     results = await play(tmp_path, judge, policy=policy, prices=prices, confirm=4)
     assert (results.gate.passed, results.run.confirmation, results.usage.cost_usd) == (True, None, 0.02)

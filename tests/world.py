@@ -105,6 +105,8 @@ class Models:
     faults: list[Fault] = field(default_factory=list)
     always: Fault | None = None
     asked: list[Asked] = field(default_factory=list)
+    usage: Callable[[int, dict[str, int]], Any] = lambda _, counts: counts
+    """What is said of the tokens of an answer: of its number, from 1, and the counts that are true."""
     embed: Callable[[str], Any] = lambda text: [float(text.lower().count(letter)) for letter in LETTERS]
     """The vector of a text: by default, how often it has each letter."""
     listing: Fault | None = None
@@ -169,7 +171,9 @@ class Models:
                 "object": "chat.completion",
                 "model": asked.model,
                 "choices": [{**choice, "message": {"role": "assistant", "content": text}}],
-                "usage": {"prompt_tokens": 21, "completion_tokens": 5, "total_tokens": 26},
+                "usage": self.usage(
+                    len(self.asked), {"prompt_tokens": 21, "completion_tokens": 5, "total_tokens": 26}
+                ),
             },
         )
 
@@ -182,7 +186,8 @@ class Models:
         data = [{"index": i, "embedding": self.embed(text)} for i, text in enumerate(body["input"])]
         # By their index, and not by their place, they belong to the texts.
         used = 3 * len(data)
-        return _json({"data": data[::-1], "usage": {"prompt_tokens": used, "total_tokens": used}})
+        usage = self.usage(len(self.embedded), {"prompt_tokens": used, "total_tokens": used})
+        return _json({"data": data[::-1], "usage": usage})
 
     def _anthropic(self, request: Request) -> Response:
         body = request.get_json()
@@ -205,7 +210,7 @@ class Models:
                     {"type": "thinking", "thinking": "hm", "signature": "s"},
                     {"type": "text", "text": answer},
                 ],
-                "usage": {"input_tokens": 21, "output_tokens": 5},
+                "usage": self.usage(len(self.asked), {"input_tokens": 21, "output_tokens": 5}),
             },
         )
 

@@ -54,6 +54,15 @@ class Clean:
 
 CleanText = Annotated[str, Clean()]
 
+_MOST_TOKENS = 10**9
+"""Of one answer: more is no count."""
+
+
+def token_count(value: object) -> int | None:
+    """A count of tokens that somebody reports; None for what cannot be one."""
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+
+
 NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with at least one visible character."""
 

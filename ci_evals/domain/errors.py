@@ -14,6 +14,7 @@ CiEvalsError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Exit(IntEnum):
@@ -86,5 +87,20 @@ class LLMAccessError(LLMError):
     """The model's provider refused the key (401, 403), or has no quota left for it."""
 
 
+class Paid(NamedTuple):
+    """What an answer took, as far as its provider reports it believably."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
 class LLMAnswerError(LLMError):
-    """The model answered with nothing that can be used: empty, broken off, refused, or not an answer."""
+    """The model answered with nothing that can be used: empty, broken off, refused, or not an answer.
+
+    `paid` is what the answer took; None if a model gave none, so that nothing is charged.
+    """
+
+    def __init__(self, message: str, paid: Paid | None = None) -> None:
+        self.paid = paid
+        super().__init__(message)

@@ -97,6 +97,9 @@ class RoleUsage(Record):
     cached: Amount = Field(0, description="Of the calls, those whose answer was there from an earlier one.")
     input_tokens: Amount = 0
     output_tokens: Amount = 0
+    uncounted: Amount = Field(
+        0, description="Of the calls, those with an answer of which no usable count of tokens is known."
+    )
     cost_usd: Dollars | None = Field(
         None,
         description="Of the run; of a trial only where the provider tells what a call has cost. "
@@ -389,7 +392,9 @@ class Usage(Record):
 
     calls: Amount = 0
     tokens: Tokens = Tokens()
-    cost_usd: Dollars | None = Field(None, description="US dollars; null where a model's price is not known.")
+    cost_usd: Dollars | None = Field(
+        None, description="US dollars; null where a model's price or an answer's tokens are not known."
+    )
     by_role: tuple[RoleUsage, ...] = ()
     prices_as_of: date | None = Field(None, description="The date of the price table.")
     unpriced: tuple[str, ...] = Field((), description="Models that were used and have no price.")

@@ -11,12 +11,12 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Event, Spent, TrialFinished, TrialStarted
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results import RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.soundness import ended_well, unsound
-from ci_evals.scoring.usage import cost_of
+from ci_evals.scoring.usage import cost_of, unmeasured
 from ci_evals.stop import Stop
 
 _TIE = 1e-9
@@ -73,7 +73,7 @@ class Watch:
     def take(self, done: Iterable[TrialResult]) -> None:
         """Looks at the trials that had finished before the run was taken up."""
         for result in done:
-            cost = fsum(cost_of(usage, self._budget.prices()) for usage in result.usage)
+            cost = fsum(map(self._cost, result.usage))
             self._spent += cost
             self._count(cost)
             self._look_for_failure(result)
@@ -102,7 +102,7 @@ class Watch:
             case TrialStarted(trial):
                 self._under_way[trial] = 0.0
             case Spent(trial, usage):
-                cost = cost_of(usage, self._budget.prices())
+                cost = self._cost(usage)
                 self._spent += cost
                 if trial:
                     self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
@@ -118,6 +118,13 @@ class Watch:
         """Ends the run: its time is up."""
         seconds = self._limits.max_duration
         self._stop.because(f"the time that it may take is up (--max-duration={seconds:g})", cut_off=True)
+
+    def _cost(self, usage: RoleUsage) -> float:
+        """The cost as far as it is known. What cannot be measured cannot be kept within a budget."""
+        cost, most = cost_of(usage, self._budget.prices()), self._budget.most
+        if cost is None and most is not None:
+            self._stop.because(unmeasured(usage, most))
+        return cost or 0.0
 
     def _count(self, cost: float) -> None:
         """Counts a trial that has finished, and what it cost."""

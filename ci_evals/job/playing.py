@@ -188,9 +188,12 @@ def _auditor(adapter: Adapter | Cast, suite: Suite) -> str | None:
 
 
 def _too_dear(job: Job, results: Results, trials: int) -> bool:
-    """Whether so many trials in all, each like those played, would cost more than is allowed."""
+    """Whether so many trials in all, each like those played, would cost more than is allowed.
+
+    So they would where nobody knows the cost.
+    """
     allowed, cost = job.policy.max_cost, results.usage.cost_usd
-    return allowed is not None and cost is not None and cost * trials / results.counts.trials > allowed
+    return allowed is not None and (cost is None or cost * trials / results.counts.trials > allowed)
 
 
 @dataclass(frozen=True)

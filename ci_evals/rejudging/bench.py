@@ -16,7 +16,7 @@ from ci_evals.grading.judge import Judge
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
 from ci_evals.rejudging.work import Again, Case, Rejudging, is_judged
-from ci_evals.scoring.usage import cost_of, with_other
+from ci_evals.scoring.usage import cost_of, unmeasured, with_other
 from ci_evals.stop import Stop
 
 _MOST_IN_ROW = 10
@@ -52,7 +52,7 @@ class Bench:
         self._done: dict[Trial, Again] = {}
         self._under_way = self._in_row = 0
         self._costs: list[float] = []
-        self._others = with_other(work.judged.usage, "judge", Usage()).cost_usd or 0.0
+        self._others = with_other(work.judged.usage, "judge", Usage()).cost_usd
 
     async def judge(self, cases: Sequence[Case]) -> None:
         """Judges the conversations. A bug of ours ends it in order, and stands in the stop."""
@@ -85,7 +85,7 @@ class Bench:
         again = self._again(case, found, usage, self._clock() - begun)
         self._done[case.trial] = again
         self._under_way -= 1
-        self._costs.append(fsum(cost_of(one, self._work.prices) for one in usage))
+        self._costs.append(fsum(map(self._cost, usage)))
         for meter in meters:
             if meter.refusal:
                 self._stop.because(meter.refusal, outage=True)
@@ -120,10 +120,22 @@ class Bench:
         )
         return Again(self._work.redactor.model(result), tuple(verdicts))
 
+    def _cost(self, usage: RoleUsage) -> float:
+        """The cost as far as it is known; a budget ends where it is not."""
+        cost, most = cost_of(usage, self._work.prices), self._work.policy.max_cost
+        if cost is None and most is not None:
+            self._stop.because(unmeasured(usage, most))
+        return cost or 0.0
+
     def _look_at_cost(self) -> None:
         """Begins no trial that the budget may not hold."""
         most = self._work.policy.max_cost
         if most is None:
+            return
+        if self._others is None:
+            self._stop.because(
+                f"the cost of the saved run is unknown, so that --max-cost={most:g} cannot be kept"
+            )
             return
         spent = self._others + fsum(self._costs)
         each = fsum(self._costs) / len(self._costs) if self._costs else 0.0

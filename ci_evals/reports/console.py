@@ -404,6 +404,11 @@ def _took(results: Results) -> list[str]:
     ]
     if costs and usage.prices_as_of:
         costs.append(f"prices of {usage.prices_as_of.isoformat()}")
+    costs += [
+        f"cost of {role.model or role.role} unknown ({why})"
+        for role in usage.by_role
+        if (why := numbers.uncounted(role))
+    ]
     if usage.unpriced:
         costs.append(f"no price for {', '.join(usage.unpriced)}")
     lines = [f"cost: {', '.join(costs)}"] if costs else []

@@ -38,6 +38,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.chance import named, written
+from ci_evals.domain.results import RoleUsage
 
 NONE = "n/a"
 _EVERY_FLOAT = Context(prec=400)
@@ -207,6 +208,13 @@ def money(dollars: float | None) -> str:
         return "below $0.0001"
     step = Decimal("0.0001") if 0 < dollars < 0.1 else Decimal("0.01")
     return f"${_rounded(dollars, step, ROUND_HALF_EVEN)}"
+
+
+def uncounted(role: RoleUsage) -> str | None:
+    """The reason why the cost of a role is unknown though its model has a price; None if there is none."""
+    if role.cost_usd is not None or not role.uncounted:
+        return None
+    return f"{role.uncounted} of {count(role.calls, 'answer')} without a usable count of tokens"
 
 
 def budget(dollars: float | None, limit: float | None = None) -> str:

@@ -17,9 +17,10 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     beside them, without a cost: what it pays is not known here.
 
     Calls are counted when they are made, tokens when an answer tells of them. The cost is what the provider
-    tells, else what the tokens come to, so that a failed call adds nothing to it. It is null where a model
-    has neither, which is then among `unpriced`, and where not one call of a priced model told its tokens,
-    unless the model is free. It is 0 where no model was called, or all answers were there from earlier calls.
+    tells, else what the tokens come to, so that a call without an answer adds nothing to it. It is null where
+    a model has neither, which is then among `unpriced`, and where the tokens of a single answer of a priced
+    model are not known, unless the model is free. It is 0 where no model was called, or all answers
+    were there from earlier calls.
     """
     trials = tuple(trials)
     models = usage_of_roles((usage for trial in trials for usage in trial.usage), prices)
@@ -37,10 +38,11 @@ def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
             cached=usage.cached,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
+            uncounted=usage.uncounted,
         )
         if _all_cached(usage):
             continue  # it cost nothing, and says nothing of what others cost
-        if usage.input_tokens or usage.output_tokens or usage.cost_usd is not None:
+        if _was_answered(usage) or usage.cost_usd is not None:
             costs.setdefault(key, []).append(usage.cost_usd)
     by_role = tuple(
         _priced(
@@ -82,6 +84,10 @@ def _all_cached(usage: RoleUsage) -> bool:
     return usage.cached == usage.calls > 0
 
 
+def _was_answered(usage: RoleUsage) -> bool:
+    return bool(usage.input_tokens or usage.output_tokens or usage.uncounted)
+
+
 def _priced(usage: RoleUsage, told_cost: float | None, prices: PriceTable) -> RoleUsage:
     if told_cost is None and _all_cached(usage):
         told_cost = 0.0
@@ -92,13 +98,24 @@ def _priced(usage: RoleUsage, told_cost: float | None, prices: PriceTable) -> Ro
         return usage
     told = usage.input_tokens or usage.output_tokens
     free = not (price.input or price.output)
-    cost = _added([price.cost(usage.input_tokens, usage.output_tokens)]) if told or free else None
+    known = free or (told and not usage.uncounted)
+    cost = _added([price.cost(usage.input_tokens, usage.output_tokens)]) if known else None
     return usage.model_copy(update={"cost_usd": cost})
 
 
-def cost_of(usage: RoleUsage, prices: PriceTable) -> float:
-    """What so much of one model cost, in US dollars, as far as is known: for a budget that is watched."""
-    return _priced(usage, usage.cost_usd, prices).cost_usd or 0.0
+def cost_of(usage: RoleUsage, prices: PriceTable) -> float | None:
+    """The cost of so much of one model, in US dollars; None if that of an answer is not known."""
+    cost = _priced(usage, usage.cost_usd, prices).cost_usd
+    return 0.0 if cost is None and not _was_answered(usage) else cost
+
+
+def unmeasured(usage: RoleUsage, limit: float) -> str:
+    """The reason why a budget ends where the cost of an answer is not known."""
+    who = f"the {usage.role}'s model {usage.model}" if usage.model else f"the {usage.role}"
+    return (
+        f"an answer of {who} came without a usable count of tokens, so that its cost is unknown and "
+        f"--max-cost={limit:g} cannot be kept"
+    )
 
 
 def cost_of_trial(usage: Usage, trials: int) -> float | None:
@@ -128,6 +145,7 @@ def summed(parts: Sequence[Usage]) -> Usage:
                     "cached": _sum(one.cached for one in found[key]),
                     "input_tokens": _sum(one.input_tokens for one in found[key]),
                     "output_tokens": _sum(one.output_tokens for one in found[key]),
+                    "uncounted": _sum(one.uncounted for one in found[key]),
                     "cost_usd": _added(one.cost_usd for one in found[key]),
                 }
             )

@@ -86,11 +86,14 @@ async def measure(
     for trial in to_judge(study.sheet.judged):
         case_of(work, trial)
     played = await evaluate(_job(study), study.adapter, listen=listen, stop=stop, now=now)
-    again = None
+    spent, again = played.usage.cost_usd, None
+    if spent is None and study.most_cost is not None:
+        stop.because(
+            f"the cost of the plays is unknown, so that --max-cost={study.most_cost:g} cannot be kept"
+        )
     if study.sheet.judged.suites and not stop.requested:
         heard = judging(len(to_judge(study.sheet.judged)))
         async with judges(study.adapter, study.redactor) as panel:
-            spent = played.usage.cost_usd or 0.0
             again = (await rejudge(_rejudging(study, spent), panel, listen=heard, stop=stop, now=now)).results
     return _measured(study, played, again, now())
 

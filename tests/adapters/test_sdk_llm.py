@@ -789,3 +789,24 @@ def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(mode
     ]:
         run = run_python(code.format(provider, name, model, models.key), **models.env)
         assert (run.stdout, run.stderr) == ('{"verdict": "pass"}\n', "")
+
+
+@pytest.mark.parametrize("key", ["prompt_tokens", "completion_tokens"])
+@pytest.mark.parametrize(
+    "value", [None, -21, 0, 21.0, 1e15, "21", True, [21], {"value": 21}, 10**9 + 1], ids=repr
+)
+async def test_a_count_that_cannot_be_true_is_unknown(models, key, value):
+    """And never nothing: whoever watches the cost has to know that it is not known."""
+    models.usage = lambda _, counts: counts | {key: value}
+    answer = await ask(OpenAILLM("m", models.key, models.openai_url))
+    known = {"prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens}
+    assert known == {"prompt_tokens": 21, "completion_tokens": 5} | {key: None}
+
+
+@pytest.mark.parametrize(
+    ("cached", "read"), [(0, 21), (21, 21), (None, 21), (22, None), (-1, None), ("3", None)]
+)
+async def test_more_from_the_cache_than_was_read_cannot_be_true(models, cached, read):
+    """Then nobody knows what was read."""
+    models.usage = lambda _, counts: counts | {"prompt_tokens_details": {"cached_tokens": cached}}
+    assert (await ask(OpenAILLM("m", models.key, models.openai_url))).input_tokens == read

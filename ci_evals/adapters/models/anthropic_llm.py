@@ -6,7 +6,8 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens, told_by
 from ci_evals.adapters.models.vendor import Mode, Vendor
-from ci_evals.ports import Completion, Prompt
+from ci_evals.domain.errors import Paid
+from ci_evals.ports import Prompt
 
 DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"
 DEFAULT_USER_MODEL = "claude-haiku-5-5"
@@ -49,7 +50,10 @@ class AnthropicLLM(SdkLLM):
             body["output_config"] = {"format": {"type": "json_schema", "schema": prompt.schema}}
         return body
 
-    def _read(self, answer: dict[str, JsonValue]) -> Completion:
+    def _paid(self, usage: JsonValue) -> Paid:
+        return Paid(tokens(usage, "input_tokens"), tokens(usage, "output_tokens"))
+
+    def _read(self, answer: dict[str, JsonValue]) -> str:
         reason = answer.get("stop_reason")
         if isinstance(reason, str) and reason in _BROKEN_OFF:
             raise ValueError(_BROKEN_OFF[reason])
@@ -63,5 +67,4 @@ class AnthropicLLM(SdkLLM):
         text = "".join(part for part in texts if isinstance(part, str))
         if not text.strip():
             raise ValueError("gave an empty answer")
-        usage = answer.get("usage")
-        return Completion(text, tokens(usage, "input_tokens"), tokens(usage, "output_tokens"))
+        return text

@@ -26,7 +26,8 @@ from ci_evals.adapters.transport import connections, payload
 from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.adapters.transport.process import Process, handed_on
-from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.domain.base import token_count
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor
@@ -177,7 +178,7 @@ class ClaudeCodeLLM:
     def _read(self, result: dict[str, JsonValue], prompt: Prompt) -> Completion:
         subtype, text = result.get("subtype"), result.get("result")
         if isinstance(subtype, str) and subtype in _NO_MODEL_ANSWER:
-            raise LLMAnswerError(f"{self._who} gave no answer of the wanted form ({subtype})")
+            raise LLMAnswerError(f"{self._who} gave no answer of the wanted form ({subtype})", _paid(result))
         if result.get("is_error") or subtype != "success":
             failure, status = self._failure(result), result.get("api_error_status")
             if status in _LIMITED and not isinstance(failure, LLMAccessError):
@@ -187,14 +188,8 @@ class ClaudeCodeLLM:
         if prompt.schema is not None and structured is not None:
             text = json.dumps(structured, ensure_ascii=False)
         if not isinstance(text, str) or not text.strip():
-            raise LLMAnswerError(f"{self._who} gave an empty answer")
-        usage = result.get("usage")
-        return Completion(
-            text,
-            input_tokens=sum(tokens(usage, f"{kind}input_tokens") for kind in _KINDS_OF_INPUT),
-            output_tokens=tokens(usage, "output_tokens"),
-            cost_usd=_cost(result.get("total_cost_usd")),
-        )
+            raise LLMAnswerError(f"{self._who} gave an empty answer", _paid(result))
+        return Completion(text, *_paid(result))
 
     def _failure(self, result: dict[str, JsonValue]) -> LLMError:
         status = result.get("api_error_status")
@@ -241,6 +236,14 @@ def _message(prompt: Prompt) -> bytes:
         "client_composed": True,
     }
     return json.dumps(message).encode() + b"\n"
+
+
+def _paid(result: dict[str, JsonValue]) -> Paid:
+    usage = result.get("usage")
+    kinds = [payload.member(usage, f"{kind}input_tokens") for kind in _KINDS_OF_INPUT]
+    read = [token_count(count) for count in kinds if count is not None]
+    known = None if None in read else sum(count or 0 for count in read) or None
+    return Paid(known, tokens(usage, "output_tokens"), _cost(result.get("total_cost_usd")))
 
 
 def _cost(told: JsonValue) -> float | None:

@@ -32,7 +32,7 @@ class LocalEmbedder:
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """In a thread of its own. Tokens are not counted, since nobody pays for them."""
         vectors = await asyncio.to_thread(self._encode, [whole(text) for text in texts])
-        return Embeddings(tuple(tuple(float(number) for number in vector) for vector in vectors))
+        return Embeddings(tuple(tuple(float(number) for number in vector) for vector in vectors), 0)
 
     def _encode(self, texts: list[str]) -> Any:
         try:

@@ -10,8 +10,10 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens, told_by
 from ci_evals.adapters.models.vendor import Mode, Vendor
-from ci_evals.domain.errors import UsageError
-from ci_evals.ports import Completion, Prompt
+from ci_evals.adapters.transport import payload
+from ci_evals.domain.base import token_count
+from ci_evals.domain.errors import Paid, UsageError
+from ci_evals.ports import Prompt
 
 DEFAULT_JUDGE_MODEL = "gpt-6.1-terra"
 DEFAULT_USER_MODEL = "gpt-6-luna"
@@ -53,7 +55,16 @@ class OpenAILLM(SdkLLM):
                 pass
         return body
 
-    def _read(self, answer: dict[str, JsonValue]) -> Completion:
+    def _paid(self, usage: JsonValue) -> Paid:
+        read, written = tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens")
+        cached = payload.member(payload.member(usage, "prompt_tokens_details"), "cached_tokens")
+        if cached is not None and not 0 <= (-1 if (count := token_count(cached)) is None else count) <= (
+            read or 0
+        ):
+            read = None  # of what was read, no more can have been in the provider's cache
+        return Paid(read, written)
+
+    def _read(self, answer: dict[str, JsonValue]) -> str:
         match answer:
             case {"choices": [{"message": {"refusal": str(refusal)}}, *_]} if refusal.strip():
                 raise ValueError(f"gave no answer, the model refuses: {refusal}")
@@ -65,8 +76,7 @@ class OpenAILLM(SdkLLM):
                 raise ValueError(f"gave an answer without a message: {told_by(answer)}")
         if not text.strip():
             raise ValueError("gave an empty answer")
-        usage = answer.get("usage")
-        return Completion(text, tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens"))
+        return text
 
 
 class AzureOpenAILLM(OpenAILLM):

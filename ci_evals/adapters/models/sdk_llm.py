@@ -25,7 +25,8 @@ from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.pace import Pace, Setback
-from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.domain.base import token_count
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor
@@ -37,8 +38,8 @@ CHECK_SECONDS = 5.0
 _HEAD_START = 0.05
 """Seconds for the first messages to go out."""
 _JSON_ANSWER = "adapters/prompts/json_answer.md.j2"
-_MOST_TOKENS = 10**9
-"""Of one answer: more is no count."""
+_OF_A_MODEL = frozenset({"usage", "choices", "content"})
+"""Keys of an answer that a model gave, and that is paid for, whatever use it is of."""
 _MOST_NUMBERS = 1_000_000
 """Of an answer that is vectors: those of some hundred texts."""
 _FORM_REFUSED = frozenset({400, 404, 422, 501})
@@ -194,7 +195,11 @@ class SdkLLM(ABC):
         """The body of a request that asks a prompt in one of the forms, but for the model's name."""
 
     @abstractmethod
-    def _read(self, answer: dict[str, JsonValue]) -> Completion:
+    def _paid(self, usage: JsonValue) -> Paid:
+        """The tokens that an answer took, out of its `usage`."""
+
+    @abstractmethod
+    def _read(self, answer: dict[str, JsonValue]) -> str:
         """What the model said in an answer.
 
         Raises:
@@ -283,11 +288,13 @@ class SdkLLM(ABC):
 
     def _completion(self, response: httpx2.Response) -> Completion:
         answer = self._object(response)
+        paid = self._paid(answer.get("usage"))
         try:
-            return self._read(answer)
+            return Completion(self._read(answer), paid.input_tokens, paid.output_tokens)
         except ValueError as error:
             told = payload.shorten(self._redactor.text(str(error)))
-            raise LLMAnswerError(f"{self._who} {told}") from None
+            by_model = _OF_A_MODEL & answer.keys()
+            raise LLMAnswerError(f"{self._who} {told}", paid if by_model else None) from None
 
     def _object(
         self, response: httpx2.Response, most_values: int = payload.MOST_VALUES
@@ -360,7 +367,9 @@ def told_by(answer: dict[str, JsonValue]) -> str:
     return payload.explain(answer) or json.dumps(answer)
 
 
-def tokens(usage: JsonValue, key: str) -> int:
-    """A count of tokens out of a usage object; 0 where the server does not tell it."""
-    count = usage.get(key) if isinstance(usage, dict) else None
-    return count if type(count) is int and 0 < count <= _MOST_TOKENS else 0
+def tokens(usage: JsonValue, key: str) -> int | None:
+    """A count of tokens out of a usage object; None where the server reports none, or none that can be true.
+
+    No question and no answer has no tokens: servers that do not count report 0.
+    """
+    return token_count(payload.member(usage, key)) or None

@@ -173,7 +173,7 @@ class ReplayedLLM:
         answer = answers.popleft()
         if isinstance(answer, Fault):
             raise answer.raised(LLMError)
-        return Completion(answer.text, answer.input_tokens, answer.output_tokens, answer.cost_usd)
+        return Completion(answer.text, *answer.paid)
 
 
 class ReplayedEmbedder:

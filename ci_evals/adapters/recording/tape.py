@@ -18,6 +18,7 @@ from ci_evals.domain.errors import (
     LLMAccessError,
     LLMAnswerError,
     LLMError,
+    Paid,
 )
 from ci_evals.domain.evaluation import Judged, Strict
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
@@ -37,22 +38,41 @@ FAULTS: dict[str, type[AgentError | LLMError]] = {
 }
 
 
+class Spent(Record):
+    """The use of an answer; null where it is not known."""
+
+    input_tokens: Amount | None = None
+    output_tokens: Amount | None = None
+    cost_usd: Dollars | None = None
+
+    @property
+    def paid(self) -> Paid:
+        """The same as a model has it."""
+        return Paid(self.input_tokens, self.output_tokens, self.cost_usd)
+
+
 class Fault(Record):
     """An error in place of an answer."""
 
     error: CleanText
     """Its name in the tree of errors."""
     message: str
+    paid: Spent | None = None
+    """The use of an answer that could not be used."""
 
     @classmethod
     def of(cls, error: CiEvalsError, redactor: Redactor) -> "Fault":
         """The error, under the nearest name that the tree has for it."""
         name = next(one.__name__ for one in type(error).__mro__ if one.__name__ in FAULTS)
-        return cls(error=name, message=redactor.text(str(error)))
+        paid = error.paid if isinstance(error, LLMAnswerError) else None
+        spent = Spent(**paid._asdict()) if paid else None
+        return cls(error=name, message=redactor.text(str(error)), paid=spent)
 
     def raised(self, otherwise: type[AgentError | LLMError]) -> AgentError | LLMError:
         """The error as it was, or one of another kind where such an error has no place."""
         error = FAULTS.get(self.error, otherwise)
+        if error is LLMAnswerError and issubclass(error, otherwise):
+            return LLMAnswerError(self.message, self.paid.paid if self.paid else None)
         return (error if issubclass(error, otherwise) else otherwise)(self.message)
 
 
@@ -73,13 +93,10 @@ class Attempt(Record):
     """Why the answers do not count, if that was learned at the end of the session."""
 
 
-class Words(Record):
+class Words(Spent):
     """A model's answer."""
 
     text: str
-    input_tokens: Amount = 0
-    output_tokens: Amount = 0
-    cost_usd: Dollars | None = None
 
 
 class Completed(Record):
@@ -93,7 +110,7 @@ class Vectors(Record):
     """What an embedding model made of some texts."""
 
     vectors: tuple[tuple[float, ...], ...]
-    input_tokens: Amount = 0
+    input_tokens: Amount | None = None
 
 
 class Embedded(Record):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.process import LogicKind, Reach
-from ci_evals.domain.results import Results
+from ci_evals.domain.results import Results, RoleUsage
 from ci_evals.reports import change, gate, numbers, tables
 from ci_evals.reports.page.overview.process import NO_TRACE
 from ci_evals.reports.page.overview.table import Table, table
@@ -77,12 +77,18 @@ def of_usage(results: Results) -> Table | None:
             f"{role.calls:,}",
             numbers.tokens(role.input_tokens),
             numbers.tokens(role.output_tokens),
-            "no price known" if role.cost_usd is None else numbers.money(role.cost_usd),
+            _cost(role),
         ]
         for role in roles
     ]
     headers = ["role", "model", "calls", "tokens read", "tokens written", "cost"]
     return table("Tokens and cost by role and model", headers, rows, texts=("model",))
+
+
+def _cost(role: RoleUsage) -> str:
+    if why := numbers.uncounted(role):
+        return f"unknown: {why}"
+    return "no price known" if role.cost_usd is None else numbers.money(role.cost_usd)
 
 
 def of_latency(results: Results, baseline: Results | None) -> Table | None:
