@@ -45,7 +45,9 @@ class Redactor:
     """Replaces every known secret by `***`."""
 
     def __init__(self, keys: Iterable[str] = (), values: Iterable[str] = ()) -> None:
-        self.keys = frozenset(key for key in keys if len(key.strip()) >= MIN_LENGTH)
+        self.keys = frozenset(
+            key for key in keys if len(key.strip()) >= MIN_LENGTH and not secrets.is_dummy(key)
+        )
         self.values = frozenset(value for value in values if len(value.strip()) >= MIN_LENGTH)
 
     def knowing(self, keys: Iterable[str] = (), values: Iterable[str] = ()) -> "Redactor":

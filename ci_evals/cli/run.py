@@ -32,6 +32,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
+from ci_evals.domain.secrets import is_dummy
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.trust import Calibration
 from ci_evals.job import Job, Limits, evaluate, not_played
@@ -379,7 +380,8 @@ def _redactor(
 
 
 def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
-    short = [key for key in keys_of(adapter, loaded) if key.strip() and len(key.strip()) < MIN_LENGTH]
+    keys = [key.strip() for key in keys_of(adapter, loaded)]
+    short = [key for key in keys if key and len(key) < MIN_LENGTH and not is_dummy(key)]
     if not short:
         return ()
     return (f"a key has fewer than {MIN_LENGTH} characters and is not redacted in the reports",)

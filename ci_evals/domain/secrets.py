@@ -8,6 +8,16 @@ from urllib.parse import unquote
 MIN_LENGTH = 8
 """Characters: what is shorter would blot out ordinary words."""
 
+_DUMMY = re.compile(
+    r"(any|api|dummy|empty|example|fake|llm|local|mock|my|no|none|null|nil|openai|sample|test|unused|your)"
+    r"([ _-]?(api)?[ _-]?(key|token|secret))?|x+|-+|\*+|0|1|1234|key|token|secret|n/?a|no[ _-]?(auth|op)"
+    r"|undefined|placeholder|changeme|anything|whatever|not[ _-]?(needed|required|used|set)"
+    r"|(sk-)?no[ _-]?key[ _-]?(required|needed)|sk-(none|dummy|fake|test|local|x+|1234)"
+    r"|ollama|lm[ _-]?studio|llama([ _.-]?cpp)?|vllm|localai|sglang|tgi",
+    re.IGNORECASE,
+)
+"""Words in place of a key that nobody checks, as local servers and their documentation use them."""
+
 _NAME = re.compile(
     r"(?:(?:^|[_-])(?:api_?key|key|token|secret|pass|passwd|passphrase|pat|auth|credentials?|cookie|dsn|sas"
     r"|connection_?string)|password)(?:[_-]?\d+)?$",
@@ -44,6 +54,11 @@ def in_environment(environ: Mapping[str, str]) -> Iterator[str]:
 def is_secret_name(name: str) -> bool:
     """Whether a variable of that name should be in nobody's hands."""
     return bool(_NAME.search(name)) and not _NO_SECRET.search(name)
+
+
+def is_dummy(key: str) -> bool:
+    """Whether a key is a well-known word that opens nothing, such as `none`: that is no secret."""
+    return _DUMMY.fullmatch(key.strip()) is not None
 
 
 def looks_made(value: str) -> bool:

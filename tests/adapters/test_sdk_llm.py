@@ -126,6 +126,52 @@ async def test_a_form_can_be_refused_in_many_ways(make: Make, models: Models, st
     assert len(models.asked) == 2
 
 
+LLAMA_CPP = (
+    "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' "
+    "or 'json_object'\", 'input': 'json_schema', 'ctx': {'expected': \"'text' or 'json_object'\"}}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (500, LLAMA_CPP),
+        (500, "Failed to parse grammar"),
+        (502, "guided_json is not enabled"),
+        (503, "structured output backend is not installed"),
+        (405, "JSON mode is not supported"),
+        (415, "no such output_config"),
+    ],
+)
+async def test_a_refusal_of_the_form_counts_whatever_its_status(
+    make: Make, models: Models, status: int, message: str
+) -> None:
+    """`llama_cpp.server` answers 500: the next form is asked for at once, and never this one again."""
+    models.faults = [world.fault(status, message)]
+    waits: list[float] = []
+    async with closing(make(pace=world.pace(waits))) as llm:
+        assert (await llm.complete(JUDGING)).text == '{"verdict": "pass"}'
+        await llm.complete(JUDGING)
+    assert waits == []
+    assert [asked.mode == "json_schema" for asked in models.asked] == [True, False, False]
+
+
+@pytest.mark.parametrize("status", [500, 502, 503])
+async def test_a_plain_error_of_the_server_weakens_no_form(make: Make, models: Models, status: int) -> None:
+    """It is asked again in the same form."""
+    models.faults = [world.fault(status, "The server fell over")]
+    await ask(make(pace=world.pace()), JUDGING)
+    assert [asked.mode for asked in models.asked] == ["json_schema"] * 2
+
+
+@pytest.mark.parametrize("status", [401, 429])
+async def test_neither_keys_nor_rates_are_of_the_form(make: Make, models: Models, status: int) -> None:
+    """Whatever their refusals are called."""
+    models.always = world.fault(status, "no structured output for you")
+    await failure(make(), JUDGING)
+    assert {asked.mode for asked in models.asked} == {"json_schema"}
+
+
 @pytest.mark.parametrize(
     ("message", "remembered"),
     [

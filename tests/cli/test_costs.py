@@ -2,6 +2,7 @@
 
 import json
 
+import fakes
 import pytest
 import world
 from commands import ci_evals, results_in, write_suite
@@ -12,8 +13,7 @@ TEST = {
     "maxTurns": 1,
     "evaluations": [{"criterion": "Is polite"}],
 }
-EVIDENCE = [{"exchange": 1, "quote": "You said: Hello"}]
-PASS = json.dumps({"reasoning": "It greets.", "evidence": EVIDENCE, "verdict": "pass"})
+PASS = fakes.judged("pass", "It greets.", (1, "You said: Hello"))
 PRICES = {"models": {"judge": {"input": 1000, "output": 1000}, "free": {"input": 0, "output": 0}}}
 TESTS = 30
 
@@ -136,3 +136,12 @@ def test_a_recording_knows_what_is_not_known(tmp_path, models):
     ran = run(tmp_path, models, "--replay=tape")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert results_in(tmp_path)["usage"] == then
+
+
+@pytest.mark.parametrize(("key", "warned"), [("none", False), ("hunter2", True)])
+def test_a_word_in_place_of_a_key_is_no_short_key(tmp_path, models, key, warned):
+    """A server on this machine takes any; of a real key that is too short people are warned."""
+    models.key = key
+    ran = run(tmp_path, models, "--test=T29")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ("a key has fewer than 8 characters" in ran.stderr) is warned

@@ -109,8 +109,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_calls(tmp_path, n
 
 def failing(_asked):
     """A judge that finds fault with everything."""
-    evidence = [{"exchange": 1, "quote": "You said: Hello"}]
-    return json.dumps({"reasoning": "It is rude.", "evidence": evidence, "verdict": "fail"})
+    return fakes.judged("fail", "It is rude.", (1, "You said: Hello"))
 
 
 def forge(folder, **changed):
@@ -118,7 +117,7 @@ def forge(folder, **changed):
     entries = list(folder.glob("*/*.json"))
     for file in entries:
         entry = json.loads(file.read_text())
-        answer = entry["answer"].replace('"fail"', '"pass"').replace("rude", "kind")
+        answer = entry["answer"].replace('"fail"', '"pass"').replace('"met": false', '"met": true')
         file.write_text(json.dumps(entry | {"answer": answer} | changed))
     return entries
 

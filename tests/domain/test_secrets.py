@@ -4,6 +4,7 @@ import pytest
 
 from ci_evals.domain import secrets
 from ci_evals.domain.agents import secrets_of
+from ci_evals.redaction import Redactor
 
 MADE = "x9-Kq7vT2mWz"
 
@@ -73,3 +74,20 @@ def test_options_of_adapters_hold_secrets_wherever_they_stand():
     }
     assert set(secrets_of(options)) == {"short-key", MADE, f"Bearer {MADE}2", f"{MADE}2"}
     assert set(secrets_of(None)) == set()
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["none", "None", " dummy ", "EMPTY", "null", "no-key", "sk-no-key-required", "not-needed", "lm-studio",
+     "ollama", "x", "xxxx", "test", "test-key", "fake_api_key", "your-api-key", "n/a", "changeme", "sk-1234"],
+)  # fmt: skip
+def test_a_word_that_opens_nothing_is_no_secret(key):
+    """What people write where a server on their own machine wants any key; reports may hold such a word."""
+    assert secrets.is_dummy(key)
+    assert Redactor(keys=[key]).text(f"It is {key.strip()} of ours") == f"It is {key.strip()} of ours"
+
+
+@pytest.mark.parametrize("key", ["s3cr3t", "none4711", "my-dog-rex", "sk-proj-abc", "hunter2", "local-4f1c"])
+def test_a_short_key_is_still_one(key):
+    """Nobody can guess it from the docs of a server."""
+    assert not secrets.is_dummy(key)

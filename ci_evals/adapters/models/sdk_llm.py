@@ -43,9 +43,15 @@ _OF_A_MODEL = frozenset({"usage", "choices", "content"})
 _MOST_NUMBERS = 1_000_000
 """Of an answer that is vectors: those of some hundred texts."""
 _FORM_REFUSED = frozenset({400, 404, 422, 501})
+"""Statuses that may be meant for the form without a word of it."""
+_NEVER_OF_THE_FORM = frozenset({401, 402, 403, 408, 429, 529})
 _OF_THE_FORM = re.compile(
-    r"response_format|json_schema|json_object|output_config|schema|structured", re.IGNORECASE
+    r"response_format|json_schema|json_object|json[ _]mode|output_config|schema|structured|grammar|gbnf"
+    r"|guided[ _](json|decoding)",
+    re.IGNORECASE,
 )
+_FORMS = frozenset({"response_format", "output_config"})
+"""Keys of a request that ask for a form."""
 _OF_SOMETHING_ELSE = re.compile(
     r"(model|deployment)\b.{0,200}\b(not (found|exist)|unavailable)|(unknown|invalid|no such) model"
     r"|model_not_found|\bmodel:|context[ _]?(length|window|size)|too long|too many tokens",
@@ -217,10 +223,10 @@ class SdkLLM(ABC):
         try:
             return await self._send(self.vendor.path, self._body(prompt, mode))
         except _RefusedError as error:
-            if prompt.schema is not None and error.status in _FORM_REFUSED:
+            if prompt.schema is not None:
                 told = payload.error_detail(error.content, self._redactor)
-                named = _OF_THE_FORM.search(told) is not None
-                if named or not _OF_SOMETHING_ELSE.search(told):
+                named = _names_form(error.status, told)
+                if named or (error.status in _FORM_REFUSED and not _OF_SOMETHING_ELSE.search(told)):
                     raise _FormRefusedError(error.failure, named=named) from None
             raise error.failure from None
 
@@ -234,7 +240,7 @@ class SdkLLM(ABC):
                 path, cast_to=httpx2.Response, body={"model": self.model, **body}
             )
         except sdk.APIStatusError as error:
-            raise self._refusal(error.response) from None
+            raise self._refusal(error.response, wants_form=not _FORMS.isdisjoint(body)) from None
         except sdk.APITimeoutError:
             which = f" at the last of {attempt} attempts" if attempt > 1 else ""
             failure = LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}")
@@ -252,14 +258,23 @@ class SdkLLM(ABC):
         self._key_held = True
         return response
 
-    def _refusal(self, response: httpx2.Response) -> Exception:
-        """What an error status comes to: the end, or a setback. A question asked twice does no harm."""
+    def _refusal(self, response: httpx2.Response, *, wants_form: bool) -> Exception:
+        """What an error status comes to: the end, or a setback. A question asked twice does no harm.
+
+        A form that the server refuses by name is not asked for again, whatever the status.
+        """
         status, failure = response.status_code, self._status_failure(response)
         told = rate_limits.told_wait(response.headers, datetime.now(UTC))
         again = retry.may_resend(status, idempotent=True, told_to_wait=told is not None)
         # Both vendors' SDKs obey this header of their servers.
         again = {"true": True, "false": False}.get(response.headers.get("x-should-retry", ""), again)
         again = again and not rate_limits.is_too_large(response.content)
+        if (
+            again
+            and wants_form
+            and _names_form(status, payload.error_detail(response.content, self._redactor))
+        ):
+            again = False
         refused = _RefusedError(failure, status, response.content)
         return (
             Setback(refused, status, told) if again and not isinstance(failure, LLMAccessError) else refused
@@ -333,6 +348,11 @@ async def _imported(module: str) -> ModuleType:
     if module not in sys.modules:
         await asyncio.sleep(_HEAD_START)
     return await asyncio.to_thread(import_module, module)
+
+
+def _names_form(status: int, told: str) -> bool:
+    """Whether a refusal names the form of asking: some servers answer 500 to one that they do not know."""
+    return status not in _NEVER_OF_THE_FORM and _OF_THE_FORM.search(told) is not None
 
 
 class _RefusedError(Exception):
