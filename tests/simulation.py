@@ -66,7 +66,8 @@ def covers_change(setting: Setting, damage: Damage) -> float:
     for whole, rng in setting.agents():
         worse = damage(whole)
         played = pairs(worse, whole, (setting.head, setting.base), rng)
-        bounds = spread_of(played, CRITERIA).interval(fmean(pair.delta for pair in played))
+        base = fmean(fmean(pair.base) for pair in played)
+        bounds = spread_of(played, CRITERIA).interval(fmean(pair.delta for pair in played), base)
         found.append(bounds.low <= score(worse) - score(whole) <= bounds.high)
     return fmean(found)
 

@@ -282,6 +282,11 @@ class SuiteResult(Record):
     folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
     score: Percent | None
     interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
+    decided_share: Share | None = Field(
+        None,
+        description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
+        "report shows the score as a headline. Null in results that earlier versions wrote.",
+    )
     pass_at_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
@@ -537,6 +542,11 @@ class Results(Record):
     run: RunInfo
     score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")
     interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
+    decided_share: Share | None = Field(
+        None,
+        description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
+        "report shows the score as a headline. Null in results that earlier versions wrote.",
+    )
     pass_at_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
     )

@@ -39,7 +39,12 @@ def badge_of(results: Results) -> Badge:
         return Badge("no score", "#57606a", "lightgrey")
     if results.gate.exit_code not in (Exit.HOLDS, Exit.FAILED):
         return Badge("not trusted", "#8a4b00", "orange")
-    score = numbers.score(results.score)
+    score = numbers.headline(results.score, results.decided_share)
+    if score is None:
+        words, ground, shade = (
+            ("passed", "#8a4b00", "orange") if results.gate.passed else ("failing", "#b3261e", "red")
+        )
+        return Badge(f"{words}, mostly undecided", ground, shade)
     if results.gate.passed:
         return Badge(f"{score} passed", "#116329", "brightgreen")
     return Badge(f"failing {score}", "#b3261e", "red")

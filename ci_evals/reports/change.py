@@ -36,12 +36,16 @@ def sentence(results: Results) -> str:
 
     It says as well what the run could have seen: for where there is no small print.
     """
+    if too_little_decided(results):
+        return brief(results)
     return "; ".join([brief(results)[:-1], *worth.sight(results.comparison)]) + "."
 
 
 def brief(results: Results) -> str:
     """The same up to what the change is worth. `sight` has the rest."""
     comparison = results.comparison
+    if too_little := too_little_decided(results):
+        return f"{too_little[:1].upper()}{too_little[1:]}."
     score = f"Score {numbers.score(results.score)}" if results.score is not None else "Nothing was scored"
     if results.interval:
         score += f" ({numbers.interval(results.interval)})"
@@ -58,6 +62,14 @@ def brief(results: Results) -> str:
         f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
         f"{worth_of(results, comparison)}."
     )
+
+
+def too_little_decided(scored: Results | SuiteResult) -> str | None:
+    """Why the score is no headline; None where it is, or there is none."""
+    if scored.score is None or numbers.headline(scored.score, scored.decided_share):
+        return None
+    decided = numbers.percent(scored.decided_share)
+    return f"too little was decided for a score ({decided} of the criteria's weight)"
 
 
 def why_not(comparison: Comparison) -> str:

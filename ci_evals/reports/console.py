@@ -123,7 +123,8 @@ def _suites(results: Results, *, color: bool) -> list[str]:
         interval = f" (95 % {numbers.interval(suite.interval)})" if suite.interval else ""
         name = sanitize.log_line(suite.name, 2 * _NAME_LIMIT)
         # A name that ends in a colon would make a command of the runner with ours.
-        title = sanitize.log(f"{name}: {numbers.score(suite.score)}{interval}{_repeated(suite)}")
+        score = change.too_little_decided(suite) or f"{numbers.score(suite.score)}{interval}"
+        title = sanitize.log(f"{name}: {score}{_repeated(suite)}")
         blocks.append(_painted(title, _BOLD, color=color) + "\n" + _table(_TEST_HEADERS, rows))
     return blocks
 
@@ -354,6 +355,8 @@ def _verdict(results: Results, *, color: bool) -> str:
     ]
     score = f": score {numbers.score(results.score)}"
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
+    if too_little := change.too_little_decided(results):
+        score, interval = f": {too_little}", ""
     told = [change.sentence(results)] if results.comparison else []
     if from_cache := trust.cached(results):
         told = [f"{told[0]} {from_cache}."] if told else []

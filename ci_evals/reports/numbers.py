@@ -44,6 +44,8 @@ NONE = "n/a"
 _EVERY_FLOAT = Context(prec=400)
 """Digits enough for any: a results file that somebody else wrote may hold 1e300."""
 
+HALF = 0.5
+"""The share of its weight that must be decided for a score to be a headline."""
 _TENTH = Decimal("0.1")
 
 
@@ -55,6 +57,11 @@ def score(points: float | None, floor: float | None = None) -> str:
 def interval(bounds: Interval | None) -> str:
     """A 95 % interval in points."""
     return NONE if bounds is None else f"{score(bounds.low)} to {score(bounds.high)}"
+
+
+def headline(points: float | None, decided: float | None) -> str | None:
+    """A score as a headline; None where less than half of its weight was decided, so that it says little."""
+    return None if decided is not None and decided < HALF else score(points)
 
 
 def percent(share: float | None) -> str:

@@ -80,7 +80,7 @@ class Pairing:
             base=points(base),
             head=points(head),
             delta=delta,
-            interval=spread.interval(delta) if spread else None,
+            interval=spread.interval(delta, float(base)) if spread else None,
             p=chance.p if chance else None,
             method=chance.method if chance else None,
             smallest_p=chance.smallest if chance else None,

@@ -52,6 +52,7 @@ def conclude(
         run=info,
         score=card.score,
         interval=card.interval,
+        decided_share=card.decided_share,
         pass_at_k=card.pass_at_k,
         pass_hat_k=card.pass_hat_k,
         counts=card.counts,

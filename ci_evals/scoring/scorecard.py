@@ -61,6 +61,7 @@ class Scorecard:
 
     score: float | None
     interval: Interval | None
+    decided_share: float | None
     pass_at_k: dict[int, float]
     pass_hat_k: dict[int, float]
     counts: Counts
@@ -119,6 +120,7 @@ def total(
     return Scorecard(
         score=points_of_all,
         interval=_interval(tests, counting),
+        decided_share=share.decided(tests, counting),
         **_passing(tests),
         counts=_counts(tests, counting),
         usage=usage,
@@ -258,6 +260,7 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], counting: Counting) -> dict
     return {
         "score": points(share.of_tests(tests, counting)),
         "interval": _interval(tests, counting),
+        "decided_share": share.decided(tests, counting),
         **_passing(tests),
         "counts": _counts(tests, counting),
         "categories": tuple(_group(n, tests, counting, share.of_category(n)) for n in categories),

@@ -3,11 +3,14 @@
 Exact fractions throughout, so that the order of trials and findings cannot matter.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import fmean
 
 from ci_evals.domain.results import SCORED_STATES, TestResult, TrialResult, passed_share
+from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 Choice = Callable[[Finding], bool]
@@ -65,6 +68,31 @@ def of_test(test: TestResult, counting: Counting, choice: Choice = every) -> Fra
 def of_tests(tests: Sequence[TestResult], counting: Counting, choice: Choice = every) -> Fraction | None:
     """The mean over tests, each weighing the same however many trials it had."""
     return mean(of_test(test, counting, choice) for test in tests)
+
+
+def decided(tests: Sequence[TestResult], counting: Counting) -> float | None:
+    """Return the share of the criteria's weight on which the score rests, 0 to 1; None without any weight.
+
+    Tests weigh the same, and so do the planned trials of a test, as in the score. A trial that is not scored
+    decides nothing; one that is left out is not counted.
+    """
+    shares = [_decided_of_test(test, counting) for test in tests]
+    found = [share for share in shares if share is not None]
+    return fmean(found) if found else None
+
+
+def _decided_of_test(test: TestResult, counting: Counting) -> float | None:
+    shares = [0.0] * test.not_run
+    for trial in test.trials:
+        if trial.status is EndState.INVALID_USER:
+            continue
+        total = math.fsum(finding.weight for finding in trial.findings)
+        if of_trial(trial, counting) is None:
+            shares.append(0.0)
+        elif total:
+            known = (f.weight for f in trial.findings if f.outcome is not Outcome.UNDECIDED)
+            shares.append(min(1.0, math.fsum(known) / total))
+    return fmean(shares) if shares else None
 
 
 def mean(values: Iterable[Fraction | None]) -> Fraction | None:

@@ -66,10 +66,14 @@ class Spread:
     """Of a single trial's score around its test's mean."""
     told_from: Literal["trials", "tests"]
 
-    def interval(self, delta: float) -> Interval:
-        """95 % around the difference that was seen."""
+    def interval(self, delta: float, base: float) -> Interval:
+        """Return the 95 % interval around the difference that was seen, from a mean of `base`.
+
+        No score falls below 0 or rises above 100, so a change lies from `-base` to `100 - base`.
+        """
         half = t_quantile(self.freedom) * math.sqrt(self.variance)
-        return Interval(low=max(-100.0, delta - half), high=min(100.0, delta + half))
+        low, high = max(-base, delta - half), min(100 - base, delta + half)
+        return Interval(low=min(low, delta), high=max(high, delta))
 
     @property
     def detectable(self) -> float:

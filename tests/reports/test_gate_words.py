@@ -1,10 +1,16 @@
 """Why the gate does not hold, for somebody who has never seen its options."""
 
+import html
+
+import builders as build
 import pytest
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results import GateCheck
-from ci_evals.reports import gate
+from ci_evals.reports import console, gate, markdown
+from ci_evals.reports.badge import badge_of
+from ci_evals.reports.page import page
+from ci_evals.reports.page.beside import ALONE
 
 
 @pytest.mark.parametrize(
@@ -73,3 +79,22 @@ from ci_evals.reports import gate
 def test_a_broken_check_in_words(check, words):
     """Names of options stay out of it where the check can be told without."""
     assert gate.in_words(GateCheck(holds=False, **check)) == words
+
+
+def test_a_score_of_which_little_was_decided_is_no_headline():
+    """Neither on the console nor in summary, comment, page or badge; what was decided is said instead."""
+    suite = build.suite_result("Refunds").model_copy(update={"score": 97.3, "decided_share": 0.31})
+    results = build.results(suite, score=97.3, decided_share=0.31)
+    said = "oo little was decided for a score (31 % of the criteria's weight)"
+    headlines = (
+        console.render(results).rpartition("\n\n")[2],
+        console.render(results).partition("\n")[0],
+        markdown.summary(results).partition("|")[0],
+        "".join(page.render(results, ALONE)).partition('<dl class="tiles">')[2].partition("</div>")[0],
+    )
+    for text in headlines:
+        assert said in html.unescape(text)
+        assert "97.3" not in text
+    assert badge_of(results).message == "passed, mostly undecided"
+    enough = results.model_copy(update={"decided_share": 0.5})
+    assert "Score 97.3" in markdown.summary(enough)

@@ -490,3 +490,15 @@ def test_a_limit_without_end_is_refused(limit):
     """It would guard nothing."""
     with pytest.raises(UsageError, match="no limit"):
         Policy(**{limit: float("inf")})
+
+
+def test_the_interval_of_a_change_lies_within_what_is_possible():
+    """A perfect baseline cannot be surpassed, and from 0 nothing falls; so for suites and parts."""
+    perfect, nothing = {"a": points(100, 100), "b": points(100, 100)}, {"a": points(0, 0), "b": points(0, 0)}
+    worse = pairing(run("head", {"a": points(100, 60), "b": points(100, 100)}), run("base", perfect))
+    better = pairing(run("head", {"a": points(0, 20), "b": points(0, 0)}), run("base", nothing))
+    fell, rose = worse.comparison(), better.comparison()
+    for found in (fell, *fell.suites):
+        assert -100 <= found.interval.low < found.delta < found.interval.high == 0
+    for found in (rose, *rose.suites):
+        assert 0 == found.interval.low < found.delta < found.interval.high <= 100

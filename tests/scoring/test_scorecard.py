@@ -116,3 +116,14 @@ def test_groups():
         "tags": [("x", 40, 1, 2, 1), ("y", 20, 2, 2, 2)],
         "difficulties": [("easy", 40, 1, 2, 1)],
     }
+
+
+def test_how_much_of_the_weight_was_decided():
+    """Tests weigh the same; trials that broke off decide nothing, and those left out do not count."""
+    half = card(planned(A), trial("passed*3", "judge_error*3"))
+    assert (half.score, half.decided_share) == (100, 0.5)
+    broken = card(planned(A, B), trial("passed"), trial("passed", status="failed"))
+    assert (broken.score, broken.decided_share) == (100, 0.5)
+    left_out = card(planned(A, B), trial("passed"), trial("passed", status="invalid_user"))
+    assert left_out.decided_share == 1
+    assert card(planned(A), trial("no_judge", "passed"), offline=True).suites[0].decided_share == 0.5

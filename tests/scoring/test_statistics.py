@@ -459,9 +459,10 @@ def test_the_spread_of_a_change_by_hand():
     expected = sum(one / 2 for one in shrunk) / 4
     spread = spread_of(pairs, criteria=5)
     assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((expected, 4, 75))
-    bounds = spread.interval(-22.5)
+    bounds = spread.interval(-22.5, 50)
     half = 2.776445 * math.sqrt(expected)
     assert (bounds.low, bounds.high) == pytest.approx((-22.5 - half, -22.5 + half), abs=1e-4)
+    assert spread.interval(0, 95).high == 5
     assert spread.detectable == pytest.approx((1.644854 + 0.841621) * math.sqrt(expected), abs=1e-4)
 
 
@@ -567,8 +568,9 @@ def test_the_interval_of_a_change_holds_it(pairs):
     """Whatever the numbers of trials; and it has room."""
     spread = spread_of(pairs, criteria=4)
     delta = fmean(pair.delta for pair in pairs)
-    bounds = spread.interval(delta)
-    assert -100 <= bounds.low <= delta <= bounds.high <= 100
+    base = fmean(fmean(pair.base) for pair in pairs)
+    bounds = spread.interval(delta, base)
+    assert -base - 1e-9 <= bounds.low <= delta <= bounds.high <= 100 - base + 1e-9
     assert bounds.high - bounds.low > 0
     assert 0 < spread.detectable <= 100
 
@@ -629,7 +631,7 @@ def test_the_docs_example_step_by_step():
     means, deltas = [fmean(pair.head) for pair in pairs], [pair.delta for pair in pairs]
     bounds, spread = mean_interval(means), spread_of(pairs, criteria=10)
     squared_error, share = variance(means) / len(means), fmean(means) / 100
-    interval = spread.interval(fmean(deltas))
+    interval = spread.interval(fmean(deltas), fmean(fmean(pair.base) for pair in pairs))
     n_eff = share * (1 - share) / (squared_error / 10_000) * (Z / t_quantile(7)) ** 2
     chance = chance_of_drop(pairs, "tuesday")
     assert {name: shown for name, _, shown in table("number", DOCS)} == {

@@ -1,5 +1,6 @@
 """The head of the page: the verdict, the numbers that matter, and what must be known of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.comparison import Comparison
@@ -95,7 +96,6 @@ def of(results: Results, places: Places) -> Head:
 
 def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
     found, counts = results.comparison, results.counts
-    interval = [f"95 % interval {numbers.interval(results.interval)}"] if results.interval else []
     nothing = ["nothing was scored"] if results.score is None else []
     others = (
         (counts.failed, "failed"),
@@ -107,7 +107,7 @@ def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
     unsound = [numbers.count(counts.errors, "unsound trial")] if counts.errors else []
     not_run = [f"{numbers.count(counts.not_run, 'trial')} not run"] if counts.not_run else []
     return (
-        Tile("Score", numbers.score(results.score), ("of 100", *interval, *nothing, *from_cache), large=True),
+        _score(results, (*nothing, *from_cache)),
         *((_changed(results, found),) if found else ()),
         *((_newly(results, found, places),) if found and found.delta is not None else ()),
         Tile(
@@ -117,6 +117,13 @@ def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
             tone="bad" if counts.failed else "good" if counts.tests and counts.passed == counts.tests else "",
         ),
     )
+
+
+def _score(results: Results, remarks: Sequence[str]) -> Tile:
+    if too_little := change.too_little_decided(results):
+        return Tile("Score", "not shown", (too_little, *remarks), large=True)
+    interval = [f"95 % interval {numbers.interval(results.interval)}"] if results.interval else []
+    return Tile("Score", numbers.score(results.score), ("of 100", *interval, *remarks), large=True)
 
 
 def _changed(results: Results, found: Comparison) -> Tile:
