@@ -16,10 +16,61 @@ _MAX_DIGITS = 4000
 _COLLECTION_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
+_BLANK = "\0 \t\r\n\x85\u2028\u2029"
+_FLOW = ",[]{}"
+"""Signs that end a plain text between brackets, beside the blank ones."""
+
+
 class Loader(yaml.SafeLoader):
-    """PyYAML with the implicit types of JSON and no others."""
+    """PyYAML with the implicit types of JSON and no others, and with the plain texts of YAML 1.2.
+
+    PyYAML scans YAML 1.1, where `?` ends a text between brackets, and refuses tabs between tokens.
+    """
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # PyYAML's own form
+
+    def check_key(self) -> bool:
+        """Return whether the `?` here begins a key: only if it stands alone, also between brackets."""
+        return self.peek(1) in _BLANK + (_FLOW if self.flow_level else "")
+
+    def check_plain(self) -> bool:
+        """Return whether a plain text begins here."""
+        sign = self.peek()
+        if sign in "-?" or (sign == ":" and not self.flow_level):
+            return self.peek(1) not in _BLANK + (_FLOW if self.flow_level else "")
+        return sign not in _BLANK + ",[]{}#&*!|>'\"%@`"
+
+    def scan_plain(self) -> yaml.ScalarToken:
+        """Read a plain text, as PyYAML does but for the signs that end it between brackets."""
+        chunks: list[str] = []
+        spaces: list[str] | None = []
+        start = end = self.get_mark()
+        indent = self.indent + 1
+        closing = _FLOW if self.flow_level else ""
+        while self.peek() != "#":
+            length = 0
+            while (sign := self.peek(length)) not in _BLANK + closing:
+                if sign == ":" and self.peek(length + 1) in _BLANK + closing:
+                    break
+                length += 1
+            if length == 0:
+                break
+            self.allow_simple_key = False
+            chunks += [*(spaces or ()), self.prefix(length)]
+            self.forward(length)
+            end = self.get_mark()
+            spaces = self.scan_plain_spaces(indent, start)
+            if not spaces or (not self.flow_level and self.column < indent):
+                break
+        return yaml.ScalarToken("".join(chunks), plain=True, start_mark=start, end_mark=end)
+
+    def scan_to_next_token(self) -> None:
+        """Skip what stands between tokens; tabs too, unless they would indent a block."""
+        while True:
+            super().scan_to_next_token()
+            if self.peek() != "\t" or (self.allow_simple_key and not self.flow_level):
+                return
+            self.forward()
 
 
 for _tag, _pattern, _first in (

@@ -61,6 +61,32 @@ def test_yaml_has_the_types_of_json(scalar, value):
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("turns: [{ user: Are you open? }]", {"turns": [{"user": "Are you open?"}]}),
+        ("[Are you open?, Why? I ask, a?b, ?c, http://x.example/?a=b]",
+         ["Are you open?", "Why? I ask", "a?b", "?c", "http://x.example/?a=b"]),
+        ("{a?: 1, ? b : 2, ? c, d: ?!}", {"a?": 1, "b": 2, "c": None, "d": "?!"}),
+        ("{user: Hi #1, # a note\n  next: a#b}", None),
+        ("{user: Hi there, # a note\n  next: a#b}", {"user": "Hi there", "next": "a#b"}),
+        ('{url: http://x.example:80/, time: 12:30, "a":1}',
+         {"url": "http://x.example:80/", "time": "12:30", "a": 1}),
+        ("a:\t1\nb:\t[x,\ty]\t# note\n", {"a": 1, "b": ["x", "y"]}),
+        ("a: Are you\n  open?\nb: [Are you\n  open?]", {"a": "Are you open?", "b": ["Are you open?"]}),
+        ("[-1, - , -a]", None),
+        ("country: [no, yes, on, off, y]", {"country": ["no", "yes", "on", "off", "y"]}),
+    ],
+)  # fmt: skip
+def test_yaml_is_read_as_its_users_write_it(text, value):
+    """YAML 1.2, where a question mark is a sign like others; PyYAML reads 1.1."""
+    if value is None:
+        with pytest.raises(SuiteError, match="not YAML"):
+            read(text, "s.yaml")
+    else:
+        assert read(text, "s.yaml").value == value
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ('{"a": 1,}', "s.json:1:"),
