@@ -5,7 +5,6 @@ end. Each line carries a checksum of itself and all before it. So `--resume` use
 first line that was damaged or changed, and only those that the same run, commit and options played.
 """
 
-import asyncio
 import errno
 import json
 import os
@@ -29,11 +28,6 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import Entry, Header, Mark, Past
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results import TrialResult
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 NAME = "journal.jsonl"
 
@@ -86,9 +80,8 @@ class Journal:
         self._say = say
         self._fd: int | None = None
         self._waiting: list[bytes] = []
-        self._written = self._synced = 0
         self._failing = False
-        self._syncing = asyncio.Lock()
+        self._syncing = json_lines.Syncing()
         self._secret = secret
         self._read = self._read_again() if resume and files.is_there(self._path) else None
         self._chain = Chain(secret)
@@ -156,7 +149,8 @@ class Journal:
         )
         try:
             self._append(entry)
-            await self._sync()
+            if self._fd is not None:
+                await self._syncing.sync(self._fd)
         except OSError as error:
             if not self._failing:
                 self._say(
@@ -209,17 +203,7 @@ class Journal:
         while self._waiting:
             json_lines.append(self._fd, self._waiting[0])
             del self._waiting[0]
-            self._written += 1
-
-    async def _sync(self) -> None:
-        """Waits until all that is written is on the disk: one wait for all trials that end meanwhile."""
-        mine = self._written
-        async with self._syncing:
-            if self._synced >= mine or self._fd is None:
-                return
-            now = self._written
-            await asyncio.to_thread(os.fsync, self._fd)
-            self._synced = now
+            self._syncing.wrote()
 
     def _set_aside(self) -> None:
         """Keeps the journal of a run that was broken off: what it holds has been paid for."""
@@ -251,16 +235,10 @@ class Journal:
 
 def _lock(fd: int, path: Path) -> None:
     """Makes sure that no other run writes the file."""
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not json_lines.lock(fd):
         raise UsageError(
             f"{path}: another run is writing here; wait for its end, or name another --output-dir"
-        ) from None
-    except OSError:
-        return  # a file system without locks
+        )
 
 
 def _read(path: Path, secret: str | None) -> _Read:

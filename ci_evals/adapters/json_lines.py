@@ -1,5 +1,6 @@
 """Files that grow by a line of JSON at a time, and hold whole lines whenever their writer is killed."""
 
+import asyncio
 import json
 import os
 from contextlib import suppress
@@ -8,6 +9,55 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.base import Record
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+def lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file until it is closed, and return whether nobody else has it.
+
+    Args:
+        descriptor: Of the file.
+        shared: True for one who only reads it, beside others who do.
+    """
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
+
+
+class Syncing:
+    """Brings what was written to the disk: one wait for all lines that are written meanwhile."""
+
+    def __init__(self) -> None:
+        self._written = self._synced = 0
+        self._lock = asyncio.Lock()
+
+    def wrote(self) -> None:
+        """Count a line that was written."""
+        self._written += 1
+
+    async def sync(self, descriptor: int) -> None:
+        """Wait until all that is written by now is on the disk.
+
+        Raises:
+            OSError: it cannot be.
+        """
+        mine = self._written
+        async with self._lock:
+            if self._synced >= mine:
+                return
+            now = self._written
+            await asyncio.to_thread(os.fsync, descriptor)
+            self._synced = now
 
 
 def line(record: Record) -> bytes:

@@ -40,8 +40,10 @@ def opened(settings: RunSettings) -> Opened:
         )
     if settings.resume:
         raise UsageError("--resume, --replay: a replay is quickly played again; leave --resume out")
-    from ci_evals.adapters.recording.reading import Recording
+    from ci_evals.adapters.recording.reading import Recording, is_written
 
+    if is_written(settings.replay):
+        raise UsageError(f"--replay: a run is still recording to {str(settings.replay)!r}; wait for its end")
     try:
         recording = Recording(settings.replay)
     except UsageError as error:
@@ -133,7 +135,7 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
         yield job
         return
     from ci_evals.adapters.recording.recorder import Recorder
-    from ci_evals.adapters.recording.tape import NAME, Choice
+    from ci_evals.adapters.recording.tape import Choice
     from ci_evals.wiring.recordings import recorded as heard
 
     models = Choice(
@@ -146,12 +148,6 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
         audit_user=settings.audit_user,
         audit_model=settings.audit_model,
     )
-    past = job.journal.past if job.journal else None
-    if past and past.done and not (settings.record / NAME).exists():
-        console.say(
-            f"note: there is no recording in {str(settings.record)!r} yet: what had finished before is not "
-            "in the recording"
-        )
     recorder = Recorder(settings.record, job.plan, models, job.redactor, console.say)
     try:
         yield replace(

@@ -1,6 +1,6 @@
 """Everything a run needs besides the parts that play it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -40,8 +40,9 @@ class Job:
     cast_of: CastOf | None = None
     """Who plays in place of the agents and models that the suites name, as a recording does."""
     through: Through = _as_it_is
-    begun: Callable[[Header], None] = lambda _: None
-    """Is told which run this is, before anything is played; may refuse it with a `UsageError`."""
+    begun: Callable[[Header, Collection[Trial]], Collection[Trial]] = lambda _, __: ()
+    """Is told which run this is and what its journal holds, before anything is played. Returns what of
+    that is to be played again; may refuse the run with a `UsageError`."""
     begin: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""

@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
@@ -13,7 +13,7 @@ from ci_evals.domain.base import instant
 from ci_evals.domain.digest import digest, of_loops, of_models, of_tests
 from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.journal import Header
-from ci_evals.domain.plan import Plan
+from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES
 from ci_evals.domain.results import (
     Confirmation,
@@ -62,6 +62,8 @@ class Look:
     ) -> None:
         self._job, self._stop, self._clock, self._skipped_because = job, stop, now, skipped_because
         self._notes = notes
+        self.resumed: Collection[Trial] = ()
+        """The trials that are taken from the journal."""
         self._provider = adapter.provider if isinstance(adapter, Adapter) else None
         self.counting = Counting(offline=isinstance(adapter, Adapter) and adapter.offline)
         past = job.journal.past if job.journal else None
@@ -151,7 +153,7 @@ class Look:
     def _resumed(self, plan: Plan) -> Resumed | None:
         """What came from the journal."""
         past = self._job.journal.past if self._job.journal else None
-        trials = sum(trial in past.done for trial in plan.trials) if past else 0
+        trials = sum(trial in self.resumed for trial in plan.trials)
         if not past or not trials:
             return None
         context = past.header.context

@@ -48,13 +48,15 @@ async def evaluate(
     async with _players(job, adapter) as players:
         look = Look(job, adapter, stop, now, notes=players.notes)
         done: Mapping[Trial, TrialResult] = {}
-        job.begun(look.header)
+        held = job.journal.past.done.keys() if job.journal and job.journal.past else ()
+        again = job.begun(look.header, held)
         if job.journal:
             job.journal.open(look.header)
         if job.begin:
             job.begin(look.unfinished())
         if job.journal and (past := job.journal.past):
-            done = past.done
+            done = {trial: result for trial, result in past.done.items() if trial not in again}
+            look.resumed = done.keys()
             listen(TakenUp(len(done.keys() & set(job.plan.trials)), past.header.started_at))
         budget = Budget(job.policy.max_cost, job.prices)
         watch = Watch(job.limits, budget, stop, look.counting, job.options.parallel)

@@ -8,7 +8,7 @@ import fakes
 import pytest
 from plans import planned
 
-from ci_evals.adapters.recording.reading import Recording
+from ci_evals.adapters.recording.reading import Recording, is_written
 from ci_evals.adapters.recording.recorder import Recorder
 from ci_evals.adapters.recording.tape import NAME, Choice
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAnswerError, LLMError, UsageError
@@ -351,7 +351,9 @@ async def test_a_run_taken_up_again_goes_on_with_its_recording(folder):
 async def test_a_recording_of_another_run_is_not_written_over(folder):
     """It has been paid for. One without a trial has not."""
     plan = talk(JUDGED)
-    folder.recorder(plan).begin(of_run("empty"))
+    empty = folder.recorder(plan)
+    empty.begin(of_run("empty"))
+    empty.close()
     await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])), header=of_run("first"))
     before = folder.file.read_bytes()
     with pytest.raises(UsageError, match=r"is there already, of the run of 2026-11-21 09:30 UTC, and not"):
@@ -429,3 +431,29 @@ def test_a_folder_without_a_recording_says_so(tmp_path):
     """And how one is made."""
     with pytest.raises(UsageError, match=r"there is no recording in .* --record makes one"):
         Recording(tmp_path)
+
+
+async def test_two_runs_do_not_record_to_one_file(tmp_path):
+    """The second is refused, and so is a replay meanwhile; the file is as the first one has it."""
+    plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
+    first, second = folder.recorder(plan), folder.recorder(plan)
+    first.begin(of_run())
+    before = folder.file.read_bytes()
+    with pytest.raises(UsageError, match="another run is recording to"):
+        second.begin(of_run("run-2"))
+    assert is_written(tmp_path)
+    assert is_written(folder.file)
+    assert folder.file.read_bytes() == before
+    first.close()
+    assert not is_written(tmp_path)
+
+
+@pytest.mark.parametrize("left", [b"", b'{"recordingV', b'{"recordingVersion":1,"tool":{"na'])
+async def test_a_recording_that_was_killed_in_its_first_line_begins_anew(tmp_path, left):
+    """There is nothing in it to lose."""
+    plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
+    folder.file.write_bytes(left)
+    recorder = folder.recorder(plan)
+    recorder.begin(of_run())
+    recorder.close()
+    assert Recording(tmp_path).count == 0

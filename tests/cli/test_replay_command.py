@@ -19,6 +19,7 @@ from plans import planned
 
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.recording.reading import Recording
+from ci_evals.adapters.recording.tape import NAME as RECORDING
 from ci_evals.adapters.recording.tape import Choice, Header, RecordedSuite
 from ci_evals.cli import recording
 from ci_evals.cli.choices import Provider, Trust
@@ -251,9 +252,18 @@ async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
     found = Recording(left / "recording")
     assert (found.count, found.header.run) == (4, results.run.id)
     assert log.getvalue() == ""
+    path = left / "recording" / RECORDING
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:-9])
+    results = await play(left, resume=True)
+    assert results.run.resumed.trials == 1
+    assert Recording(left / "recording").count == 4
+    assert "is torn: it is cut off" in log.getvalue()
+    assert "3 of the finished trials are not in the recording" in log.getvalue()
     shutil.rmtree(left / "recording")
-    await play(left, resume=True)
-    assert "what had finished before is not in the recording" in log.getvalue()
+    with pytest.raises(UsageError, match="holds no recording of this run, of which 4 trials have finished"):
+        await play(left, resume=True)
+    assert not path.exists()
 
 
 def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):

@@ -53,6 +53,11 @@ class Recording:
         """How many trials it has."""
         return len(self._places)
 
+    def holds(self, key: Key) -> bool:
+        """Return whether a trial is in the recording, whole."""
+        suite = self.suite(key.file, key.suite)
+        return suite is not None and replace(key, file=suite.file) in self._places
+
     def suite(self, file: str, name: str) -> RecordedSuite | None:
         """The suite as it was recorded.
 
@@ -119,6 +124,15 @@ class Recording:
                 f"{str(self.path)!r}: line {number} cannot be read: {why}; record again, or take the "
                 "line out, and the recording lacks its trial"
             ) from None
+
+
+def is_written(path: Path) -> bool:
+    """Return whether a run is recording to a file, or to the file in a folder, right now."""
+    try:
+        with (path / NAME if files.is_folder(path) else path).open("rb") as file:
+            return not json_lines.lock(file.fileno(), shared=True)
+    except OSError:
+        return False  # reading it tells why
 
 
 def _read_as(kind: type[R], line: bytes) -> R:

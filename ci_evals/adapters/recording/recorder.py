@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +40,9 @@ from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
 from ci_evals.redaction import Redactor
 
 T = TypeVar("T")
+
+_HEAD = b'{"recordingVersion":'
+"""The first bytes of every recording."""
 
 
 @dataclass
@@ -112,23 +115,86 @@ class Recorder:
         self._fd: int | None = None
         self._under_way: dict[Trial, Listening] = {}
         self._lost = 0
+        self._syncing = json_lines.Syncing()
 
-    def begin(self, run: journal.Header) -> None:
-        """Begins the recording of a run, or goes on with it where the run was taken up again.
+    def begin(self, run: journal.Header, done: Collection[Trial] = ()) -> frozenset[Trial]:
+        """Begins the recording of a run, or goes on with it where the run is resumed.
+
+        Args:
+            run: The run, as its journal has it.
+            done: What the journal holds.
+
+        Returns:
+            The trials among these that the recording lacks: to be whole it needs them played again.
 
         Raises:
-            UsageError: there is a recording of another run, or it cannot be written.
+            UsageError: there is a recording of another run, none of a run that is resumed, or it cannot be
+                written, as while another run writes it.
         """
-        size = 0
-        if os.path.lexists(self._path):
-            earlier = reading.Recording(self._path)
-            if earlier.count and earlier.header.run != run.run:
-                raise UsageError(
-                    f"--record: {str(self._path)!r} is there already, of the run of "
-                    f"{earlier.header.started_at:%Y-%m-%d %H:%M} UTC, and not written over; name another "
-                    "folder, or delete that file first"
-                )
-            size = earlier.size if earlier.count else 0
+        was_there = os.path.lexists(self._path)
+        try:
+            self._fd = files.open_to_append(self._path)
+            earlier = self._take_up(self._fd, run, done)
+        except OSError as error:
+            raise UsageError(
+                f"--record: cannot write {str(self._path)!r}: {error.strerror or error}"
+            ) from error
+        except UsageError:
+            self.close()
+            if not was_there:
+                files.remove(self._path)
+            raise
+        if earlier is None:
+            return frozenset()
+        lacking = frozenset(
+            trial for trial in done if not earlier.holds(key_of(self._plan, trial, self._redactor))
+        )
+        if lacking:
+            self._say(
+                f"{len(lacking)} of the finished trials are not in the recording {self._path}: they are "
+                "played again"
+            )
+        return lacking
+
+    def _take_up(self, fd: int, run: journal.Header, done: Collection[Trial]) -> reading.Recording | None:
+        """Begins the recording, or goes on with what is there, which it gives back."""
+        if not json_lines.lock(fd):
+            raise UsageError(
+                f"--record: another run is recording to {str(self._path)!r}; wait for its end, or name "
+                "another folder"
+            )
+        earlier = self._earlier(run)
+        if done and (earlier is None or earlier.header.run != run.run):
+            raise UsageError(
+                f"--record: {str(self._path)!r} holds no recording of this run, of which {len(done)} trials "
+                "have finished; leave --record out to resume, or leave --resume out to record from the start"
+            )
+        self._continue(run, earlier)
+        return earlier
+
+    def _earlier(self, run: journal.Header) -> reading.Recording | None:
+        """What is there already; None if it is nothing, or was killed before its first line was whole."""
+        with self._path.open("rb") as file:
+            head = file.readline()
+        if not head or (not head.endswith(b"\n") and head.startswith(_HEAD[: len(head)])):
+            return None
+        earlier = reading.Recording(self._path)
+        if earlier.count and earlier.header.run != run.run:
+            raise UsageError(
+                f"--record: {str(self._path)!r} is there already, of the run of "
+                f"{earlier.header.started_at:%Y-%m-%d %H:%M} UTC, and not written over; name another "
+                "folder, or delete that file first"
+            )
+        return earlier
+
+    def _continue(self, run: journal.Header, earlier: reading.Recording | None) -> None:
+        """Cuts off what is torn, and begins the file if it is not of this run."""
+        if self._fd is None:
+            return
+        own = earlier is not None and earlier.header.run == run.run
+        size = earlier.size if earlier and own else 0
+        if earlier and own and earlier.torn:
+            self._say(f"the last line of {self._path} is torn: it is cut off, and its trial played again")
         header = Header(
             tool=run.tool,
             run=run.run,
@@ -136,15 +202,10 @@ class Recorder:
             models=self._models,
             suites=tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.suites),
         )
-        try:
-            self._fd = files.open_to_append(self._path)
-            os.ftruncate(self._fd, size)
-            if not size:
-                self._append(header)
-        except OSError as error:
-            raise UsageError(
-                f"--record: cannot write {str(self._path)!r}: {error.strerror or error}"
-            ) from error
+        os.ftruncate(self._fd, size)
+        if not size:
+            self._append(header)
+        os.fsync(self._fd)
 
     def listen(self, trial: Trial) -> Listening:
         """Begins to listen to a trial."""
@@ -164,6 +225,9 @@ class Recorder:
         )
         try:
             self._append(heard.take(key_of(self._plan, trial, self._redactor), found))
+            # On the disk before the journal has the trial: what the journal has is not played again.
+            if self._fd is not None:
+                await self._syncing.sync(self._fd)
         except OSError as error:
             if not self._lost:
                 self._say(
@@ -185,6 +249,7 @@ class Recorder:
         if self._fd is None:
             raise OSError("it is not open")
         json_lines.append(self._fd, json_lines.line(record))
+        self._syncing.wrote()
 
 
 class RecordedAgent:
