@@ -99,6 +99,8 @@ class GitHubApi:
         self.user: Json | None = None
         """Whom the token belongs to, if to a person."""
         self.bot = dict(BOT)
+        """Whom it belongs to else: the job, or an app."""
+        self.graphql = True
         self.locked: set[int] = set()
         """The pull requests whose conversation takes no new comment."""
         self.faults: list[tuple[str, list[Answer]]] = []
@@ -236,6 +238,12 @@ class GitHubApi:
             raise RefusedError(403, "Resource not accessible by integration")
         return self.user
 
+    def _viewer(self, _request: Request) -> Json:
+        if not self.graphql:
+            raise RefusedError(404, "Not Found")
+        account = self.user or self.bot
+        return Answer(200, {"data": {"viewer": {"login": account["login"]}}})
+
     def _list_artifacts(self, request: Request) -> Json:
         name = request.query.get("name")
         found = [one for one in self.artifacts if name in {None, one["name"]}]
@@ -328,6 +336,7 @@ class GitHubApi:
 
     _routes: tuple[tuple[str, str, str | None, Route], ...] = (
         ("GET", "/user", None, _who),
+        ("POST", "/graphql", None, _viewer),
         ("GET", "REPO/actions/artifacts", "actions: read", _list_artifacts),
         ("GET", r"REPO/actions/artifacts/(\d+)/zip", "actions: read", _zip),
         ("GET", r"REPO/actions/runs/(\d+)", "actions: read", _run),

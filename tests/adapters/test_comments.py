@@ -52,8 +52,8 @@ def texts(api: GitHubApi, number: int = 7) -> list[str]:
 
 
 def written(api: GitHubApi) -> list[str]:
-    """The requests that changed something."""
-    return [request.method for request in api.requests if request.method != "GET"]
+    """The requests that changed something, which a question to GraphQL does not."""
+    return [request.method for request in api.asked("^(?!GET|POST /graphql)")]
 
 
 def of(run: Run | None, text: str = "Hello", key: str = "default") -> Comment:
@@ -200,19 +200,61 @@ async def test_what_is_not_ours_is_never_touched(api: GitHubApi, body: str | Non
 # -- who am I
 
 
-async def test_a_workflows_token_is_any_bot(api: GitHubApi) -> None:
-    """It may not ask who it is. Where the kind of token changed, the old comment is still found."""
-    old = api.add_comment(7, of(None).body, OTHER_BOT)
-    assert await post(api) == Posted(comments.Outcome.UPDATED, old["html_url"])
+@pytest.mark.parametrize("graphql", [True, False])
+async def test_another_bots_comment_is_not_ours(api: GitHubApi, graphql: bool) -> None:
+    """It may carry our marker, and forge that a newer run wrote it: it is neither changed nor believed."""
+    api.graphql = graphql
+    forged = api.add_comment(7, of(Run(999999999999)).body, OTHER_BOT)
+    before = forged["body"]
+    assert (await post(api)).what == "created"
+    assert (await post(api, of(Run(501)))).what == "updated"
+    assert texts(api) == [before, of(Run(501)).body]
+
+
+async def test_an_app_finds_its_own_comment_and_no_other(api: GitHubApi) -> None:
+    """An app cannot ask for its user, but GraphQL tells its name; the job's own bot has another one."""
+    of_the_job = api.add_comment(7, of(None).body, BOT)
+    own = api.add_comment(7, of(None).body, OTHER_BOT)
+    api.bot = OTHER_BOT
+    assert await post(api) == Posted(comments.Outcome.UPDATED, own["html_url"])
     assert api.asked("/user") == []
+    assert of_the_job["body"] == of(None).body
 
 
-async def test_a_workflows_own_comment_goes_first(api: GitHubApi) -> None:
-    """Where another bot has one too."""
-    api.add_comment(7, of(None).body, OTHER_BOT)
-    own = api.add_comment(7, of(None).body)
-    assert (await post(api)).url == own["html_url"]
+async def test_an_app_that_cannot_learn_its_name_is_told_by_what_it_wrote(api: GitHubApi) -> None:
+    """Two comments become one, the older."""
+    api.graphql, api.bot = False, OTHER_BOT
+    own = api.add_comment(7, of(None).body, OTHER_BOT)
+    assert await post(api) == Posted(comments.Outcome.UPDATED, own["html_url"])
     assert api.comments[7] == [own]
+
+
+@pytest.mark.parametrize(
+    ("login", "app", "known"),
+    [
+        ("github-actions[bot]", True, "github-actions[bot]"),
+        ("evals-app", True, "evals-app[bot]"),
+        ("octocat", False, "octocat"),
+        ("", True, None),
+        (None, True, None),
+        (7, True, None),
+    ],
+)
+async def test_the_name_behind_a_token(api: GitHubApi, login: object, app: bool, known: str | None) -> None:
+    """As the REST API writes it."""
+    api.token = TOKEN if app else "ghp_personal"
+    api.fail("graphql", Answer(200, {"data": {"viewer": {"login": login}}}))
+    async with GitHub(api.url, api.token) as hub:
+        assert await hub.viewer() == known
+        api.fail("graphql", Answer(403), Answer(200, {"errors": []}), Answer(200, ["x"]))
+        assert [await hub.viewer() for _ in range(3)] == [None] * 3
+
+
+async def test_graphql_is_beside_the_api_of_an_own_server(api: GitHubApi) -> None:
+    """`/api/v3` and `/api/graphql` on GitHub Enterprise Server."""
+    async with GitHub(f"{api.url}/api/v3", TOKEN) as hub:
+        await hub.viewer()
+    assert [request.path for request in api.requests] == ["/api/graphql"]
 
 
 async def test_a_persons_token_knows_its_person(api: GitHubApi) -> None:
@@ -229,7 +271,7 @@ async def test_a_persons_token_knows_its_person(api: GitHubApi) -> None:
 
 
 @pytest.mark.parametrize("user", [None, {}, [], {"id": "x"}])
-async def test_a_token_without_a_user_is_any_bot(api: GitHubApi, user: Any) -> None:
+async def test_a_token_without_a_user_is_an_apps(api: GitHubApi, user: Any) -> None:
     """Such as an app's on an older server, which looks like a person's."""
     api.token = "0123456789abcdef" * 2
     if user is not None:
@@ -277,6 +319,34 @@ async def test_a_newer_run_is_not_written_over(
     assert posted == Posted(comments.Outcome.STALE if late else comments.Outcome.UPDATED, kept["html_url"])
     assert kept["body"].endswith("Theirs" if late else "Ours")
     assert written(api) == ([] if late else ["PATCH"])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "exists", "believed"),
+    [
+        (Run(501), {"workflow_id": 1, "run_attempt": 1}, True),
+        (Run(501, 2), {"workflow_id": 1, "run_attempt": 1}, False),
+        (Run(501), {"workflow_id": 2, "run_attempt": 1}, False),
+        (Run(501), None, False),
+        (Run(500, 2), None, False),
+    ],
+)
+async def test_a_newer_run_is_one_of_this_workflow(
+    api: GitHubApi, theirs: Run, exists: dict[str, int] | None, believed: bool
+) -> None:
+    """Other workflows write as the same bot, and may quote a line that a stranger wrote."""
+    api.runs[500] = {"id": 500, "workflow_id": 1, "run_attempt": 1}
+    if exists:
+        api.runs[501] = {"id": 501} | exists
+    api.add_comment(7, of(theirs, "Theirs").body)
+    assert (await post(api, of(Run(500), "Ours"))).what == ("stale" if believed else "updated")
+
+
+async def test_a_run_of_the_far_future_is_not_believed(api: GitHubApi) -> None:
+    """Where the token may not look runs up, the number must be near."""
+    api.permissions.remove("actions: read")
+    api.add_comment(7, of(Run(10**17), "Theirs").body)
+    assert (await post(api, of(Run(500), "Ours"))).what == "updated"
 
 
 @pytest.mark.parametrize(
@@ -444,6 +514,12 @@ class Hub:
     async def post(self, path: str, body: github_api.Json, *, needs: str) -> github_api.Json:
         await self.page.turn()
         return dict(self.page.add(body["body"]))
+
+    async def viewer(self) -> str:
+        return BOT["login"]
+
+    async def get(self, path: str, *, needs: str) -> github_api.Json:
+        raise GitHubError("GitHub answered 403", 403)
 
     async def patch(self, path: str, body: github_api.Json, *, needs: str) -> None:
         await self.page.turn()

@@ -45,6 +45,7 @@ _MAX_MOVES = 3
 _LACKING = re.compile("not accessible by|must have|requires? .*(permission|scope)", re.IGNORECASE)
 """How GitHub words a missing permission. Its other reasons (locked, archived, single sign-on) say so."""
 
+_BOT = "[bot]"
 _DAY_SECONDS = 86_400
 _SECONDS = re.compile(r"[0-9]{1,12}")
 
@@ -132,6 +133,26 @@ class GitHub:
     async def patch(self, path: str, body: Any, *, needs: str) -> Any:
         """Changes something."""
         return _json(await self._send("PATCH", self._url + path, needs, json=body))
+
+    async def viewer(self) -> str | None:
+        """The name of the account behind the token, which GraphQL tells apps too; None where it does not.
+
+        Accounts of apps end in `[bot]`, as everywhere in the REST API.
+        """
+        try:
+            data = _json(await self._send("POST", self._graphql, "", json={"query": "{ viewer { login } }"}))
+        except GitHubError:
+            return None
+        for key in ("data", "viewer", "login"):
+            data = data.get(key) if isinstance(data, dict) else None
+        if not isinstance(data, str) or not data:
+            return None
+        return data if data.endswith(_BOT) or not self.of_app else data + _BOT
+
+    @property
+    def _graphql(self) -> str:
+        """The address of GraphQL: beside `/v3` on a server of one's own, and below the API's own address."""
+        return f"{self._url.removesuffix('/v3')}/graphql"
 
     async def delete(self, path: str, *, needs: str) -> None:
         """Deletes something."""

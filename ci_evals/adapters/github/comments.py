@@ -1,14 +1,13 @@
 """One comment of ours on a pull request: found again, written in place, never anybody else's.
 
-It is known by its first line and its author: others can quote that line. The second line says which run
-wrote it, so that a slow run does not write over what a newer one said. GitHub has no way to change a comment
-only if nobody else did: runs that write in the same moment settle on one comment, the oldest, but not always
-on the newest text. Jobs should still take turns (`concurrency`).
+It is known by its first line and by its author, the very account that writes now: any bot can quote that
+line. The second line says which run wrote it, so that a slow run does not write over what a newer one said.
+GitHub has no way to change a comment only if nobody else did: runs that write in the same moment settle on
+one comment, the oldest, but not always on the newest text. Jobs should still take turns (`concurrency`).
 """
 
 import contextlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
@@ -29,6 +28,13 @@ _ROUNDS = 4
 """How often it is looked again, where others delete what is about to be written."""
 
 _WORKFLOW_BOT = "github-actions[bot]"
+"""The account of a job's own token, on github.com as on a server of one's own."""
+
+_NEAR = 1_000_000_000
+"""How far beyond this run's id a newer run's may be where GitHub does not tell which runs there are.
+
+It counts some twenty million a day.
+"""
 
 Author = dict[str, Any]
 
@@ -107,12 +113,13 @@ class _Found:
     author: Author
     url: str | None
 
-    def is_newer(self, run: Run | None) -> bool:
-        """Whether a later run than `run` wrote it; unknown ones never did."""
+    def newer_than(self, run: Run | None) -> Run | None:
+        """The run that wrote it by its own words, where that is a later one than `run`."""
         writer = _WRITER.fullmatch("".join(_lines(self.body)[1:2]))
         if writer is None or run is None:
-            return False
-        return (int(writer[1]), int(writer[2])) > (run.id, run.attempt)
+            return None
+        found = Run(int(writer[1]), int(writer[2]))
+        return found if (found.id, found.attempt) > (run.id, run.attempt) else None
 
 
 class _Thread:
@@ -122,14 +129,16 @@ class _Thread:
         self._hub, self._comment, self._body = hub, comment, comment.body
         self._issues = f"/repos/{quote(repository)}/issues"
         self._list = f"{self._issues}/{number}/comments"
+        self._runs = f"/repos/{quote(repository)}/actions/runs"
+        self._account: _Account | None = None
 
     async def settle(self, *, create: bool) -> Posted:
         """Writes, then looks again for what others wrote in between: of all that were created one stays."""
-        is_ours = await self._authorship()
+        self._account = None if self._hub.of_app else await self._user()
         created: _Found | None = None
         for _ in range(_ROUNDS):
             try:
-                own = await self._own(is_ours)
+                own = await self._own()
                 posted = await self._written(own, created) if own else None
             except GitHubError:
                 if created is None:
@@ -143,6 +152,7 @@ class _Thread:
                 break
             if not own:
                 created = _found(await self._hub.post(self._list, {"body": self._body}, needs=NEEDS))
+                self._account = _account(created.author) or self._account  # no other answer is as sure
         if created:
             return Posted(Outcome.CREATED, created.url)
         raise GitHubError("somebody deletes it as often as it is written")
@@ -150,7 +160,7 @@ class _Thread:
     async def _written(self, own: list[_Found], created: _Found | None) -> Posted | None:
         """Makes the first of our comments say it, and deletes the others; None where it is gone meanwhile."""
         kept, *others = own
-        newer = next((one for one in own if one.is_newer(self._comment.run)), None)
+        newer = await self._newer(own)
         if newer:
             # Whoever wrote it moves it to the first; that one is never deleted, or both could be gone.
             await self._delete([created] if created and created.id != kept.id else [])
@@ -179,32 +189,86 @@ class _Thread:
             with contextlib.suppress(GitHubError):
                 await self._hub.delete(self._path(comment), needs=NEEDS)
 
-    async def _own(self, is_ours: Callable[[Author], bool]) -> list[_Found]:
-        """Our comments, in an order that is the same for all who write: the first one stays."""
+    async def _newer(self, own: list[_Found]) -> _Found | None:
+        """The comment of ours that a newer run of this workflow wrote."""
+        for one in own:
+            run = one.newer_than(self._comment.run)
+            if run and await self._is_plausible(run):
+                return one
+        return None
+
+    async def _is_plausible(self, newer: Run) -> bool:
+        """Whether there is such a run of this workflow: who can write the line can invent its number.
+
+        Where GitHub does not even tell of this run (the token lacks `actions: read`), a number that is near.
+        """
+        run = self._comment.run
+        known = await self._run(run) if run else None
+        if run is None or known is None:
+            return run is not None and newer.id - run.id <= _NEAR
+        found = known if newer.id == run.id else await self._run(newer)
+        attempts = found.get("run_attempt", 1) if found else 0
+        same = found is not None and found.get("workflow_id") == known.get("workflow_id")
+        return same and isinstance(attempts, int) and newer.attempt <= attempts
+
+    async def _run(self, run: Run) -> dict[str, Any] | None:
+        try:
+            found = await self._hub.get(f"{self._runs}/{run.id}", needs="actions: read")
+        except GitHubError:
+            return None
+        return found if isinstance(found, dict) else None
+
+    async def _own(self) -> list[_Found]:
+        """Our comments, oldest first: the same for all who write, since the first one stays."""
         found = [_found(item) async for item in self._hub.pages(self._list, needs=NEEDS) if _is_comment(item)]
-        own = [one for one in found if _lines(one.body)[0] == self._comment.marker and is_ours(one.author)]
-        return sorted(own, key=lambda one: (one.author.get("login") != _WORKFLOW_BOT, one.id))
+        marked = [one for one in found if _lines(one.body)[0] == self._comment.marker]
+        if marked and self._account is None:
+            self._account = _Account(await self._hub.viewer() or _WORKFLOW_BOT)
+        own = [one for one in marked if self._account and self._account.wrote(one)]
+        return sorted(own, key=lambda one: one.id)
 
-    async def _authorship(self) -> Callable[[Author], bool]:
-        """Which authors are this token's. Apps cannot ask who they are: every bot may be theirs."""
-        user = None if self._hub.of_app else await self._user()
-        if user is None:
-            return lambda author: author.get("type") == "Bot"
-        return lambda author: author.get("id") == user
+    async def _user(self) -> "_Account | None":
+        """The token's user; None where it has none that it may know.
 
-    async def _user(self) -> int | None:
-        """The id of the token's user; None where it has none that it may know."""
+        An app's token, a job's among them, cannot ask for its user, but for its viewer. Where neither is told
+        it is taken for the job's own. If it is not, the answer to the first comment that it writes says so.
+        """
         try:
             user = await self._hub.get("/user", needs="read:user")
         except GitHubError as error:
             if error.status == HTTPStatus.FORBIDDEN and "rate limit" not in str(error):
                 return None
             raise
-        number = user.get("id") if isinstance(user, dict) else None
-        return number if isinstance(number, int) else None
+        return _account(user)
 
     def _path(self, comment: _Found) -> str:
         return f"{self._issues}/comments/{comment.id}"
+
+
+@dataclass(frozen=True)
+class _Account:
+    """Who writes: by name, and by the id that stays when a name changes."""
+
+    login: str
+    id: int | None = None
+
+    def wrote(self, comment: _Found) -> bool:
+        """Whether a comment is of this very account."""
+        author = _account(comment.author)
+        if author is None:
+            return False
+        if self.id is not None and author.id is not None:
+            return author.id == self.id
+        return author.login.lower() == self.login.lower()
+
+
+def _account(user: Any) -> _Account | None:
+    """The account that the API describes, if it does."""
+    login = user.get("login") if isinstance(user, dict) else None
+    number = user.get("id") if isinstance(user, dict) else None
+    if not isinstance(login, str) or not login:
+        return None
+    return _Account(login, number if isinstance(number, int) else None)
 
 
 def _is_comment(item: Any) -> bool:
