@@ -33,8 +33,7 @@ from ci_evals.domain.transcript import EndState, Exchange, Exchanges
 from ci_evals.domain.trust import JudgeCheck, Studies, UserAudit, UserLedger, VoteAgreement
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 
-SCORED_STATES = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
-"""Trials that ended otherwise are left out of every score, and counted."""
+_ENDS = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 
 MOST_TRIALS = 2 * MOST_LOOPS
 """Of one test: its loops, and as many more to confirm. Counts of a file are not believed beyond it."""
@@ -156,9 +155,19 @@ class TrialResult(Record):
         return next(iter([*named, *reversed(exchanges)]), None)
 
     @property
+    def counts(self) -> bool:
+        """Whether the trial counts: it ended by itself, or in the error that its test asks for.
+
+        Any other is left out of every score, and counted. This is the one definition for scores, gate,
+        comparison, odds and reports.
+        """
+        wants_error = any(finding.strict == "escalated_due_to_error" for finding in self.findings)
+        return self.status in _ENDS or (self.status is EndState.AGENT_ERROR and wants_error)
+
+    @property
     def scored(self) -> bool:
-        """Whether the trial counts in its test's score."""
-        return self.status in SCORED_STATES and self.exact_score() is not None
+        """Whether the trial has a part in its test's score."""
+        return self.counts and self.exact_score() is not None
 
     @property
     def spoiled(self) -> bool:

@@ -15,7 +15,7 @@ from ci_evals.domain.results import RoleUsage, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import ended_well, unsound
+from ci_evals.scoring.soundness import unsound
 from ci_evals.scoring.usage import cost_of, unmeasured
 from ci_evals.stop import Stop
 
@@ -149,7 +149,7 @@ class Watch:
         if not self._limits.fail_fast:
             return
         failed = next((found for found in result.findings if found.outcome is Outcome.FAILED), None)
-        if failed and ended_well(result):
+        if failed and result.counts:
             self._stop.because(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
         elif unsound(result, self._counting):
             why = result.error or "a verdict is missing"

@@ -15,7 +15,7 @@ from statistics import fmean
 from ci_evals.domain.digest import digest
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results import SCORED_STATES, Results, Shard, TestResult
+from ci_evals.domain.results import Results, Shard, TestResult
 from ci_evals.redaction import Redactor
 
 MOST = 1000
@@ -132,7 +132,7 @@ def _recorded(baseline: Results) -> Iterator[tuple[tuple[str, int, str, int], Te
 
 def _mean_seconds(test: TestResult) -> float | None:
     """Of its trials that came to an end."""
-    seconds = [trial.duration_seconds for trial in test.trials if trial.status in SCORED_STATES]
+    seconds = [trial.duration_seconds for trial in test.trials if trial.counts]
     return fmean(seconds) if seconds else None
 
 

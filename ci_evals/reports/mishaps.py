@@ -8,7 +8,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.trust import Breach
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
-from ci_evals.scoring.soundness import CUT_OFF, ended_well
+from ci_evals.scoring.soundness import CUT_OFF
 
 CAUSES = {
     Cause.NO_EVIDENCE: "no trace to decide it on",
@@ -55,7 +55,7 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
     for place in places:
         _, test = place
         for trial in test.trials:
-            if trial.status is EndState.INVALID_USER or not ended_well(trial):
+            if trial.status is EndState.INVALID_USER or not trial.counts:
                 spoilt.setdefault((trial.status, _shared(trial)), []).append(place)
             # Of a trial that was cut off no verdict could be reached: it is told, and not each of them too.
             for finding in trial.findings if trial.status not in CUT_OFF else ():

@@ -17,7 +17,7 @@ from ci_evals.scoring.distrust import distrust
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.selectors import Kind, Selector, Threshold
 from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, ended_well, left_out, lost_trials, scores_of_tests
+from ci_evals.scoring.soundness import all_passed, left_out, lost_trials, scores_of_tests
 from ci_evals.scoring.statistics import ALPHA, mean_interval
 
 _OF_BASELINE = frozenset({CheckKind.MAX_DROP, CheckKind.REGRESSION})
@@ -387,7 +387,7 @@ class _Checks:
                     yield self._critical(test, where)
 
     def _critical(self, test: TestResult, about: _About) -> GateCheck:
-        passed = sum(ended_well(trial) and all_passed(trial, self.shown) for trial in test.trials)
+        passed = sum(trial.counts and all_passed(trial, self.shown) for trial in test.trials)
         if self.lost:
             passed += lost_trials(test)
         planned = len(test.trials) + test.not_run

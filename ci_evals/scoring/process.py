@@ -17,7 +17,7 @@ from ci_evals.domain.process import Fired, Process, ProcessSummary, Times
 from ci_evals.domain.results import TestResult, TrialResult, Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
 from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import CUT_OFF, all_passed, ended_well, left_out
+from ci_evals.scoring.soundness import CUT_OFF, all_passed, left_out
 from ci_evals.scoring.usage import cost_of_trial
 
 MOST_NAMES = 1_000
@@ -239,7 +239,7 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
     called = [process for process in told if process.calls is not None]
     calls = _sum(process.calls or 0 for process in called)
     first = [trial.exchanges.latencies[0] for trial in trials if trial.exchanges]
-    ended = [trial for trial in trials if ended_well(trial)]
+    ended = [trial for trial in trials if trial.counts]
     return ProcessSummary(
         completion_rate=_share(len(ended), planned) if trials else None,
         success_rate=_share(sum(all_passed(trial, counting) for trial in ended), planned) if trials else None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean
 
-from ci_evals.domain.results import SCORED_STATES, TestResult, TrialResult, passed_share
+from ci_evals.domain.results import TestResult, TrialResult, passed_share
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
@@ -55,7 +55,7 @@ class Counting:
 
 def of_trial(trial: TrialResult, counting: Counting, choice: Choice = every) -> Fraction | None:
     """The trial's score in points; None where it does not count or holds nothing that counts."""
-    if trial.status not in SCORED_STATES:
+    if not trial.counts:
         return None
     return passed_share(f for f in trial.findings if choice(f) and counting.counts(f))
 

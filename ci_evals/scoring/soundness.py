@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from statistics import fmean
 
-from ci_evals.domain.results import SCORED_STATES, TestOutcome, TestResult, TrialResult
+from ci_evals.domain.results import TestOutcome, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import share
@@ -13,16 +13,6 @@ from ci_evals.scoring.share import Choice, Counting
 CUT_OFF = frozenset({EndState.FAILED, EndState.INTERRUPTED, EndState.INVALID_USER})
 """Conversations that broke off, or whose user broke its role: what their agent did not do, it may not have
 come to."""
-
-
-def expects_error(trial: TrialResult) -> bool:
-    """Whether the test asks for an error response, so that ending in one is no fault of the trial."""
-    return any(finding.strict == "escalated_due_to_error" for finding in trial.findings)
-
-
-def ended_well(trial: TrialResult) -> bool:
-    """Whether the conversation came to an end that says something about the agent."""
-    return trial.status in SCORED_STATES or (trial.status is EndState.AGENT_ERROR and expects_error(trial))
 
 
 def left_out(trial: TrialResult) -> bool:
@@ -37,7 +27,7 @@ def unsound(trial: TrialResult, counting: Counting) -> bool:
     """
     if left_out(trial):
         return False
-    return not ended_well(trial) or any(undecided(finding, counting) for finding in trial.findings)
+    return not trial.counts or any(undecided(finding, counting) for finding in trial.findings)
 
 
 def undecided(finding: Finding, counting: Counting) -> bool:
@@ -62,7 +52,7 @@ def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) 
     whole = [trial for trial in counted if trial.status not in CUT_OFF]
     if any(finding.outcome is Outcome.FAILED for trial in whole for finding in trial.findings):
         return TestOutcome.FAILED
-    if not counted or len(trials) < planned or not all(ended_well(trial) for trial in counted):
+    if not counted or len(trials) < planned or not all(trial.counts for trial in counted):
         return TestOutcome.ERROR
     if all(all_passed(trial, counting) for trial in counted):
         return TestOutcome.PASSED
@@ -71,7 +61,7 @@ def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) 
 
 def lost_trials(test: TestResult) -> int:
     """How many planned trials say nothing of the agent: they broke off, are left out, or never began."""
-    return sum(not ended_well(trial) for trial in test.trials) + test.not_run
+    return sum(not trial.counts for trial in test.trials) + test.not_run
 
 
 def scores_of_trials(

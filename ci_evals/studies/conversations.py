@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.results import SCORED_STATES, Results, TestResult, TrialResult
+from ci_evals.domain.results import Results, TestResult, TrialResult
 from ci_evals.domain.verdict import Finding
 from ci_evals.grading.prefer import Talk
 from ci_evals.redaction import Redactor
@@ -74,7 +74,7 @@ class Conversation:
 
 def speaks(trial: TrialResult) -> bool:
     """Whether a trial says something of the agent: it was played to an end of its own, and is still there."""
-    return trial.status in SCORED_STATES and len(trial.exchanges) > 0
+    return trial.counts and len(trial.exchanges) > 0
 
 
 def talk_of(test: TestResult, trial: TrialResult, source: str) -> Talk:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.domain.results import SCORED_STATES, Results, TestResult, TrialResult
+from ci_evals.domain.results import Results, TestResult, TrialResult
 from ci_evals.domain.rubric import WHOLE, Rubric
 from ci_evals.domain.text import visible
 from ci_evals.domain.transcript import EndState
@@ -82,7 +82,7 @@ def judged(results: Results) -> Iterator[Judged]:
     for suite in results.suites:
         for test in suite.tests:
             for trial in test.trials:
-                findings = trial.findings if trial.status in SCORED_STATES else ()
+                findings = trial.findings if trial.counts else ()
                 for place, finding in enumerate(findings, start=1):
                     rubric = test.rubrics.get(place)
                     decided = finding.kind == "judged" and finding.outcome is not Outcome.UNDECIDED

@@ -82,6 +82,37 @@ def test_replies_that_report_everything_decide(folder, adapter):
     assert {finding["outcome"] for finding in findings} == {"passed"}
 
 
+FRAGILE = """
+def reply(message):
+    with open("asked", "a+") as asked:
+        asked.write(".")
+        asked.seek(0)
+        wrong = len(asked.read()) == 2
+    return {"text": "All done." if wrong else "An error.", "error": not wrong, "workflows": []}
+"""
+
+
+def test_a_test_that_wants_an_error_is_scored_by_its_right_trials_too(folder):
+    """Four of five right ones, each of two criteria."""
+    (folder / "fragile.py").write_text(FRAGILE)
+    evaluations = [
+        {"criterion": "Errs", "strict": "escalated_due_to_error"},
+        {"criterion": "No refund", "strict": "tool_not_used", "toolName": "REFUND"},
+    ]
+    suite = write_suite(
+        folder,
+        {"name": "broken", "evaluations": evaluations},
+        adapter="python:fragile:reply",
+        apiKey="a-key-of-the-agent",
+        agentId=None,
+    )
+    options = ("--provider=offline", "--loops=5", "--min-score=90")
+    ran = ci_evals("run", suite, *options, cwd=folder, env={"PYTHONPATH": "."})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    results = results_in(folder)
+    assert (results["score"], results["counts"]["scoredTrials"], results["counts"]["errors"]) == (90, 5, 0)
+
+
 def test_nothing_passes_where_the_last_message_got_no_reply(folder):
     """An agent that dies over a message may have done anything before; errors allowed or not."""
     first = {"text": "One moment."} | NOTHING

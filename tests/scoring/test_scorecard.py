@@ -1,6 +1,6 @@
 import builders as build
 import pytest
-from plans import A, B, card, planned, trial
+from plans import A, B, card, gate, planned, trial
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,27 @@ def test_a_failed_verdict_fails_its_test_even_if_the_agent_erred():
 
 
 def test_an_expected_error_is_no_fault():
-    """Where the test has an `escalated_due_to_error` evaluation, the trial is sound and can pass."""
+    """Where the test has an `escalated_due_to_error` evaluation, the trial is sound, scored and can pass."""
     result = card(planned(A), trial("passed", status="agent_error", strict="escalated_due_to_error"))
     (test,) = result.tests
-    assert (result.counts.errors, test.passed, test.outcome, test.score) == (0, True, "passed", None)
+    assert (result.counts.errors, test.passed, test.outcome, test.score) == (0, True, "passed", 100)
+    assert (result.counts.scored_trials, test.pass_rate, test.statistics.mean) == (1, 1, 100)
+
+
+WANTS_ERROR = {"strict": "escalated_due_to_error"}
+RIGHT = trial("passed", "passed", "passed", status="agent_error", **WANTS_ERROR)
+WRONG = trial("failed", "failed", "passed", **WANTS_ERROR)
+
+
+@pytest.mark.parametrize("wrong", range(6))
+def test_a_test_that_wants_an_error_is_scored_by_all_its_trials(wrong):
+    """A worse run has a lower score, and passes no floor that a better one misses."""
+    trials = [*[WRONG] * wrong, *[RIGHT] * (5 - wrong)]
+    plan = planned(A, loops=5)
+    result = card(plan, *trials)
+    assert result.score == pytest.approx(100 - wrong * 200 / 3 / 5)
+    assert result.tests[0].pass_rate == (5 - wrong) / 5
+    assert gate(plan, *trials, min_score=80).exit_code == (0 if result.score >= 80 else 1)
 
 
 @pytest.mark.parametrize(
