@@ -56,6 +56,7 @@ def test_an_unknown_input_stops_it(step):
     assert list(step.workspace.iterdir()) == []
     assert set(step.outputs) == set(ACTION["outputs"])
     assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
+    assert step.outputs["finished"] == "false"
 
 
 def test_missing_suites_stop_it(step):
@@ -78,6 +79,18 @@ def test_it_runs_the_suites(step):
     for name in ("results-path", "junit-path", "summary-path", "report-path"):
         assert (step.workspace / outputs[name]).is_file(), name
     assert step.summary
+
+
+def test_it_says_whether_the_run_came_to_its_end(step):
+    """What did can be played anew; of what did not the journal is worth keeping."""
+    done = play(step, suites="demo:hr", provider="offline", min_score="100", parallel="8")
+    assert (done.returncode, step.outputs["finished"]) == (0, "true")
+
+
+def test_a_run_that_was_stopped_has_not_finished(step):
+    """By a limit, before all was played."""
+    done = play(step, suites="demo:hr", provider="offline", max_duration="0.001")
+    assert (done.returncode, step.outputs["finished"]) == (3, "false")
 
 
 def test_with_arguments_it_is_the_command_line(step):

@@ -229,12 +229,44 @@ def test_the_badge_replaces_its_branch(tmp_path):
         (tmp_path / "badge").mkdir(exist_ok=True)
         for name in ("badge.svg", "badge.json"):
             (tmp_path / "badge" / name).write_text(message)
-        script_of = ["bash", "-e", "-c", step["run"].replace("https://x-access-token:$TOKEN@", "")]
+        script_of = ["bash", "-e", "-c", step["run"]]
         subprocess.run(script_of, cwd=tmp_path / "badge", env=environ, check=True)
         shutil.rmtree(tmp_path / "badge")
     assert git("ls-tree", "--name-only", "ci-evals-badge") == ["badge.json", "badge.svg"]
     assert git("show", "ci-evals-badge:badge.svg") == ["failing"]
     assert git("rev-list", "--count", "ci-evals-badge") == ["1"]
+
+
+def test_examples_need_no_program_that_runners_may_lack():
+    """Own runners have a shell and git, but often no `jq`, and a condition that asks it fails open."""
+    scripts = [
+        step["run"]
+        for file in EXAMPLES
+        for job in read(file)["jobs"].values()
+        for step in job["steps"]
+        if "run" in step
+    ]
+    programs = {
+        line.split()[0]
+        for text in scripts
+        for line in re.sub(r"#.*|\\\n", "", text).splitlines()
+        if line.strip()
+    }
+    assert programs <= {"git"}
+
+
+def test_examples_ask_the_action_for_outputs_that_it_has():
+    """Another name would be empty, and a condition on it the same for ever."""
+    for file in EXAMPLES:
+        asked = re.findall(r"steps\.evals\.outputs\.([\w-]+)", file.read_text())
+        assert set(asked) <= set(ACTION["outputs"])
+
+
+def test_the_night_keeps_the_journal_of_every_run_that_did_not_finish():
+    """Also of one that was killed and told nothing; and of no other."""
+    steps = read(ROOT / "examples/nightly.yml")["jobs"]["evals"]["steps"]
+    (keep,) = [step for step in steps if step.get("with", {}).get("path") == "results/journal.jsonl"]
+    assert keep["if"] == "${{ always() && steps.evals.outputs.finished != 'true' }}"
 
 
 def test_no_workflow_with_a_writing_token_checks_out_a_fork():

@@ -15,6 +15,7 @@ from ci_evals.reports import sanitize
 OUTPUTS = (
     "passed",
     "result",
+    "finished",
     "score",
     "baseline-score",
     "delta",
@@ -42,7 +43,10 @@ def mask(redactor: Redactor, environ: Mapping[str, str]) -> None:
 def refused(environ: Mapping[str, str]) -> None:
     """Writes all outputs for a run that published nothing."""
     with suppress(UsageError):  # the exit code tells it too
-        write(environ, dict.fromkeys(OUTPUTS, "") | {"passed": "false", "result": "invalid"})
+        write(
+            environ,
+            dict.fromkeys(OUTPUTS, "") | {"passed": "false", "result": "invalid", "finished": "false"},
+        )
 
 
 def explain(heading: str, why: str, environ: Mapping[str, str]) -> None:

@@ -12,6 +12,9 @@ from ci_evals.reports import markdown, numbers
 from ci_evals.reports.annotations import Level, annotations
 from ci_evals.reports.names import PAGE, RESULTS, SUMMARY
 
+_FINISHED = frozenset({"completed", "skipped"})
+"""How a run ends that there is nothing left to play of."""
+
 
 def write(results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
     """Writes all outputs of the action. `code` is the exit code of the run."""
@@ -20,6 +23,7 @@ def write(results: Results, code: int, output_dir: Path, junit: Path, environ: M
     told = {
         "passed": str(held).lower(),
         "result": _result(results, code),
+        "finished": str(results.run.status in _FINISHED).lower(),
         "score": numbers.score(results.score),
         "baseline-score": numbers.score(found.base) if found else "",
         "delta": numbers.signed(found.delta) if found and found.delta is not None else "",
