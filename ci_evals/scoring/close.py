@@ -30,6 +30,10 @@ def _close(check: GateCheck) -> str | None:
         # More trials must not open a gate that undecided verdicts have closed.
         return None
     bounds = check.interval
-    if bounds and check.required is not None and bounds.low < check.required <= bounds.high:
+    if not bounds or check.required is None:
+        return None
+    # A drop ends where scores do, so that its interval may begin at just what is allowed.
+    least = bounds.low <= check.required if check.kind is CheckKind.MAX_DROP else bounds.low < check.required
+    if least and check.required <= bounds.high:
         return f"{check.name}: {check.required:g} lies within {bounds.low:.1f} to {bounds.high:.1f}"
     return None
