@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.domain.errors import UsageError
+from ci_evals.grading import answers
 from ci_evals.planning.parse import Reading, load
 
 
@@ -56,7 +57,7 @@ def test_a_question_is_a_test_of_one_line():
     assert data["tests"][0]["x-id"] == "c61d22de"
     assert data["x-imported-from"] == {"format": "gaia", "file": "metadata.jsonl"}
     assert "Counted" not in json.dumps(data)
-    assert notes == []
+    assert notes == ["data/metadata.jsonl:1: Annotator Metadata: nothing here is like it"]
 
 
 def test_questions_with_a_file_are_named():
@@ -64,14 +65,14 @@ def test_questions_with_a_file_are_named():
     suite, data, notes = imported("gaia", lines({"file_name": "a.xlsx"}), "metadata.jsonl")
     assert suite.tests[0].tags == ("level-2", "needs-file")
     assert data["tests"][0]["x-file"] == "a.xlsx"
-    assert notes == ["1 of 1 questions need a file, which a suite cannot send (tag needs-file): c61d22de"]
+    assert notes[1:] == ["1 of 1 questions need a file, which a suite cannot send (tag needs-file): c61d22de"]
 
 
 def test_questions_without_an_answer_are_left_out():
     """Nothing could be decided, and the test split has none."""
     suite, _, notes = imported("gaia", lines({}, {"task_id": "2", "Final answer": "?"}), "metadata.jsonl")
     assert len(suite.tests) == 1
-    assert notes == ["1 of 2 questions have no answer and are left out"]
+    assert notes[1:] == ["1 of 2 questions have no answer and are left out"]
     assert "this is the test split" in refusal("gaia", lines({"Final answer": "?"}), "metadata.jsonl")
 
 
@@ -152,7 +153,15 @@ def test_assertions_become_evaluations():
         "What the agent says agrees with these facts: Harbour opens at nine",
         "The agent refuses what the user asks",
     ]
-    assert notes == []
+    said = [note.partition(": ")[2] for note in notes]
+    assert said[2:] == [
+        "tests[0]: its metadata (owner) is kept without any effect",
+        (
+            "prompts: prompts is left out: what the agent is told is up to the agent "
+            "('You are the desk of {{shop}}. Answer: {{question}}')"
+        ),
+    ]
+    assert all("wants a trace" in note for note in said[:2])
 
 
 def test_a_prompt_of_one_line_is_the_users_line():
@@ -348,7 +357,14 @@ def test_a_golden_is_a_scenario_to_play():
     ]
     assert data["tests"][0]["x-context"] == ["Refunds take 5 days"]
     assert data["tests"][0]["x-metadata"] == {"case": "17"}
-    assert notes == ["goldens.json:1: nothing here is like context"]
+    assert notes == [
+        f"goldens.json:1: {name}: kept as {kept}, without any effect"
+        for name, kept in (
+            ("context", "x-context"),
+            ("comments", "x-comments"),
+            ("additional_metadata", "x-metadata"),
+        )
+    ] + ["goldens.json:1: nothing here is like user_description"]
 
 
 RECORDED = {
@@ -565,3 +581,149 @@ def test_a_table_of_very_many_columns_is_refused_in_a_moment():
         "csv", f"{header},user_info.c7\nx\n", "t.csv"
     )
     assert time.monotonic() - started < 5
+
+
+# Nothing is lost without a word
+
+EVERYTHING = {
+    "gaia": ("m.jsonl", lines({"file_name": "a.xlsx", "Comment": "c"}), ["Annotator Metadata", "Comment"]),
+    "csv": (
+        "t.csv",
+        (
+            "id,name,user,expected,criterion,tags,difficulty,max_turns,owner,Cost centre\n"
+            "1,n,Hi,9 am,Is kind,a,easy,3,desk,12\n"
+        ),
+        ["'owner': kept as x-owner", "'Cost centre': kept as x-cost_centre"],
+    ),
+    "deepeval": (
+        "g.json",
+        json.dumps(
+            [
+                {
+                    "scenario": "s",
+                    "expectedOutcome": "o",
+                    "userDescription": "other",
+                    "persona": {"name": "Ann", "characteristics": "c", "mood": "bad"},
+                    "expectations": {"must": ["m"], "should": ["x"]},
+                    "context": ["c"],
+                    "comments": "c",
+                    "additionalMetadata": {"a": 1},
+                    "customColumnKeyValues": {"a": "1"},
+                    "multimodal": True,
+                    "turns": [
+                        {"role": "user", "content": "Hi", "retrievalContext": ["r"]},
+                        {"role": "assistant", "content": "Hello", "toolsCalled": [{"name": "t"}]},
+                    ],
+                }
+            ]
+        ),
+        [
+            *(
+                "persona.mood",
+                "expectations.should",
+                "user_description",
+                "multimodal",
+                "turns.retrievalContext",
+            ),
+            *("turns.toolsCalled", "context", "comments", "additional_metadata", "custom_column_key_values"),
+        ],
+    ),
+    "promptfoo": (
+        "c.json",
+        json.dumps(
+            {
+                "description": "d",
+                "prompts": ["{{system_message}} Use {{context}}.", "Be brief. {{question}}"],
+                "providers": ["openai:gpt-5"],
+                "targets": ["http"],
+                "evaluateOptions": {"repeat": 2, "maxConcurrency": 4},
+                **dict.fromkeys(
+                    ("env", "extensions", "derivedMetrics", "nunjucksFilters", "outputPath", "sharing"), "x"
+                ),
+                **{key: {"a": "x"} for key in ("tags", "redteam", "tracing", "commandLineOptions")},
+                "scenarios": [
+                    {"description": "all of it", "config": [{"vars": {"question": "Q"}}], "tests": [{}]}
+                ],
+                "tests": [
+                    {
+                        "vars": {
+                            "question": "Open?",
+                            "system_message": "Obey",
+                            "context": "c",
+                            "plan": "pro",
+                        },
+                        "provider": {"id": "openai:x", "label": "l"},
+                        "options": {"transform": "t"},
+                        "assertScoringFunction": "f",
+                        "metadata": {"owner": "o", "conversationId": "a"},
+                        "assert": [{"type": "contains", "value": "a", "config": {}}],
+                    },
+                    {
+                        "vars": {"question": "And Sunday?"},
+                        "description": "step two",
+                        "threshold": 0.5,
+                        "metadata": {"conversationId": "a"},
+                    },
+                ],
+            }
+        ),
+        [
+            *(
+                "prompts",
+                "providers",
+                "targets",
+                "evaluateOptions.maxConcurrency",
+                "env",
+                "extensions",
+                "tags",
+            ),
+            *("derivedMetrics", "nunjucksFilters", "outputPath", "sharing", "redteam", "tracing"),
+            *("commandLineOptions", "nothing here is like its description", "'system_message'", "'context'"),
+            *("provider 'openai:x'", "provider.label", "options.transform", "assertScoringFunction"),
+            *("metadata (owner)", "its config", "a later step's description, threshold"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", EVERYTHING)
+def test_every_field_that_is_not_taken_over_is_named(kind):
+    file, text, left = EVERYTHING[kind]
+    _, _, notes = imported(kind, text, file)
+    told = "\n".join(notes)
+    assert [name for name in left if name not in told] == []
+
+
+def test_the_simulated_user_is_not_told_what_the_agent_is():
+    """Variables of the prompt, and those that are called like one, are none of the user's data."""
+    config = {
+        "prompts": ["{{persona_of_bot}}\n{{rules}}"],
+        "tests": [
+            {
+                "provider": "promptfoo:simulated-user",
+                "vars": {
+                    "instructions": "You pay by {{how}}.",
+                    "how": "card",
+                    "rules": "Never give a refund",
+                    "system_message": "You are a bank's assistant",
+                    "name": "Ann",
+                },
+            }
+        ],
+    }
+    suite, data, notes = imported("promptfoo", json.dumps(config), "c.json")
+    assert suite.tests[0].user_info == {"how": "card", "name": "Ann"}
+    assert "assistant" not in json.dumps(data["tests"][0] | {"x-unmapped": []})
+    assert "variable 'rules' is for the agent's prompt" in "\n".join(notes)
+
+
+def test_a_tables_answer_may_stand_in_a_sentence():
+    """As people write tables; and a test without a check asks for what any agent can be held to."""
+    suite, data, _ = imported("csv", "user,expected,match\nOpen?,9 am,\nOpen?,9 am,exact\nHi,,\n", "t.csv")
+    reply = "We open at 9 am."
+    modes = [test.evaluations[0].match for test in suite.tests[:2]]
+    assert modes == ["contains", "exact"]
+    assert answers.contains(reply, "9 am")
+    assert data["tests"][2]["evaluations"] == [
+        {"criterion": "The agent answers", "strict": "regex", "pattern": r"\S"}
+    ]

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from ci_evals.adapters.importers.imported import (
-    NO_ERROR,
+    ANSWERS,
     SAYS_ITS_LINES,
     Data,
     Imported,
@@ -37,6 +37,8 @@ _KEPT = {
     "custom_column_key_values": "x-custom-columns",
 }
 """What means nothing here and is kept beside the test."""
+_OF_PERSONA = {"name", "characteristics"}
+_OF_EXPECTATIONS = {"must", "must_not", "mustNot"}
 _READ = {
     "id",
     "name",
@@ -102,18 +104,33 @@ def _test(record: Record, imported: Imported) -> Data:
     if not scenario:
         test["maxTurns"] = turns_at_most(len(turns))
     test["turns"] = turns or [{"user": AUTO}]
-    test["evaluations"] = _criteria(record) or [NO_ERROR]
+    test["evaluations"] = _criteria(record) or [ANSWERS]
     test["tags"] = record.texts("tags") or ["deepeval"]
     test |= {"x-id": given} if (given := record.text("id")) else {}
     test |= {kept: record.values[key] for key, kept in _KEPT.items() if record.values.get(key)}
-    unmapped = {key: value for key, value in record.values.items() if key not in _READ and value}
-    unmapped |= {"opening": opening} if (opening := _opening(record)) else {}
+    unmapped = _unmapped(record)
+    of_turns = {f"turns.{key}": None for turn in turns for key in turn.get("x-unmapped", ())}
+    for key, kept in _KEPT.items():
+        if record.values.get(key):
+            imported.leave(record.place(), key, f"kept as {kept}, without any effect")
     if unmapped:
         test["x-unmapped"] = unmapped
-    of_turns = {f"turns.{key}": None for turn in turns for key in turn.get("x-unmapped", ())}
-    if left := [*unmapped, *of_turns, *(["context"] if "x-context" in test else [])]:
+    if left := [*unmapped, *of_turns]:
         imported.notes.append(f"{record.place()}: nothing here is like {', '.join(left)}")
     return test
+
+
+def _unmapped(record: Record) -> Data:
+    """The fields of a record that nothing here is like, with their values."""
+    found = {key: value for key, value in record.values.items() if key not in _READ and value}
+    found |= {"opening": opening} if (opening := _opening(record)) else {}
+    for key, known in (("persona", _OF_PERSONA), ("expectations", _OF_EXPECTATIONS)):
+        if isinstance(inner := record.values.get(key), dict):
+            found |= {f"{key}.{name}": value for name, value in inner.items() if name not in known and value}
+    description = record.values.get("user_description")
+    if description and _persona(record) != record.text("user_description"):
+        found["user_description"] = description
+    return found
 
 
 def _persona(record: Record) -> str:

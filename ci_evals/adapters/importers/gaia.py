@@ -12,6 +12,7 @@ from ci_evals.domain.errors import UsageError
 NEEDS_FILE = "needs-file"
 _PRIVATE = "?"
 _MOST_NAMES = 50
+_READ = frozenset({"task_id", "Question", "Level", "Final answer", "file_name"})
 
 
 def read(text: str, file: str) -> Imported:
@@ -32,6 +33,9 @@ def read(text: str, file: str) -> Imported:
         if answer in {"", _PRIVATE}:
             unanswered += 1
             continue
+        for key in record.values:
+            if key not in _READ:
+                imported.leave(record.place(), key)
         test = _test(record, question, answer)
         imported.add(record.text("task_id") or question, test)
         if NEEDS_FILE in test["tags"]:

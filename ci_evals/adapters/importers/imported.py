@@ -18,8 +18,8 @@ Data = dict[str, Any]
 SAYS_ITS_LINES = "You say the planned lines and nothing else."
 """Guidelines of a test whose lines are all fixed."""
 
-NO_ERROR: Data = {"criterion": "The agent answers without an error", "strict": "not_escalated_due_to_error"}
-"""The one check of a test for which the foreign file names none that means anything here."""
+ANSWERS: Data = {"criterion": "The agent answers", "strict": "regex", "pattern": r"\S"}
+"""The check of a test for which the foreign file has none. Any agent that gives text can be held to it."""
 
 
 @dataclass
@@ -32,6 +32,14 @@ class Imported:
     """What was left out or needs a hand, a line each."""
     fields: Data = field(default_factory=dict)
     """More of the suite."""
+
+    def leave(self, where: str, name: str, how: str = "nothing here is like it") -> None:
+        """Note that a field of the file is not taken over: once for each name, with the first place."""
+        if name not in self._left:
+            self._left.add(name)
+            self.notes.append(f"{where}: {name}: {how}")
+
+    _left: set[str] = field(default_factory=set, repr=False)
 
     def add(self, name: str, test: Data) -> None:
         """One more test; a name that is taken or empty is made another."""

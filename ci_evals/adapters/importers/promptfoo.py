@@ -6,15 +6,17 @@ hold a list of messages, and steps that share a history (a prompt with `_convers
 `metadata.conversationId`). Variables are filled in; other files and code are not run or read, but named.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
 from ci_evals.adapters.importers.imported import (
-    NO_ERROR,
+    ANSWERS,
     SAYS_ITS_LINES,
     Data,
     Imported,
+    cut,
     fixed,
     turns_at_most,
 )
@@ -24,9 +26,12 @@ from ci_evals.adapters.importers.promptfoo_lines import (
     Lines,
     OverlongError,
     filled,
+    is_whole,
     lines_of,
     lines_of_case,
+    prompt_texts,
     remembers,
+    variables_in,
 )
 from ci_evals.adapters.importers.record import whole_document
 from ci_evals.domain.errors import SuiteError
@@ -40,6 +45,9 @@ _DEFAULT_MAX_TURNS = 10
 _OF_SUITE = {"description", "prompts", "tests", "scenarios", "defaultTest", "providers", "targets", "$schema"}
 _OF_SUITE |= {"evaluateOptions", "assertionTemplates"}
 _OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold", "options"}
+_OF_TRACE = {"tool_used", "tool_not_used"}
+_FOR_THE_AGENT = re.compile(r"(?i)(system|developer|assistant)([ _-]?(message|prompt|instructions?|role))?$")
+"""Variables that tell the agent who it is, by the names that people give them."""
 _OF_SIMULATED = {"instructions", "maxTurns", "initialMessages", "stateful"}
 
 
@@ -63,6 +71,7 @@ def read(text: str, file: str) -> Imported:
     groups = _conversations(list(cases(document, imported.notes)), together=remembers(config.get("prompts")))
     for group in groups:
         reader.add(group)
+    reader.finish()
     return imported
 
 
@@ -84,6 +93,10 @@ class _Reader:
         self.config = config
         self.imported = imported
         self.unmapped: list[str] = []
+        self.says_prompt = False
+        default = config.get("defaultTest")
+        self._defaults = default if isinstance(default, dict) else {}
+        self.of_prompts = variables_in(prompt_texts(config.get("prompts")))
 
     def add(self, group: list[Case]) -> None:
         """The test of one conversation.
@@ -96,6 +109,40 @@ class _Reader:
         except OverlongError as error:
             raise SuiteError([self.document.problem(group[0].path, str(error))]) from error
 
+    def finish(self) -> None:
+        """Name what of the configuration as a whole is not taken over."""
+        prompts = self.config.get("prompts")
+        lost = [text for text in prompt_texts(prompts) if not is_whole(text) and not remembers([text])]
+        if prompts and (len(lost) > 1 or (lost and not self.says_prompt) or not prompt_texts(prompts)):
+            shown = f" ({cut(lost[0])!r})" if lost else ""
+            self._left_of_suite("prompts", f"what the agent is told is up to the agent{shown}")
+        for key in ("providers", "targets"):
+            if self.config.get(key):
+                self._left_of_suite(key, "name the agent in the suite, or by options")
+        options = self.config.get("evaluateOptions")
+        for key in options if isinstance(options, dict) else ():
+            if key != "repeat":
+                self._left_of_suite(f"evaluateOptions.{key}", "nothing here is like it")
+
+    def _left_of_suite(self, key: str, why: str) -> None:
+        problem = self.document.problem((key.partition(".")[0],), f"{key} is left out: {why}")
+        self.imported.fields.setdefault("x-unmapped", []).append(key)
+        self.imported.notes.append(str(problem))
+
+    def _user_info(self, group: list[Case], used: set[str]) -> Data:
+        """Return the variables that are the user's data, without those of the agent's prompt."""
+        info: Data = {}
+        for case in group:
+            of_user = variables_in([case.provider_config, case.variables])
+            for key, item in case.variables.items():
+                if key in used:
+                    continue
+                if key not in of_user and (key in self.of_prompts or _FOR_THE_AGENT.match(key)):
+                    self._note(case.path, f"its variable {key!r} is for the agent's prompt, and left out")
+                else:
+                    info[key] = item
+        return info
+
     def _add(self, group: list[Case]) -> None:
         self.unmapped = []
         first = group[0]
@@ -106,29 +153,39 @@ class _Reader:
         if made is None:
             return
         test, used = made
-        info = {key: item for case in group for key, item in case.variables.items() if key not in used}
-        test |= {"userInfo": info} if info else {}
-        steps = len(group) > 1
-        found = []
-        for number, case in enumerate(group, start=1):
-            self._other_fields(case)
-            positive: int | str = "any" if first.provider == SIMULATED else "last"
-            many = first.provider == SIMULATED or len(test["turns"]) > 1
-            where = Where(number, number) if steps else Where(positive, "any" if many else "last")
-            for item in self._evaluations(case, where):
-                if steps and "strict" not in item:
-                    item["criterion"] = f"In reply {number}: {item['criterion']}"
-                found.append(item)
+        test |= {"userInfo": info} if (info := self._user_info(group, used)) else {}
+        found = self._of_steps(group, many=len(test["turns"]) > 1)
         if not any(item.get("weight", 1) for item in found):
-            found.append(dict(NO_ERROR))
+            found.append(dict(ANSWERS))
         test["evaluations"] = found
         test["tags"] = _tags(first) or ["promptfoo"]
         test |= self._limits(first)
         if metadata := {key: item for key, item in first.metadata.items() if key != "tags"}:
             test["x-metadata"] = metadata
+            if others := sorted(set(metadata) - {"conversationId"}):
+                self._note(first.path, f"its metadata ({', '.join(others)}) is kept without any effect")
         if self.unmapped:
             test["x-unmapped"] = self.unmapped
         self.imported.add(first.description or _first_words(test), test)
+
+    def _of_steps(self, group: list[Case], *, many: bool) -> list[Data]:
+        """Return what decides a conversation; of several steps each looks at its own reply."""
+        simulated, steps = group[0].provider == SIMULATED, len(group) > 1
+        found: list[Data] = []
+        for number, case in enumerate(group, start=1):
+            self._other_fields(case)
+            if number > 1:
+                own = {"description", "threshold"} & set(case.fields) - set(self._defaults)
+                if own:
+                    self._note(case.path, f"a later step's {', '.join(sorted(own))} is left out")
+            positive: int | str = "any" if simulated else "last"
+            whole = Where(positive, "any" if simulated or many else "last")
+            where = Where(number, number) if steps else whole
+            for item in self._evaluations(case, where):
+                if steps and "strict" not in item:
+                    item["criterion"] = f"In reply {number}: {item['criterion']}"
+                found.append(item)
+        return found
 
     def _simulated(self, case: Case) -> tuple[Data, set[str]] | None:
         config = case.provider_config
@@ -174,6 +231,7 @@ class _Reader:
                 self._note(case.path, "what the assistant said before cannot be put into its mouth here")
             said += lines.said
             used |= lines.used
+            self.says_prompt = self.says_prompt or lines.says_prompt
             system = system or lines.system
         test: Data = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(line) for line in said]}
         test |= {"systemPrompt": system} if system else {}
@@ -190,12 +248,17 @@ class _Reader:
             except UnmappedError as error:
                 self._note(path, f"{named} {error}")
                 continue
+            if any(item.get("strict") in _OF_TRACE for item in result.evaluations):
+                self._note(path, f"{named} wants a trace: for an agent that gives text alone it is undecided")
             if result.left:
                 self._note(path, f"{named}: nothing here is like its {', '.join(result.left)}")
             yield from result.evaluations
 
     def _other_fields(self, case: Case) -> None:
         self._unknown(case.path, case.fields, _OF_TEST)
+        if isinstance(given := case.fields.get("provider"), dict):
+            known = {"id", "config"} if case.provider == SIMULATED else {"id"}
+            self._unknown(case.path, given, known, "provider.")
         if case.provider and case.provider != SIMULATED:
             self._note(case.path, f"its own provider {case.provider!r}")
         self._unknown(case.path, case.options, {"disableVarExpansion", "disableDefaultAsserts"}, "options.")

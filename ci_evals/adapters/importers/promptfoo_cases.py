@@ -89,6 +89,8 @@ def _merged(document: Document, config: Data, notes: list[str]) -> Iterator[tupl
     for path, test in _listed(document, ("tests",), config.get("tests"), notes):
         yield _together(base, (path, test))
     for place, scenario in _listed(document, ("scenarios",), config.get("scenarios"), notes):
+        if left := sorted(str(key) for key in set(scenario) - {"config", "tests"}):
+            notes.append(str(document.problem(place, f"nothing here is like its {', '.join(left)}")))
         shared = list(_listed(document, (*place, "config"), scenario.get("config"), notes))
         for part, (path, test) in itertools.product(
             shared or [(place, {})],

@@ -31,6 +31,8 @@ class Lines:
     """What the assistant is to have said already."""
     used: set[str] = field(default_factory=set)
     """Variables that are in it."""
+    says_prompt: bool = False
+    """Whether the prompt itself is what the user says, so that nothing of it is lost."""
 
     @property
     def known(self) -> bool:
@@ -53,12 +55,14 @@ def _lines_of_case(prompts: Any, variables: Data) -> Lines:
     if len(texts) == 1 and (messages := _messages(texts[0])) is not None:
         found = lines_of(messages, variables)
         found.used = set(_PLACE.findall(texts[0])) & set(variables)
+        found.says_prompt = True
         return found
     spoken = _spoken(texts, variables)
     if spoken is not None:
         return Lines(said=[filled(str(variables[spoken]), variables).strip()], used={spoken})
     if len(texts) == 1:
-        return Lines(said=[filled(texts[0], variables).strip()], used=set(_PLACE.findall(texts[0])))
+        used = set(_PLACE.findall(texts[0]))
+        return Lines(said=[filled(texts[0], variables).strip()], used=used, says_prompt=True)
     return Lines()
 
 
@@ -69,6 +73,28 @@ def _with_question(lines: Lines, variables: Data) -> Lines:
         lines.said.append(filled(variables[texts[0]], variables).strip())
         lines.used.add(texts[0])
     return lines
+
+
+def prompt_texts(prompts: Any) -> tuple[str, ...]:
+    """The prompts in the file, or what names those in other files."""
+    return tuple(_texts(prompts))
+
+
+def variables_in(texts: Any) -> frozenset[str]:
+    """Names of the variables that stand in a text, or in the texts of a list or an object."""
+    match texts:
+        case str():
+            return frozenset(name.split(".")[0] for name in _PLACE.findall(texts))
+        case dict():
+            return frozenset().union(*map(variables_in, texts.values()))
+        case list() | tuple():
+            return frozenset().union(*map(variables_in, texts))
+    return frozenset()
+
+
+def is_whole(prompt: str) -> bool:
+    """Whether a prompt is a single variable, so that nothing but its value is sent."""
+    return _PLACE.fullmatch(prompt.strip()) is not None
 
 
 def remembers(prompts: Any) -> bool:

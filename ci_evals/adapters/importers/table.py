@@ -7,18 +7,21 @@
 | `turns` | several lines of the user, one a line of the cell; `auto` for the simulated user |
 | `guidelines` | how the simulated user acts; with them the conversation goes on after the lines |
 | `expected` | the right answer, or several, one a line of the cell |
-| `match` | how answers are compared, `gaia` by default |
+| `match` | how answers are compared, `contains` by default |
 | `criterion` | what a judge decides; several, one a line of the cell |
 | `tags` | cut by commas or semicolons |
 | `difficulty`, `max_turns` | as in a suite |
 | `user_info.NAME` | a value of the user's data |
+
+Any other column is kept as `x-NAME`, and named. One that is nearly ours is refused: it may be a slip.
 """
 
 import difflib
+import re
 from dataclasses import replace
 
 from ci_evals.adapters.importers.imported import (
-    NO_ERROR,
+    ANSWERS,
     SAYS_ITS_LINES,
     Data,
     Imported,
@@ -43,6 +46,11 @@ COLUMNS = (
     "max_turns",
 )
 USER_INFO = "user_info."
+_KEPT = "x-"
+_LIKE = 0.52
+"""How like one of ours a column must be to be taken for a slip: `expektation` is like `expected`."""
+_DEFAULT_MATCH = "contains"
+"""How people expect a table's answers to be compared: they stand in a sentence of the agent."""
 
 
 def read(text: str, file: str) -> Imported:
@@ -53,7 +61,11 @@ def read(text: str, file: str) -> Imported:
     """
     imported = Imported("Imported tests")
     for row in rows(text, file):
-        record = Record({_column(name, row): value for name, value in row.values.items()}, row.document)
+        columns = _columns(row)
+        for name, column in columns.items():
+            if column.startswith(_KEPT) and not name.lower().startswith(_KEPT):
+                imported.leave(f"{file}:1", f"the column {name!r}", f"kept as {column}, without any effect")
+        record = Record({columns[name]: value for name, value in row.values.items()}, row.document)
         test = _test(record)
         named = record.text("name", "id", "user", "guidelines") or test["turns"][0]["user"]
         imported.add(named, test)
@@ -67,10 +79,28 @@ def _column(name: str, row: Record) -> str:
         return USER_INFO + name[len(USER_INFO) :]
     if folded in COLUMNS:
         return folded
-    close = difflib.get_close_matches(folded, COLUMNS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(COLUMNS)}, {USER_INFO}NAME"
-    problem = row.document.problem((), f"the column {name!r} is none of ours; {hint}")
-    raise SuiteError([replace(problem, line=1)])
+    close = difflib.get_close_matches(folded, COLUMNS, n=1, cutoff=_LIKE)
+    kept = "-".join(re.findall(r"\w+", folded.removeprefix(_KEPT)))
+    if kept and (not close or folded.startswith(_KEPT)):
+        return f"{_KEPT}{kept}"
+    hint = f"did you mean {close[0]!r}? Call it 'x-…' to keep it aside" if close else "give it a name"
+    raise _at_header(row, f"the column {name!r} is none of ours; {hint}")
+
+
+def _columns(row: Record) -> dict[str, str]:
+    """Our name of each column of a row."""
+    columns = {name: _column(name, row) for name in row.values}
+    if twice := [name for name, column in columns.items() if [*columns.values()].count(column) > 1]:
+        raise _at_header(row, f"the columns {', '.join(map(repr, twice))} are one and the same")
+    if all(column.startswith(_KEPT) for column in columns.values()):
+        named = ", ".join(map(repr, columns))
+        ours = f"{', '.join(COLUMNS)}, {USER_INFO}NAME"
+        raise _at_header(row, f"the columns {named} are none of ours; there are: {ours}")
+    return columns
+
+
+def _at_header(row: Record, message: str) -> SuiteError:
+    return SuiteError([replace(row.document.problem((), message), line=1)])
 
 
 def _test(record: Record) -> Data:
@@ -97,6 +127,7 @@ def _test(record: Record) -> Data:
     test["tags"] = test["tags"] or ["imported"]
     test |= {"difficulty": difficulty} if (difficulty := record.text("difficulty")) else {}
     test |= {"x-id": given} if (given := record.text("id")) else {}
+    test |= {key: value for key, value in record.values.items() if key.startswith(_KEPT)}
     return test
 
 
@@ -110,10 +141,10 @@ def _evaluations(record: Record) -> list[Data]:
                 "expected": expected[0] if len(expected) == 1 else expected,
                 "category": "accuracy",
             }
-            | ({"match": match} if (match := record.text("match").lower()) else {})
+            | {"match": record.text("match").lower() or _DEFAULT_MATCH}
         )
     found += [{"criterion": line} for line in _cell(record, "criterion")]
-    return found or [NO_ERROR]
+    return found or [ANSWERS]
 
 
 def _cell(record: Record, column: str) -> list[str]:
