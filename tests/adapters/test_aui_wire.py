@@ -204,6 +204,7 @@ def test_no_half_of_a_secret_is_left_by_a_cut(length: int) -> None:
         (None, None),
         (7, None),
         ([None, 3], None),
+        (["REFUND", 3], None),
     ],
 )
 def test_workflows_are_read_in_every_shape(key: str, value: Any, expected: tuple[str, ...] | None) -> None:
@@ -223,6 +224,22 @@ def test_workflows_come_from_the_trace_where_the_reply_names_none() -> None:
     assert (reply.workflows, reply.workflows_derived) == (("REFUND", "LOOKUP"), True)
     named = read({"text": "Hi", "executed_workflows": ["X"], "trace_info": {"decisions": decisions}})
     assert (named.workflows, named.workflows_derived) == (("X",), False)
+
+
+@pytest.mark.parametrize(
+    "trace", [{"response": {"type": "answer"}}, {"decisions": ["activate_tool REFUND"]}, {"decisions": {}}]
+)
+def test_a_trace_that_tells_of_no_decisions_is_no_evidence_of_workflows(trace: Any) -> None:
+    """Nor of rules and integrations; a check that none ran must not pass on it."""
+    reply = read({"text": "Hi", "trace_info": trace})
+    assert (reply.workflows, reply.rules, reply.integrations) == (None, None, None)
+    assert (reply.hand_over, reply.workflows_derived) == (None, False)
+
+
+def test_a_hand_over_beside_what_cannot_be_read_is_seen() -> None:
+    """Though the workflows are no evidence then."""
+    reply = read({"text": "Hi", "executed_workflows": ["CONVERSATION_FORWARDING", 3]})
+    assert (reply.workflows, reply.hand_over, reply.escalated) == (None, True, True)
 
 
 @pytest.mark.parametrize("name", ["trace_info", "traceInfo", "trace"])
@@ -251,7 +268,8 @@ def test_without_a_trace_there_is_no_evidence(body: Any) -> None:
         ([{"code": "a", "value": 1}, {"param": "b", "value": "x"}, {"name": "c", "value": None},
           {"key": "d", "value": []}], {"a": 1, "b": "x", "c": None, "d": []}, ()),
         (["a", "b", "a"], {}, ("a", "b")),
-        ([{"code": "a"}, {"name": "b", "value": 1}, None, 3], {"b": 1}, ("a",)),
+        ([{"code": "a"}, {"name": "b", "value": 1}, None], {"b": 1}, ("a",)),
+        ([{"code": "a"}, {"name": "b", "value": 1}, None, 3], None, ()),
         ({}, {}, ()),
         (None, {}, ()),
         ("nonsense", None, ()),

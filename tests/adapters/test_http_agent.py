@@ -280,6 +280,7 @@ def test_workflows_and_rules(body: Any, path: str, names: Any) -> None:
         ([], "$.p[*]", {}, ()),
         (None, "$.p", None, ()),
         ([7], "$.p", None, ()),
+        (["plan", 7], "$.p", None, ()),
         ("plan", "$.q", None, ()),
     ],
 )
@@ -296,7 +297,6 @@ def test_integrations() -> None:
         {"name": "bank", "status": 503, "type": "REST", "error": {"message": "down"}},
         {"code": "mail", "statusCode": "200"},
         {"code": "sms", "status_code": "late"},
-        {"id": 4},
     ]
     assert read({"reply": "Hi", "x": called}, integrations="$.x").integrations == (
         Integration(code="crm"),
@@ -304,7 +304,13 @@ def test_integrations() -> None:
         Integration(code="mail", status=200),
         Integration(code="sms"),
     )
-    for body, integrations in (({"x": []}, ()), ({}, None), ({"x": None}, None), ({"x": [{"id": 4}]}, None)):
+    for body, integrations in (
+        ({"x": []}, ()),
+        ({}, None),
+        ({"x": None}, None),
+        ({"x": [{"id": 4}]}, None),
+        ({"x": ["crm", {"id": 4}]}, None),
+    ):
         assert read({"reply": "Hi", **body}, integrations="$.x").integrations == integrations
 
 
@@ -545,3 +551,11 @@ def test_any_value_is_read_or_an_error(value: Any) -> None:
         with suppress(AgentError):
             reply = Reader(HttpReply(text="$", **paths)).reply(value, 0.5, Redactor())
             assert Reply.model_validate_json(reply.model_dump_json()) == reply
+
+
+def test_an_agent_that_reports_hand_overs_and_did_not_leaves_them_unknown() -> None:
+    """Its workflows are no evidence then; those of an agent without such a path are."""
+    body = {"reply": "Hi", "tools": []}
+    assert read(body, workflows="$.tools", escalated="$.handover").hand_over is None
+    assert read(body | {"handover": False}, workflows="$.tools", escalated="$.handover").hand_over is False
+    assert read(body, workflows="$.tools").hand_over is False

@@ -30,6 +30,8 @@ def params(trace: Trace) -> dict[str, JsonValue] | None:
     for value in readable:
         if isinstance(value, dict):
             read |= {code: _unwrapped(item) for code, item in value.items()}
+        elif not all(payload.name(item, _PARAM_NAMES) for item in value if item is not None):
+            return None  # one that cannot be read may be the one that must not be there
         else:
             entries = (item for item in value if isinstance(item, dict) and "value" in item)
             read |= {name: item["value"] for item in entries if (name := payload.name(item, _PARAM_NAMES))}
@@ -45,9 +47,11 @@ def named_params(trace: Trace) -> tuple[str, ...]:
     return _unique(name for item in bare if (name := payload.name(item, _PARAM_NAMES)))
 
 
-def activated(trace: Trace) -> tuple[str, ...]:
+def activated(trace: Trace) -> tuple[str, ...] | None:
     """The tools that the trace says were taken up: what stands for workflows where the reply names none."""
-    decisions = _decisions(trace) or ()
+    decisions = _decisions(trace)
+    if decisions is None:
+        return None
     tools = (
         payload.name(d.get("tool"))
         for d in decisions
@@ -129,8 +133,14 @@ def _decisions(trace: Trace) -> tuple[dict[str, JsonValue], ...] | None:
     """
     decisions = trace.get("decisions")
     if isinstance(decisions, list):
-        return tuple(item for item in decisions if isinstance(item, dict))
+        known = [item for item in decisions if item is not None]
+        # One that cannot be read may be the one that must not be there.
+        return tuple(item for item in known if isinstance(item, dict)) if _are_objects(known) else None
     return () if decisions is None and isinstance(trace.get("understanding"), dict) else None
+
+
+def _are_objects(items: Iterable[JsonValue]) -> bool:
+    return all(isinstance(item, dict) for item in items)
 
 
 def _fired_in_decisions(decisions: Iterable[dict[str, JsonValue]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import address, payload
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.transcript import Reply
+from ci_evals.domain.transcript import ESCALATION, Reply
 from ci_evals.redaction import Redactor
 
 DEFAULT_BASE_URL = "https://api.aui.io/ia-controller"
@@ -41,6 +41,7 @@ _AUI_PREFIX = "/ia-controller"
 _TRACE_KEYS = ("trace_info", "traceInfo", "trace")
 _TEXT_KEYS = ("text", "message", "response", "content")
 _WORKFLOW_KEYS = ("executed_workflows", "executedWorkflows")
+_WORKFLOW_NAMES = ("name", "code", "workflow")
 _ERROR_KEYS = ("error", "errors", "detail")
 _MOST_TOKENS = 10**12
 """Of one reply: more is no count."""
@@ -174,14 +175,15 @@ def read_reply(
     text = _text(message)
     if text is None and not trace and not workflows:
         raise AgentError(f"the agent's answer holds no text: {_what(body, redactor)}")
-    derived = workflows is None and trace is not None
+    activated = aui_trace.activated(trace) if trace and workflows is None else None
     params = aui_trace.params(trace) if trace else None
     told = Reply(
         # Where there is evidence, null is how a server writes that nothing was said.
         agent=text or "",
         latency_seconds=latency_seconds,
-        workflows=aui_trace.activated(trace) if trace and derived else workflows,
-        workflows_derived=derived,
+        workflows=activated if workflows is None else workflows,
+        handed_over=_hands_over(message) or None,
+        workflows_derived=activated is not None,
         params=params,
         named_params=aui_trace.named_params(trace) if trace and params is not None else (),
         rules=aui_trace.rules(trace) if trace else None,
@@ -238,8 +240,20 @@ def _workflows(message: dict[str, JsonValue]) -> tuple[str, ...] | None:
         value = [value]
     if not isinstance(value, list):
         return None
-    names = tuple(name for item in value if (name := payload.name(item, ("name", "code", "workflow"))))
-    return names if names or not value else None
+    names = [payload.name(item, _WORKFLOW_NAMES) for item in value if item is not None]
+    known = tuple(name for name in names if name)
+    # One that cannot be read may be the one that must not be there.
+    return known if len(known) == len(names) and (known or not value) else None
+
+
+def _hands_over(message: dict[str, JsonValue]) -> bool:
+    """Whether a workflow hands over that stands among others which cannot be read."""
+    if _workflows(message) is not None:
+        return False
+    listed = (message.get(key) for key in _WORKFLOW_KEYS)
+    items = (item for value in listed if isinstance(value, list) for item in value)
+    names = (payload.name(item, _WORKFLOW_NAMES) for item in items)
+    return any(name.startswith(ESCALATION) for name in names if name)
 
 
 def _tokens(message: dict[str, JsonValue], key: str) -> int | None:

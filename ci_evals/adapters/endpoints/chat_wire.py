@@ -40,6 +40,8 @@ class ToolCall:
     name: str
     arguments: JsonValue
     """What was written, read as JSON where it is JSON."""
+    captured: bool = True
+    """Whether the message has its arguments, whole: a server may leave them out, or be cut off in them."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def reply(rounds: Sequence[Said], seconds: float, options: ChatOptions, *, keep_
         latency_seconds=seconds,
         workflows=None if calls is None else tuple(call.name for call in calls),
         handed_over=handed_over,
-        params=None if calls is None else _params(calls),
+        params=None if calls is None or not all(call.captured for call in calls) else _params(calls),
         error_response=withheld,
         error_detail="the endpoint's content filter withheld it" if withheld else None,
         input_tokens=_sum(said.input_tokens for said in rounds),
@@ -223,7 +225,10 @@ def _call(item: Mapping[str, JsonValue], number: int) -> ToolCall:
     call = item.get("function") if _is_call(item, "function") else item.get("custom")
     written = payload.member(call, "arguments" if _is_call(item, "function") else "input")
     name = payload.name(payload.member(call, "name")) or ""
-    return ToolCall(payload.name(item.get("id")) or f"call-{number}", name, _read_arguments(written))
+    arguments = _read_arguments(written)
+    cut_off = isinstance(arguments, str) and arguments.lstrip().startswith("{") and _is_call(item, "function")
+    call_id = payload.name(item.get("id")) or f"call-{number}"
+    return ToolCall(call_id, name, arguments, captured=written is not None and not cut_off)
 
 
 def _read_arguments(written: JsonValue) -> JsonValue:

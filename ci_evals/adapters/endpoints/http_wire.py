@@ -58,6 +58,7 @@ class Reader:
             latency_seconds=seconds,
             workflows=_names(found["workflows"]),
             handed_over=escalated,
+            handed_over_apart="escalated" in self._paths,
             params=params,
             named_params=named_params,
             rules=_names(found["rules"]),
@@ -111,7 +112,9 @@ class Reader:
         for item in items:
             name = payload.name(item, _NAMES)
             if not isinstance(item, dict):
-                bare += [name] if name else []
+                if name is None:
+                    return None, ()
+                bare.append(name)
             elif name is None or ("value" not in item and len(item) > 1):
                 params |= item
             elif "value" in item:
@@ -198,7 +201,7 @@ def _integrations(found: Found) -> tuple[Integration, ...] | None:
     if items is None:
         return None
     calls = tuple(call for item in items if (call := _integration(item)))
-    return calls if calls or not items else None
+    return calls if len(calls) == len(items) else None
 
 
 def _integration(item: JsonValue) -> Integration | None:
