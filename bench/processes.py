@@ -55,7 +55,7 @@ def environment() -> dict[str, str]:
     """The variables of what is measured: bytecode is kept, no answer is, and no run is on GitHub."""
     without = ("GITHUB_", "INPUT_", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(without)}
-    return kept | {"CI_EVALS_JUDGE_CACHE": "off"}
+    return kept | {"CI_EVALS_JUDGE_CACHE": "off", "CI_EVALS_JUDGE_CHECK": "off"}
 
 
 class Server:

@@ -17,9 +17,13 @@ from typing import IO, Any
 import nursery
 
 CLEAN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ} | {
-    "CI_EVALS_JUDGE_CACHE": "off"
+    "CI_EVALS_JUDGE_CACHE": "off",
+    "CI_EVALS_JUDGE_CHECK": "off",
 }
-"""No key, no CI and no answers of the machine that the tests run on may leak into them."""
+"""No key, no CI and no answers of the machine that the tests run on may leak into them.
+
+Judges here are stand-ins whose calls are counted: only tests of the judge check ask them control questions.
+"""
 
 MODULE = "ci_evals"
 """`ci-evals`, as a module."""

@@ -12,6 +12,15 @@ class Provider(StrEnum):
     OFFLINE = "offline"
 
 
+class JudgeChecking(StrEnum):
+    """Whether the judge is asked control questions."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    WARN = "warn"
+    OFF = "off"
+
+
 class AgentIdPlace(StrEnum):
     """Where the create-task body names the agent."""
 

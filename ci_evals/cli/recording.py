@@ -11,7 +11,9 @@ from ci_evals.cli.settings import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results import Origin
+from ci_evals.domain.trust import CheckMode
 from ci_evals.job import Job
+from ci_evals.job.judge_check import Examined
 from ci_evals.redaction import MASK, Redactor
 from ci_evals.wiring import Adapter, names_in, panel_of
 
@@ -118,11 +120,16 @@ def replaying(job: Job, recording: "Recording | None", adapter: Adapter) -> Job:
     """The job with the recording, if there is one, in place of agents and models."""
     if recording is None:
         return job
-    from ci_evals.wiring.recordings import replayed
+    from ci_evals.wiring.recordings import replayed, replayed_judges
 
     run = recording.header
+    judges: tuple[Examined, ...] = ()
+    # A replay asks nobody: it repeats the check that was recorded, if one was.
+    if recording.check() or job.judge_check is CheckMode.ALWAYS:
+        judges = tuple(map(Examined, replayed_judges(recording, job.plan, adapter, job.redactor)))
     return replace(
         job,
+        examined=lambda _: judges,
         cast_of=replayed(recording, job.plan, adapter, job.redactor),
         origin=Origin(how="replay", run=run.run, started_at=run.started_at),
     )
@@ -155,6 +162,8 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
             begun=recorder.begin,
             through=lambda trial, cast: heard(recorder, trial, cast),
             kept=(*job.kept, recorder.keep),
+            examined=lambda judges: [replace(one, llm=recorder.examine(one.llm)) for one in judges],
+            checked=recorder.keep_check,
         )
     finally:
         recorder.close()

@@ -32,6 +32,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished
 from ci_evals.domain.results import Results, SuiteResult, TrialResult
+from ci_evals.domain.trust import CheckMode
 from ci_evals.domain.verdict import Outcome
 from ci_evals.library import results_file
 from ci_evals.redaction import Redactor
@@ -85,6 +86,7 @@ def rejudge_run(settings: RejudgeSettings) -> None:
         judge_panel=panel,
         judge_votes=settings.judge_votes,
         parallel=settings.parallel,
+        judge_check=CheckMode(settings.judge_check),
         baseline=redactor.model(baseline.results) if baseline.results else None,
         baseline_note=baseline.note,
         incomplete=incomplete,

@@ -34,7 +34,7 @@ from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
 from ci_evals.domain.secrets import is_dummy
 from ci_evals.domain.suite import is_bundled
-from ci_evals.domain.trust import Calibration
+from ci_evals.domain.trust import Calibration, CheckMode
 from ci_evals.job import Job, Limits, evaluate, not_played
 from ci_evals.planning.agents import has_filled_headers, has_key
 from ci_evals.planning.estimate import of_plan
@@ -135,6 +135,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         ),
         journal=journal,
         confirm=settings.confirm,
+        judge_check=CheckMode(settings.judge_check),
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         git=platform.git,

@@ -12,6 +12,7 @@ import typer
 from ci_evals.cli.choices import (
     AgentIdPlace,
     Commenting,
+    JudgeChecking,
     MissingSecrets,
     Provider,
     Regression,
@@ -401,6 +402,14 @@ class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSetti
             "and keys.",
         ),
     ] = None
+    judge_check: Annotated[
+        JudgeChecking,
+        typer.Option(
+            help="Ask the judge control questions whose answers are known. If too few are answered right "
+            "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
+            "judge's cache holds a passed check of the same judge.",
+        ),
+    ] = JudgeChecking.AUTO
     judge_cache: Annotated[
         str,
         typer.Option(

@@ -1,6 +1,6 @@
 """Everything a run needs besides the parts that play it."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -10,6 +10,8 @@ from ci_evals.domain.journal import Header, RunContext
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results import Git, Origin, Results, Shard
+from ci_evals.domain.trust import CheckMode
+from ci_evals.job.judge_check import Examined
 from ci_evals.job.limits import Limits
 from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, CastOf, Keep, Options
@@ -57,6 +59,12 @@ class Job:
     prices: Callable[[], PriceTable] = lambda: NO_PRICES
     """Read when they are first asked for: the bundled table takes a while."""
     config: Mapping[str, JsonValue] = field(default_factory=dict)
+    judge_check: CheckMode = CheckMode.OFF
+    """Whether the judges are asked control questions. What a user starts says `auto`."""
+    examined: Callable[[Sequence[Examined]], Sequence[Examined]] = tuple
+    """Who is asked these questions in place of the judges, or what stands between, as a recording does."""
+    checked: Callable[[], None] = lambda: None
+    """Called once they are answered."""
     git: Git = field(default_factory=Git)
     context: RunContext = field(default_factory=RunContext)
     """The CI run and the commit, which a journal that is resumed must share."""

@@ -29,6 +29,7 @@ from ci_evals.domain.results import (
 from ci_evals.domain.suite import Suite
 from ci_evals.grading import judge, rubric
 from ci_evals.job.job import Job
+from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.redaction import Redactor
 from ci_evals.reports.names import folder_for
 from ci_evals.runner import Cast
@@ -37,6 +38,7 @@ from ci_evals.scoring.gate import Ending, Policy
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.selectors import Threshold
 from ci_evals.scoring.share import Counting
+from ci_evals.scoring.usage import summed, usage_of_roles
 from ci_evals.stop import Stop
 from ci_evals.wiring import Adapter
 
@@ -64,6 +66,8 @@ class Look:
         self._notes = notes
         self.resumed: Collection[Trial] = ()
         """The trials that are taken from the journal."""
+        self.judge_checks: JudgeChecks | None = None
+        """Control questions to the judges, if any are asked."""
         self._provider = adapter.provider if isinstance(adapter, Adapter) else None
         self.counting = Counting(offline=isinstance(adapter, Adapter) and adapter.offline)
         past = job.journal.past if job.journal else None
@@ -134,11 +138,17 @@ class Look:
         card = score(plan, played, self._facts, self.counting, prices=job.prices(), shown=job.redactor.text)
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
+        checks = self.judge_checks
+        if checks and checks.usage:
+            own = usage_of_roles(checks.usage, job.prices())
+            card = replace(card, usage=summed([card.usage, own]))
         ending = Ending(
             interrupted=stop.interrupted,
             stopped_because=stop.reason,
             failed_fast=stop.failed_fast,
             bug=stop.bug is not None,
+            judge_checks=checks.checks if checks else (),
+            judge_only_warned=bool(checks and checks.only_warn),
         )
         results = conclude(card, info, _named_as_shown(job.policy, job.redactor), ending, baseline)
         return job.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
@@ -183,7 +193,12 @@ class Look:
             origin=job.origin,
             resumed=self._resumed(plan),
             baseline_note=job.baseline_note,
-            warnings=(*job.warnings, *self._cautions(), *self._notes()),
+            warnings=(
+                *job.warnings,
+                *self._cautions(),
+                *(self.judge_checks.warnings() if self.judge_checks else ()),
+                *self._notes(),
+            ),
         )
 
 

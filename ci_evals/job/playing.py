@@ -1,7 +1,7 @@
 """A run from its plan to its results: play, score, compare, decide, and look twice where it is close."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,13 +13,14 @@ from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
-from ci_evals.domain.progress import Event, Extended, Listener, TakenUp
+from ci_evals.domain.progress import Event, Extended, Listener, Spent, TakenUp
 from ci_evals.domain.results import Confirmation, Results, TrialResult
 from ci_evals.domain.suite import Suite
 from ci_evals.job.job import Job
+from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
 from ci_evals.job.limits import Budget, Watch
 from ci_evals.job.look import Look, models_of
-from ci_evals.planning.estimate import of_suite
+from ci_evals.planning.estimate import of_plan, of_suite
 from ci_evals.runner import Cast, CastOf, Keep, run
 from ci_evals.scoring.close import close_calls
 from ci_evals.stop import Stop
@@ -81,12 +82,48 @@ async def evaluate(
             listen=hear,
             stop=stop,
         )
+        look.judge_checks = JudgeChecks(
+            job.examined(players.judges),
+            Checking(
+                mode=job.judge_check,
+                provider=adapter.provider if isinstance(adapter, Adapter) else None,
+                redactor=job.redactor,
+                baseline=job.baseline,
+                prices=job.prices,
+                now=look.now,
+                spent=lambda usage: hear(Spent(None, usage)),
+            ),
+        )
         with _timed(job, watch):
+            # A run whose trials have all finished is held against its judge all the same.
             if done.keys() >= set(job.plan.trials):
-                return await _looked_twice(job, look, play, done, listen=listen, stop=stop)
+                async with _asked(job, look.judge_checks, stop) as answered:
+                    return await _looked_twice(job, look, play, done, answered, listen=listen, stop=stop)
             await stop.cuts_off(players.check_agents(stop))
-            async with _beside(stop.on_bug(players.check_models(stop))):
-                return await _looked_twice(job, look, play, done, listen=listen, stop=stop)
+            async with (
+                _beside(stop.on_bug(players.check_models(stop))),
+                _asked(job, look.judge_checks, stop) as answered,
+            ):
+                return await _looked_twice(job, look, play, done, answered, listen=listen, stop=stop)
+
+
+@asynccontextmanager
+async def _asked(job: Job, checks: JudgeChecks, stop: Stop) -> AsyncIterator[Awaitable[None]]:
+    """Ask the judges their control questions meanwhile; gives what to await for the end of that."""
+
+    async def ask() -> None:
+        await asyncio.sleep(0)  # the first conversations begin before anything is rendered or imported for it
+        await stop.cuts_off(checks.ask())
+        if checks.refusal:
+            stop.because(checks.refusal, outage=True)
+        job.checked()
+
+    task = asyncio.create_task(stop.on_bug(ask()))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _looked_twice(
@@ -94,12 +131,14 @@ async def _looked_twice(
     look: Look,
     play: Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]],
     done: Mapping[Trial, TrialResult],
+    answered: Awaitable[None],
     *,
     listen: Listener,
     stop: Stop,
 ) -> Results:
     """What came of the plan, and where that is close, of the plan with more trials of each test."""
     played = await play(job.plan, done=done)
+    await answered
     _mark_outage(job, stop)
     results = look.at(job.plan, played)
     close = close_calls(results.gate) if job.confirm and not stop.requested else ()
@@ -204,6 +243,8 @@ class _Players:
 
     cast_of: CastOf
     company: Company | None = None
+    judges: tuple[Examined, ...] = ()
+    """Those whose verdicts the plan wants, each model once."""
 
     async def check_agents(self, stop: Stop) -> None:
         """Ends the run before it has begun where an agent's key is refused."""
@@ -234,7 +275,15 @@ async def _players(job: Job, adapter: Adapter | Cast) -> AsyncIterator[_Players]
             yield _Players(job.cast_of)
         elif isinstance(adapter, Cast):
             cast = adapter
-            yield _Players(lambda trial: job.through(trial, cast))
+            judges = cast.judges if of_plan(job.plan).judge_calls else ()
+            yield _Players(lambda trial: job.through(trial, cast), judges=tuple(map(Examined, judges)))
         else:
             async with casts(job.plan, adapter, job.redactor) as company:
-                yield _Players(lambda trial: job.through(trial, company.casts[trial.suite]), company)
+                known = company.cache
+                examined = tuple(
+                    Examined(llm, partial(known.find_check, llm), partial(known.keep_check, llm))
+                    for llm in company.judges
+                )
+                yield _Players(
+                    lambda trial: job.through(trial, company.casts[trial.suite]), company, examined
+                )

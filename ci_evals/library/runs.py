@@ -16,6 +16,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results, TestResult
+from ci_evals.domain.trust import CheckMode
 from ci_evals.job import Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapters import read_options
@@ -34,6 +35,7 @@ from ci_evals.stop import Stop
 from ci_evals.wiring import PROVIDERS, Adapter, checked, keys_of
 from ci_evals.wiring.objects import cast_of
 
+JudgeChecking = Literal["auto", "always", "warn", "off"]
 ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
 
 
@@ -152,6 +154,7 @@ async def run_suite(
     policy: Policy | None = None,
     baseline: Results | None = None,
     confirm: int = 0,
+    judge_check: JudgeChecking = "auto",
     prices: PriceTable | None = None,
     listen: Listener = lambda _: None,
 ) -> Results:
@@ -171,6 +174,9 @@ async def run_suite(
         policy: What the gate asks; by default a run score of 80 and no unsound trial.
         baseline: An earlier run to compare with, from `load_results`.
         confirm: Where the first look is close, so many more trials of each test are played.
+        judge_check: Whether the judge is asked control questions whose answers are known. If too few answers
+            are right there is no verdict; with `warn` that is a warning. `auto` asks unless the baseline or
+            the judge's cache holds a passed check of the same judge of the last 30 days.
         prices: Of models, in place of the table that comes along.
         listen: Told of every trial and exchange as it happens.
 
@@ -197,8 +203,16 @@ async def run_suite(
         redactor=redactor,
         baseline=baseline,
         confirm=confirm,
+        judge_check=CheckMode(judge_check),
         prices=(lambda: prices) if prices else price_files.bundled,
-        config={"loops": loops, "parallel": parallel, "retries": retries, "test": test, "tag": tag},
+        config={
+            "loops": loops,
+            "parallel": parallel,
+            "retries": retries,
+            "test": test,
+            "tag": tag,
+            "judgeCheck": judge_check,
+        },
         warnings=(*chosen.warnings, *(adapter.warnings(planned) if isinstance(adapter, Adapter) else ())),
     )
     stop = Stop()

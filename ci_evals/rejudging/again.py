@@ -1,10 +1,12 @@
 """Judging again, from the saved run to new results."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
@@ -13,6 +15,7 @@ from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results import Results
+from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
 from ci_evals.ports import LLM
 from ci_evals.redaction import Redactor
 from ci_evals.rejudging.bench import Bench, Sitting
@@ -45,6 +48,8 @@ class Judges:
 
     named: Callable[[str], LLM]
     """Gives the model of a name; built when it is first asked for."""
+    examined: Callable[[str], Examined] | None = None
+    """Gives the model of a name for a judge check, past any cache of answers; None for `named` itself."""
     check: Callable[[], Coroutine[Any, Any, None]] = _unchecked
     """Learns whether their key is good, where that costs nothing. Raises `LLMAccessError` where it is not."""
     notes: Callable[[], tuple[str, ...]] = tuple
@@ -63,13 +68,20 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
         cache = Cache.of(adapter, redactor, "rejudge")
         stack.callback(cache.close)
 
-        def named(model: str) -> LLM:
+        def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
             if model not in built:
                 built[model] = models.llm(
                     adapter.provider, model, adapter.llm_key, redactor, token=adapter.llm_token
                 )
                 stack.push_async_callback(built[model].aclose)
-            return cache.before(built[model])
+            return built[model]
+
+        def named(model: str) -> LLM:
+            return cache.before(llm(model))
+
+        def examined(model: str) -> Examined:
+            one = llm(model)
+            return Examined(one, partial(cache.find_check, one), partial(cache.keep_check, one))
 
         async def check() -> None:
             # They have one key.
@@ -80,7 +92,7 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
             told = (model.note() for model in built.values())
             return (*(note for note in told if note), *cache.notes())
 
-        yield Judges(named, check, notes)
+        yield Judges(named, examined, check, notes)
 
 
 async def rejudge(
@@ -114,19 +126,38 @@ async def rejudge(
         suite: Sitting(tuple(map(judges.named, jury.models)), jury.votes) for suite, jury in sitting.items()
     }
     bench = Bench(work, benches, stop, listen)
+    names = dict.fromkeys(model for jury in sitting.values() for model in jury.models)
+    checks = JudgeChecks(
+        [judges.examined(model) if judges.examined else Examined(judges.named(model)) for model in names],
+        Checking(
+            mode=work.judge_check,
+            provider=work.provider,
+            redactor=work.redactor,
+            baseline=work.baseline,
+            prices=lambda: work.prices,
+            now=now,
+        ),
+    )
     started, begun = now(), time.perf_counter()
     try:
         await stop.cuts_off(judges.check())
     except LLMAccessError as error:
         stop.because(str(error), outage=True)
-    await bench.judge(cases)
+    await asyncio.gather(bench.judge(cases), stop.on_bug(_checked(checks, stop)))
     again = {case.trial: bench.result_of(case) for case in cases}
-    made = Making(work, juries, again, stop, started, judges.notes())
+    made = Making(work, juries, again, stop, started, (*checks.warnings(), *judges.notes()), checks)
     return Rejudged(
         results=made.results(now(), time.perf_counter() - begun),
         verdicts=tuple(twice for case in cases for twice in _both(work.judged, case, again[case.trial])),
         not_judged=sum(verdict is None for one in again.values() for verdict in one.verdicts),
     )
+
+
+async def _checked(checks: JudgeChecks, stop: Stop) -> None:
+    if not stop.requested:
+        await stop.cuts_off(checks.ask())
+    if checks.refusal:
+        stop.because(checks.refusal, outage=True)
 
 
 def _both(judged: Results, case: Case, again: Again) -> Iterator[Twice]:

@@ -21,6 +21,7 @@ from ci_evals.domain.results import (
     TrialResult,
 )
 from ci_evals.domain.transcript import Exchanges
+from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.look import JUDGE_TEMPLATES
 from ci_evals.planning import kinship
 from ci_evals.rejudging.bench import not_judging
@@ -31,7 +32,7 @@ from ci_evals.scoring.coverage import wanted_of
 from ci_evals.scoring.gate import Ending
 from ci_evals.scoring.scorecard import recounted, total
 from ci_evals.scoring.share import Counting
-from ci_evals.scoring.usage import usage_of, with_other
+from ci_evals.scoring.usage import summed, usage_of, usage_of_roles, with_other
 from ci_evals.stop import Stop
 
 
@@ -47,6 +48,8 @@ class Making:
     started: datetime
     notes: tuple[str, ...] = ()
     """What a person should know of how judging went."""
+    checks: JudgeChecks | None = None
+    """Control questions to the judges, if any were asked."""
 
     def results(self, finished: datetime, seconds: float) -> Results:
         """Scores, comparison and decision, without secrets."""
@@ -63,12 +66,16 @@ class Making:
         suites = tuple(recounted(suite, counting) for suite in self._suites())
         trials = [trial for suite in suites for test in suite.tests for trial in test.trials]
         own = usage_of((_only_judging(trial) for trial in trials), work.prices)
+        if self.checks and self.checks.usage:
+            own = summed([own, usage_of_roles(self.checks.usage, work.prices)])
         usage = with_other(work.judged.usage, "judge", own)
         card = total(suites, usage, counting, wanted_of([work.judged]))
         ending = Ending(
             interrupted=stop.interrupted,
             stopped_because=stop.reason,
             bug=stop.bug is not None,
+            judge_checks=self.checks.checks if self.checks else (),
+            judge_only_warned=bool(self.checks and self.checks.only_warn),
             incomplete=(*_unfinished(work.judged), *work.incomplete),
         )
         results = conclude(card, info, work.policy, ending, baseline)

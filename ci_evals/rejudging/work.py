@@ -12,6 +12,7 @@ from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.suite import AUTO, Test, Turn
 from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.trust import CheckMode
 from ci_evals.domain.verdict import Finding, Verdict
 from ci_evals.redaction import Redactor
 from ci_evals.scoring.gate import Policy
@@ -36,6 +37,8 @@ class Rejudging:
     judge_votes: int | None = None
     """At most, on one criterion; None for as many as the run had, or as a panel takes."""
     parallel: int = 1
+    judge_check: CheckMode = CheckMode.OFF
+    """Whether the judges are asked control questions. What a user starts says `auto`."""
     """Trials judged at a time."""
     baseline: Results | None = None
     baseline_note: str | None = None

@@ -157,6 +157,10 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         "run-confirm-trials": str(confirmation.trials) if confirmation else None,
         "run-origin": highlights.origin(results.run),
+        "run-judge-check": ", ".join(
+            f"{one.model} {one.right} of {one.asked}{'' if one.passed else ', not passed'}"
+            for one in results.judge_checks
+        ),
         "run-passes-on-absence": str(trust.passes_by_grounds(results)[0] or ""),
         "run-judge-cached": trust.cached(results),
         **_agreement(results),

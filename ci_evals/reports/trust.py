@@ -3,7 +3,7 @@
 Brackets behind a number hold its 95 % interval.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.results import Results
@@ -12,6 +12,7 @@ from ci_evals.domain.trust import (
     Attacks,
     Calibration,
     Estimate,
+    JudgeCheck,
     JudgeUsed,
     Noise,
     Preference,
@@ -56,7 +57,7 @@ def remarks(results: Results) -> tuple[Remark, ...]:
         return f" Judged by {', '.join(judge.models)}, which is {differs}." if differs else ""
 
     told = (
-        (JUDGE, _grounds(results)),
+        (JUDGE, " ".join(filter(None, [_checks(results.judge_checks), _grounds(results)]))),
         ("Votes", results.vote_agreement and _votes(results.vote_agreement)),
         ("Simulated user", results.user_ledger and _user(results.user_ledger)),
         ("Calibration", found.calibration and _calibration(found.calibration)),
@@ -89,6 +90,19 @@ def passes_by_grounds(results: Results) -> tuple[int, int]:
         if finding.rests_on and finding.outcome is Outcome.PASSED
     ]
     return sum(finding.rests_on == "absence" for finding in findings), len(findings)
+
+
+def _checks(found: Sequence[JudgeCheck]) -> str:
+    """How the judges did on control questions."""
+    return " ".join(
+        f"{one.model} answered {one.right} of {numbers.count(one.asked, 'control question')} right on "
+        f"{one.at:%Y-%m-%d}{_TAKEN[one.taken_from]} ({one.required} required): "
+        f"{'passed' if one.passed else 'not passed'}."
+        for one in found
+    )
+
+
+_TAKEN = {None: "", "baseline": ", as the baseline has it", "cache": ", as the judge's cache has it"}
 
 
 def _grounds(results: Results) -> str | None:

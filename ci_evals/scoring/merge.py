@@ -22,10 +22,12 @@ from ci_evals.domain.results import (
     SuiteResult,
     TestResult,
 )
+from ci_evals.domain.trust import CheckMode, JudgeCheck
 from ci_evals.redaction import MASK
 from ci_evals.scoring import legs as of_one_run
 from ci_evals.scoring import older
 from ci_evals.scoring.coverage import wanted_of
+from ci_evals.scoring.distrust import worst
 from ci_evals.scoring.gate import Ending
 from ci_evals.scoring.legs import Leg, told_apart
 from ci_evals.scoring.pairing import Side
@@ -96,8 +98,20 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
     card = total([*_in_own_folders(suites)], usage, counting, parts)
     skipped = all(leg.results.run.status == "skipped" for leg in legs)
     unfinished = [] if skipped else _unfinished(legs)
-    ending = Ending(incomplete=(*of_one_run.missing(legs, expected), *unfinished))
+    ending = Ending(
+        judge_checks=_judge_checks(legs),
+        judge_only_warned=all(leg.results.run.config.get("judgeCheck") == CheckMode.WARN for leg in legs),
+        incomplete=(*of_one_run.missing(legs, expected), *unfinished),
+    )
     return Merged(card, _info(legs, card.suites, ending, expected), ending)
+
+
+def _judge_checks(legs: Iterable[Leg]) -> tuple[JudgeCheck, ...]:
+    """The worst check of each model that judged."""
+    checks: dict[tuple[str | None, str], list[JudgeCheck]] = {}
+    for check in (check for leg in legs for check in leg.results.judge_checks):
+        checks.setdefault((check.provider, check.model), []).append(check)
+    return tuple(one for found in checks.values() if (one := worst(found)))
 
 
 def _parts(leg: Leg) -> Iterator[_Part]:

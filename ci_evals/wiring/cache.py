@@ -3,10 +3,11 @@
 import os
 from dataclasses import dataclass
 
-from ci_evals.adapters.answer_cache import AnswerCache, signing_key
+from ci_evals.adapters.answer_cache import VERSION, AnswerCache, signing_key
 from ci_evals.adapters.models.cached_llm import CachedLLM
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.domain.digest import digest
 from ci_evals.ports import LLM
 from ci_evals.redaction import Redactor
 from ci_evals.wiring.adapter import Adapter
@@ -33,8 +34,19 @@ class Cache:
         """The model, asked only for what it was not asked before."""
         if self.answers is None:
             return llm
-        address = llm.address if isinstance(llm, SdkLLM) else ""
-        return CachedLLM(llm, self.answers, (self.purpose, self.provider, address))
+        return CachedLLM(llm, self.answers, (self.purpose, self.provider, _address(llm)))
+
+    def find_check(self, llm: SdkLLM | ClaudeCodeLLM, prompt: str) -> str | None:
+        """Return the passed judge check of this model that was kept for a digest of prompts."""
+        return self.answers.find(self._check(llm, prompt), llm.model) if self.answers else None
+
+    def keep_check(self, llm: SdkLLM | ClaudeCodeLLM, prompt: str, check: str) -> None:
+        """Keep a passed judge check, for runs and for judging again alike."""
+        if self.answers:
+            self.answers.keep(self._check(llm, prompt), llm.model, check)
+
+    def _check(self, llm: SdkLLM | ClaudeCodeLLM, prompt: str) -> str:
+        return digest([VERSION, "judge check", self.provider, _address(llm), llm.model, prompt])
 
     def notes(self) -> tuple[str, ...]:
         """What its user should know of it."""
@@ -45,3 +57,8 @@ class Cache:
         """Takes away what is too old to be given again."""
         if self.answers:
             self.answers.sweep()
+
+
+def _address(llm: SdkLLM | ClaudeCodeLLM) -> str:
+    """The address of a model's server; empty for a program of this machine."""
+    return llm.address if isinstance(llm, SdkLLM) else ""

@@ -30,6 +30,8 @@ class Company:
 
     casts: tuple[Cast, ...]
     """One for each suite of the plan."""
+    judges: tuple[SdkLLM | ClaudeCodeLLM, ...]
+    """The models that judge, without the cache before them."""
     llms: Mapping[str, SdkLLM | ClaudeCodeLLM]
     """By their models' names, whatever their part is."""
     embedder: OpenAIEmbedder | LocalEmbedder | None
@@ -103,7 +105,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
         cache = Cache.of(adapter, redactor, "run")
         stack.callback(cache.close)
         embedder = _embedder(plan, adapter, redactor, stack)
-        built = []
+        built, judging = [], dict[str, SdkLLM | ClaudeCodeLLM]()
         for planned in plan.suites:
             cast = Cast(agents.agent(planned.suite, adapter, redactor, demo, paces), embedder=embedder)
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
@@ -112,10 +114,11 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
                 if auditor := adapter.auditor(planned.suite):
                     cast = replace(cast, audit_llm=llm(auditor))
             if named and work.judge_calls:
+                judging |= {judge: llm(judge) for judge in named.judges}
                 judges = tuple(cache.before(llm(judge)) for judge in named.judges)
                 cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
             built.append(cast)
-        yield Company(tuple(built), llms, embedder, paces, cache)
+        yield Company(tuple(built), tuple(judging.values()), llms, embedder, paces, cache)
 
 
 def _embedder(

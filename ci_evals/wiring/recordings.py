@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from ci_evals.adapters.recording.player import Playback, ReplayedAgent, ReplayedEmbedder, ReplayedLLM
+from ci_evals.adapters.recording.player import Playback, Played, ReplayedAgent, ReplayedEmbedder, ReplayedLLM
 from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.recorder import RecordedAgent, RecordedEmbedder, RecordedLLM, Recorder
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.planning.estimate import of_plan, of_suite
+from ci_evals.ports import LLM
 from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, CastOf
 from ci_evals.wiring.adapter import Adapter
@@ -23,6 +24,19 @@ def recorded(recorder: Recorder, trial: Trial, cast: Cast) -> Cast:
         judge_votes=cast.judge_votes,
         audit_llm=auditor and RecordedLLM(auditor, heard.auditor, heard.redactor),
         embedder=embedder and RecordedEmbedder(embedder, heard.embedder, heard.redactor),
+    )
+
+
+def replayed_judges(
+    recording: Recording, plan: Plan, adapter: Adapter, redactor: Redactor
+) -> tuple[LLM, ...]:
+    """The judges of the plan as they answered control questions; without such answers they have none."""
+    check, played = recording.check(), Played(recording, redactor)
+    suites = [planned for planned in plan.suites if of_suite(plan, planned).judge_calls]
+    named = [models for planned in suites if (models := adapter.models(planned.suite))]
+    return tuple(
+        ReplayedLLM(judge, "the control question", check.judge if check else (), played)
+        for judge in dict.fromkeys(judge for models in named for judge in models.judges)
     )
 
 

@@ -38,7 +38,26 @@ _LONGEST_VERSION = 40
 """Characters of a version that a message quotes."""
 
 
-class Playback:
+class Played:
+    """A part of a recording, and the first thing asked of it that it does not know."""
+
+    def __init__(self, recording: Recording, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self.lacks: str | None = None
+        """What was said or asked that the recording does not know: no further attempt can mend that."""
+        self._by = recording.header.tool.version[:_LONGEST_VERSION]
+
+    def lack(self, what: str) -> str:
+        """Why there is no answer, for a person. The first such reason is kept for later attempts."""
+        other = (
+            "" if self._by == __version__ else f" (it was made by ci-evals {self._by}, this is {__version__})"
+        )
+        why = f"the recording has no answer to this: {what}{other}; record again"
+        self.lacks = self.lacks or why
+        return why
+
+
+class Playback(Played):
     """One trial of a recording, played once."""
 
     def __init__(self, recording: Recording, plan: Plan, trial: Trial, redactor: Redactor) -> None:
@@ -51,24 +70,12 @@ class Playback:
             redactor: Takes the secrets out of what is compared.
         """
         key = key_of(plan, trial, redactor)
-        self.redactor = redactor
-        self.lacks: str | None = None
-        """What was said or asked that the recording does not know: no further attempt can mend that."""
-        self._by = recording.header.tool.version[:_LONGEST_VERSION]
+        super().__init__(recording, redactor)
         take = recording.take(key)
         if take is None:
             self.lack(f"it has no trial {key.index} of the test {key.test!r} of the suite {key.suite!r}")
         self.take = take or Take(**asdict(key))
         self._evaluations = plan.test_of(trial).evaluations
-
-    def lack(self, what: str) -> str:
-        """Why there is no answer, for a person. The first such reason is kept for later attempts."""
-        other = (
-            "" if self._by == __version__ else f" (it was made by ci-evals {self._by}, this is {__version__})"
-        )
-        why = f"the recording has no answer to this: {what}{other}; record again"
-        self.lacks = self.lacks or why
-        return why
 
     def held(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """The findings, without passes that come only of secrets taken out of the answers.
@@ -149,7 +156,7 @@ class ReplayedAgent:
 class ReplayedLLM:
     """A model of a recorded trial: equal prompts are answered in the order in which they were."""
 
-    def __init__(self, model: str, asks: str, recorded: Iterable[Completed], playback: Playback) -> None:
+    def __init__(self, model: str, asks: str, recorded: Iterable[Completed], playback: Played) -> None:
         """Sorts what was recorded.
 
         Args:

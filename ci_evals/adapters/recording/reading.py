@@ -8,7 +8,7 @@ from typing import BinaryIO, TypeVar
 from pydantic import ValidationError
 
 from ci_evals.adapters import files, json_lines
-from ci_evals.adapters.recording.tape import NAME, Header, Key, RecordedSuite, Take
+from ci_evals.adapters.recording.tape import JUDGE_CHECK, NAME, Header, Key, RecordedSuite, Take
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
@@ -51,7 +51,7 @@ class Recording:
     @property
     def count(self) -> int:
         """How many trials it has."""
-        return len(self._places)
+        return sum(key != JUDGE_CHECK for key in self._places)
 
     def holds(self, key: Key) -> bool:
         """Return whether a trial is in the recording, whole."""
@@ -70,7 +70,14 @@ class Recording:
     def take(self, key: Key) -> Take | None:
         """A trial; None where it is not in the recording."""
         suite = self.suite(key.file, key.suite)
-        place = self._places.get(replace(key, file=suite.file)) if suite else None
+        return self._take(replace(key, file=suite.file)) if suite else None
+
+    def check(self) -> Take | None:
+        """The answers of judges to control questions; None if none were asked."""
+        return self._take(JUDGE_CHECK)
+
+    def _take(self, key: Key) -> Take | None:
+        place = self._places.get(key)
         if place is None:
             return None
         with self.path.open("rb") as file:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ci_evals.adapters import files, json_lines
 from ci_evals.adapters.recording import reading
 from ci_evals.adapters.recording.tape import (
+    JUDGE_CHECK,
     NAME,
     Answer,
     Attempt,
@@ -114,6 +115,7 @@ class Recorder:
         self._plan, self._models, self._redactor, self._say = plan, models, redactor, say
         self._fd: int | None = None
         self._under_way: dict[Trial, Listening] = {}
+        self._check = Listening(redactor)
         self._lost = 0
         self._syncing = json_lines.Syncing()
 
@@ -235,6 +237,19 @@ class Recorder:
                     "but its recording will have gaps"
                 )
             self._lost += 1
+
+    def examine(self, llm: LLM) -> LLM:
+        """Listen to a judge that is asked control questions."""
+        return RecordedLLM(llm, self._check.judge, self._redactor)
+
+    def keep_check(self) -> None:
+        """Append the answers to control questions, if any were given."""
+        if not self._check.judge:
+            return
+        try:
+            self._append(self._check.take(JUDGE_CHECK, ()))
+        except OSError as error:
+            self._say(f"warning: {self._path} lacks the judge check: {error.strerror or error}")
 
     def close(self) -> None:
         """Lets go of the file."""

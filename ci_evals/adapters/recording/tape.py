@@ -130,6 +130,10 @@ class Key:
     index: int
 
 
+JUDGE_CHECK = Key(file="", suite="", test="judge check", index=0)
+"""In place of a trial: the control questions to the judges. No suite has an empty name."""
+
+
 def key_of(plan: Plan, trial: Trial, redactor: Redactor) -> Key:
     """The key of a trial of this plan."""
     planned = plan.suites[trial.suite]

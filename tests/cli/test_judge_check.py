@@ -1,0 +1,236 @@
+"""The judge check from outside: a judge that does not judge gives no verdict; a good one is let through."""
+
+import json
+import re
+import signal
+import time
+from datetime import UTC, datetime, timedelta
+
+import fakes
+import pytest
+import world
+from commands import ci_evals, results_in, start, write_suite
+from seeded import block
+
+from ci_evals.grading import control
+
+TRUTH = {one.criterion.criterion: one.answer for one in control.questions()}
+ASKED = len(TRUTH)
+TEST = {"evaluations": [{"criterion": "It greets"}]}
+STRICT = {"criterion": "Echoes", "strict": "answer_matches", "expected": "You said: Hello"}
+PRICES = {"models": {name: {"input": 1, "output": 1} for name in ("small", "large")}}
+
+
+def is_control(asked) -> bool:
+    return block(asked.text, "criterion") in TRUTH
+
+
+def good(asked) -> str:
+    """Right on every control question, content with everything else."""
+    first = block(asked.text, "conversation")[0]
+    return fakes.judged(
+        TRUTH.get(block(asked.text, "criterion"), "pass"), "It is so.", (1, first["agent"][:30])
+    )
+
+
+def content(_) -> str:
+    """Passes whatever it is asked, in well-formed answers."""
+    return fakes.judged("pass", "All is well.")
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Plays the suite with a judge; gives the finished command and the number of control questions."""
+    write_suite(tmp_path, TEST, judgeModel="small")
+    (tmp_path / "prices.json").write_text(json.dumps(PRICES))
+    with world.agent() as agent, world.llm(good) as models:
+
+        def run(judge=good, *options: str, command=("run", "suite.json"), **env: str):
+            controls = []
+
+            def answer(asked):
+                controls.append(is_control(asked))
+                return judge(asked)
+
+            models.answer = answer
+            whole = models.env | {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
+            whole |= {"CI_EVALS_JUDGE_CHECK": "auto", "CI_EVALS_PRICES": "prices.json"} | env
+            done = ci_evals(*command, *options, cwd=tmp_path, env=whole)
+            return done, sum(controls)
+
+        run.models, run.agent = models, agent
+        yield run
+
+
+def test_a_judge_that_passes_everything_gives_no_verdict(play, tmp_path):
+    """Its run would be green: exit code 3, and every report says why."""
+    done, asked = play(content)
+    results = results_in(tmp_path)
+    assert (done.returncode, asked, results["gate"]["passed"]) == (3, ASKED, False)
+    (reason,) = results["gate"]["reasons"]
+    assert "judge check: small answered 6 of 16 control questions right, 12 required" in reason
+    check = results["judgeCheck"]
+    assert {name: check[name] for name in ("asked", "right", "required", "passed", "model")} == {
+        "asked": 16, "right": 6, "required": 12, "passed": False, "model": "small"
+    }  # fmt: skip
+    for text in (done.stdout, (tmp_path / "results/summary.md").read_text(),
+                 (tmp_path / "results/report.html").read_text()):  # fmt: skip
+        assert "small answered 6 of 16 control questions right" in text
+    assert "1 judged pass: 0 with quotes" in done.stdout
+
+
+def test_a_good_judge(play, tmp_path):
+    """Is let through; what the questions cost counts."""
+    done, asked = play(good)
+    results = results_in(tmp_path)
+    assert (done.returncode, asked) == (0, ASKED), done.stdout + done.stderr
+    check = results["judgeCheck"]
+    assert (check["right"], check["passed"], check["takenFrom"]) == (16, True, None)
+    assert check["costUsd"] > 0
+    (judge,) = [one for one in results["usage"]["byRole"] if one["role"] == "judge"]
+    assert (judge["calls"], results["usage"]["costUsd"] > check["costUsd"]) == (ASKED + 1, True)
+    assert "small answered 16 of 16 control questions right" in done.stdout
+
+
+def test_a_warning_only(play, tmp_path):
+    """With `warn` the gate decides, and the warning is in every report."""
+    done, asked = play(content, "--judge-check=warn")
+    results = results_in(tmp_path)
+    assert (done.returncode, asked, results["judgeCheck"]["passed"]) == (0, ASKED, False)
+    assert any("judge check: small answered 6 of 16" in warning for warning in results["run"]["warnings"])
+    assert "judge check: small" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "evaluations"),
+    [
+        (["--judge-check=off"], TEST["evaluations"]),
+        (["--provider=offline"], [*TEST["evaluations"], STRICT]),
+        ([], [STRICT]),
+    ],
+)
+def test_nobody_is_asked(play, tmp_path, options, evaluations):
+    """Where it is off, where no model judges, and where nothing is judged."""
+    write_suite(tmp_path, {"evaluations": evaluations}, judgeModel="small")
+    done, asked = play(content, *options)
+    assert (done.returncode, asked) == (0, 0), done.stderr
+    assert results_in(tmp_path)["judgeCheck"] is None
+
+
+def test_a_judge_that_cannot_be_reached(play, tmp_path):
+    """Its check is not passed."""
+
+    play.models.always = world.Fault(400, "{}")
+    done, _ = play(good)
+    assert done.returncode == 3
+    reasons = results_in(tmp_path)["gate"]["reasons"]
+    assert any("judge check" in reason and "16 without a usable answer" in reason for reason in reasons)
+
+
+def test_a_check_in_the_baseline(play, tmp_path):
+    """Counts for 30 days for the same model; then, and for another one, the questions are asked again."""
+    play(good)
+    base = tmp_path / "base.json"
+    saved = results_in(tmp_path)
+    base.write_text(json.dumps(saved))
+    done, asked = play(content, "--baseline=base.json")
+    results = results_in(tmp_path)
+    assert (done.returncode, asked, results["judgeCheck"]["takenFrom"]) == (0, 0, "baseline")
+    assert results["judgeCheck"]["at"] == saved["judgeCheck"]["at"]
+    assert "as the baseline has it" in done.stdout
+    assert play(content, "--baseline=base.json", "--judge-check=always")[1] == ASKED
+    assert play(content, "--baseline=base.json", "--judge-model=large")[1] == ASKED
+
+    def aged(days: float, **changes) -> None:
+        at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        checks = [check | {"at": at} | changes for check in saved["judgeChecks"]]
+        base.write_text(json.dumps(saved | {"judgeChecks": checks}))
+
+    for changes, again in (
+        ((29,), 0), ((31,), ASKED), ((-2,), ASKED), ((1, "passed"), ASKED), ((1, "prompt"), ASKED),
+    ):  # fmt: skip
+        days, *name = changes
+        aged(days, **{one: False if one == "passed" else "0" * 64 for one in name})
+        assert play(good, "--baseline=base.json")[1] == again, changes
+
+
+def test_a_check_in_the_judges_cache(play, tmp_path):
+    """Counts likewise; one that was not passed is not kept."""
+    assert play(content, "--judge-cache=cache")[1] == ASKED
+    assert play(good, "--judge-cache=cache")[1] == ASKED
+    done, asked = play(content, "--judge-cache=cache")
+    assert (asked, results_in(tmp_path)["judgeCheck"]["takenFrom"]) == (0, "cache")
+    assert "as the judge's cache has it" in done.stdout
+    assert play(content, "--judge-cache=cache", "--judge-check=always")[1] == ASKED
+
+
+def test_each_model_of_a_panel_is_checked(play, tmp_path):
+    """One that does not judge is enough for no verdict."""
+
+    def judge(asked):
+        return good(asked) if asked.model == "small" else content(asked)
+
+    done, asked = play(judge, "--judge-panel=small,large")
+    results = results_in(tmp_path)
+    assert (done.returncode, asked) == (3, 2 * ASKED)
+    assert [(one["model"], one["passed"]) for one in results["judgeChecks"]] == [
+        ("small", True),
+        ("large", False),
+    ]
+    assert results["judgeCheck"]["model"] == "large"
+
+
+def test_a_replay_repeats_the_check(play, tmp_path):
+    """Without asking anybody, and with the same outcome; a recording without one has none to repeat."""
+    for judge, code in ((good, 0), (content, 3)):
+        done, _ = play(judge, f"--record=tape-{code}")
+        assert done.returncode == code, done.stderr
+        then = results_in(tmp_path)["judgeCheck"]
+        done, asked = play(good, f"--replay=tape-{code}")
+        now = results_in(tmp_path)["judgeCheck"]
+        assert (done.returncode, asked, now["right"]) == (code, 0, then["right"]), done.stdout + done.stderr
+    play(good, "--record=without", CI_EVALS_JUDGE_CHECK="off")
+    done, _ = play(good, "--replay=without")
+    assert (done.returncode, results_in(tmp_path)["judgeCheck"]) == (0, None), done.stdout
+    done, _ = play(good, "--replay=without", "--judge-check=always")
+    assert done.returncode == 3
+
+
+def test_a_merged_run_keeps_the_worst_check(play, tmp_path):
+    """A shard whose judge did not pass makes no verdict of the whole."""
+    write_suite(tmp_path, {"name": "A"} | TEST, {"name": "B"} | TEST, judgeModel="small")
+    for shard, judge in enumerate((good, content), 1):
+        play(judge, f"--shard={shard}/2", f"--output-dir=shards/{shard}")
+    done, _ = play(good, command=("merge", "shards"))
+    results = results_in(tmp_path)
+    assert (done.returncode, results["judgeCheck"]["right"], len(results["judgeChecks"])) == (3, 6, 1)
+    assert any("judge check" in reason for reason in results["gate"]["reasons"])
+
+
+def test_judging_again_checks_the_judge(play, tmp_path):
+    """As a run does."""
+    play(good)
+    for judge, code in ((good, 0), (content, 3)):
+        done, asked = play(judge, f"--output-dir=again-{code}", command=("rejudge", "results"))
+        assert (done.returncode, asked) == (code, ASKED), done.stdout + done.stderr
+        results = json.loads((tmp_path / f"again-{code}/_results.json").read_text())
+        assert results["judgeCheck"]["passed"] is (code == 0)
+
+
+def test_an_interrupt_cuts_the_check_off(play, tmp_path):
+    """Nobody waits for a judge that does not answer."""
+
+    def slow(asked):
+        time.sleep(20 if is_control(asked) else 0)
+        return good(asked)
+
+    play.models.answer = slow
+    env = play.models.env | {"AGENT_KEY": play.agent.key, "CI_EVALS_BASE_URL": play.agent.url}
+    running = start("run", "suite.json", cwd=tmp_path, env=env | {"CI_EVALS_JUDGE_CHECK": "auto"})
+    while not any(is_control(asked) for asked in play.models.asked):
+        time.sleep(0.05)
+    begun = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    assert (running.returncode, time.monotonic() - begun < 10) == (130, True)
+    assert re.search("interrupted", json.dumps(results_in(tmp_path)["run"]))
