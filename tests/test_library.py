@@ -39,7 +39,7 @@ async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
         path = write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, apiKey="another-key")
         suite = ci_evals.load_suite(tmp_path / path)
         adapter = ci_evals.create_aui_adapter(agent.key, models.key, base_url=agent.url)
-        results = await ci_evals.run_suite(adapter, suite)
+        results = await ci_evals.run_suite(adapter, suite, judge_check="off")
     assert results.gate.passed
     assert world.AGENT_KEY not in results.model_dump_json()
 
@@ -109,7 +109,19 @@ def judged(tmp_path):
 
 async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
     agent = fakes.ScriptedAgent(["Hello"])
+    options = {"judge_check": "off"} | options
     return await ci_evals.run_suite(Cast(agent, judge_llm=judge), judged(tmp_path), **options)
+
+
+async def test_a_judge_is_checked_unless_that_is_off(tmp_path):
+    """One that passes everything gives no verdict."""
+    judge = fakes.ScriptedLLM([fakes.judged("pass")], model="one")
+    results = await play(tmp_path, judge, judge_check="auto")
+    assert (results.gate.exit_code, results.judge_check.passed, len(judge.prompts)) == (3, False, 17)
+    assert (await play(tmp_path, judge)).judge_check is None
+    warned = await play(tmp_path, judge, judge_check="warn")
+    assert warned.gate.exit_code == 0
+    assert any("judge check: one answered 6 of 16" in warning for warning in warned.run.warnings)
 
 
 async def test_two_runs_of_ones_own_parts_are_compared_where_the_judge_is_the_same(tmp_path):
@@ -297,7 +309,7 @@ async def test_an_object_with_four_methods(tmp_path):
     }
     path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
     adapter = FourMethods()
-    results = await ci_evals.run_suite(adapter, tmp_path / path)
+    results = await ci_evals.run_suite(adapter, tmp_path / path, judge_check="off")
     (trial,) = results.suites[0].tests[0].trials
     assert (results.score, trial.status, trial.closing_remark) == (100, "stopped", "Thank you.")
     assert trial.exchanges[0].agent == "Ida, I heard 'Hello'."

@@ -74,7 +74,7 @@ async def played(
 ) -> Results:
     """A run, as it stands in its file."""
     cast = Cast(fakes.ScriptedAgent(script), judge_llm=None, judge_panel=judges, judge_votes=votes)
-    made = await run_suite(cast, suite, retries=0, policy=Policy(max_errors=99), **fields)
+    made = await run_suite(cast, suite, retries=0, policy=Policy(max_errors=99), judge_check="off", **fields)
     return layout.load(whole_text.dump(made), "_results.json")
 
 

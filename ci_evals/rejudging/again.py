@@ -48,12 +48,12 @@ class Judges:
 
     named: Callable[[str], LLM]
     """Gives the model of a name; built when it is first asked for."""
-    examined: Callable[[str], Examined] | None = None
-    """Gives the model of a name for a judge check, past any cache of answers; None for `named` itself."""
     check: Callable[[], Coroutine[Any, Any, None]] = _unchecked
     """Learns whether their key is good, where that costs nothing. Raises `LLMAccessError` where it is not."""
     notes: Callable[[], tuple[str, ...]] = tuple
     """What a person should know of limits that were set to the rate."""
+    examined: Callable[[str], Examined] | None = None
+    """Gives the model of a name for a judge check, past any cache of answers; None for `named` itself."""
 
 
 @asynccontextmanager
@@ -92,7 +92,7 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
             told = (model.note() for model in built.values())
             return (*(note for note in told if note), *cache.notes())
 
-        yield Judges(named, examined, check, notes)
+        yield Judges(named, check, notes, examined)
 
 
 async def rejudge(

@@ -113,7 +113,7 @@ async def test_from_python(tmp_path, monkeypatch):
             llm_key=llm.key, base_url=agent.url, agent_key=agent.key, audit_user=True, audit_model="looker"
         )
         policy = Policy(min_score=60, max_invalid_users=1)
-        results = await run_suite(adapter, suite, policy=policy)
+        results = await run_suite(adapter, suite, policy=policy, judge_check="off")
     assert (results.gate.exit_code, results.user_ledger.invalid) == (0, 1)
     assert {asked.model for asked in llm.asked if '"written_by"' in asked.text} == {"looker"}
 
@@ -129,7 +129,9 @@ async def test_what_audits_the_user_is_part_of_what_scores_mean(tmp_path):
         )
         for model in (None, "small", "large")
     ]
-    plain, small, large = [(await run_suite(cast, suite)).run.digests.user_prompt for cast in casts]
+    plain, small, large = [
+        (await run_suite(cast, suite, judge_check="off")).run.digests.user_prompt for cast in casts
+    ]
     assert plain == templates.digest(*simulated_user.TEMPLATES)
     assert len({plain, small, large}) == 3
 
