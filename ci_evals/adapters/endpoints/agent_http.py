@@ -6,6 +6,7 @@ with its cookies and connections, so that no answer can reach another conversati
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ CHECK_SECONDS = 5.0
 """What asking whether a key is good may take."""
 
 _UNAUTHORIZED = 401
+_OF_ONE = re.compile(r"/[^/]*[0-9{][^/]*")
+"""Parts of a path that name one conversation or message: what holds of one path holds of all such."""
 _OF_MONEY = frozenset({402, 429})
 """Any other status of an agent may be about a model that it asks with a key of its own."""
 
@@ -150,7 +153,8 @@ class AgentServer:
         Raises:
             AgentError: it was refused, or there was no answer in time.
         """
-        return await self._pace.send(lambda _: self._attempt(client, call))
+        kind = f"{call.method} {_OF_ONE.sub('/*', call.template or call.url.path)}"
+        return await self._pace.send(lambda _: self._attempt(client, call), kind)
 
     async def check(self, *calls: Call) -> None:
         """Learns whether the key is good from calls that cost nothing. Most answers, or none, say nothing.
@@ -211,7 +215,8 @@ class AgentServer:
         status, told_to_wait = response.status_code, "retry-after" in response.headers and told is not None
         again = retry.may_resend(status, idempotent=call.idempotent, told_to_wait=told_to_wait)
         if again or retry.limits_rate(status, told_to_wait=told_to_wait):
-            raise Setback(failure, status, told, harmless=again)
+            last = AgentAccessError(f"{failure}; {retry.GAVE_UP}")
+            raise Setback(failure, status, told, harmless=again, last=last)
         raise failure
 
     def _check_surplus(self, client: httpx2.AsyncClient) -> None:

@@ -22,7 +22,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import tokens
-from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport import connections, payload, retry
 from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.adapters.transport.pace import Pace, Setback
 from ci_evals.adapters.transport.process import Process, handed_on
@@ -182,7 +182,8 @@ class ClaudeCodeLLM:
         if result.get("is_error") or subtype != "success":
             failure, status = self._failure(result), result.get("api_error_status")
             if status in _LIMITED and not isinstance(failure, LLMAccessError):
-                raise Setback(failure, int(status))
+                last = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
+                raise Setback(failure, int(status), last=last)
             raise failure
         structured = result.get("structured_output")
         if prompt.schema is not None and structured is not None:

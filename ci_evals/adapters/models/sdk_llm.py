@@ -276,9 +276,10 @@ class SdkLLM(ABC):
         ):
             again = False
         refused = _RefusedError(failure, status, response.content)
-        return (
-            Setback(refused, status, told) if again and not isinstance(failure, LLMAccessError) else refused
-        )
+        if not again or isinstance(failure, LLMAccessError):
+            return refused
+        given_up = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
+        return Setback(refused, status, told, last=_RefusedError(given_up, status, response.content))
 
     async def _sdk(self) -> Any:
         """The SDK's module, imported in a thread at the first call: what is under way meanwhile goes on."""

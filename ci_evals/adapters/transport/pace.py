@@ -7,19 +7,20 @@ from the calls at a time. Where a time is told, half as many go, and everybody w
 waits as well, longer each time, where all are refused. Every eight successes let one more go, until there
 are as many as there were. Until then calls go out evenly over the time that one takes: a rush after each
 wait would be refused where the same calls, spread, are not. Whoever asked first goes first, also again
-after a refusal. Where minutes of waiting brought refusals alone, nobody waits any more: each call is made
-once, until one goes well.
+after a refusal. Where minutes of waiting brought nothing but refusals of one kind of call, nobody waits for
+that kind any more, whatever goes well with others: the run has waited for this neighbour, and ends.
 """
 
 import asyncio
 import heapq
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import httpx2
 
@@ -50,6 +51,13 @@ _LATE_SECONDS = 0.5
 """What calls may be late, since this program was busy, without others going out later for it."""
 
 
+class Waiting(NamedTuple):
+    """A wait for a neighbour that goes on."""
+
+    seconds: float
+    reason: str
+
+
 class Setback(Exception):  # noqa: N818  # it is no error yet
     """A call failed, and others are to learn of it."""
 
@@ -60,6 +68,7 @@ class Setback(Exception):  # noqa: N818  # it is no error yet
         told: float | None = None,
         *,
         harmless: bool = True,
+        last: Exception | None = None,
     ) -> None:
         """Says what it came to.
 
@@ -68,8 +77,10 @@ class Setback(Exception):  # noqa: N818  # it is no error yet
             status: What was answered; none where nothing was.
             told: Seconds that the server asks to wait.
             harmless: Whether it may be made again.
+            last: What to raise in place of the failure once no more is waited for this neighbour.
         """
         super().__init__(str(failure))
+        self.last = last or failure
         self.failure, self.status, self.told, self.harmless = failure, status, told, harmless
 
     @property
@@ -116,8 +127,7 @@ class Pace:
         """What a call takes, as the last ones did."""
         self._not_before: float | None = None
         """When the next call may go out."""
-        self._waited_in_vain = 0.0
-        """Seconds for which all calls were held back since one went well."""
+        self._kinds: dict[str, _Kind] = {}
         self._refusals, self._statuses, self._waited, self._least = 0, set[int](), 0.0, 0
 
     @property
@@ -125,18 +135,28 @@ class Pace:
         """How many calls may be under way; None for any number."""
         return self._most if self._limit is None else int(self._limit)
 
-    async def send(self, call: Callable[[int], Awaitable[A]]) -> A:
+    async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
         """Makes a call when its turn comes, again after a `Setback` as long as the patience lasts.
 
         Waits are none of the call's own time.
 
         Args:
             call: Is given which attempt it is, from 1.
+            kind: Which calls are refused or answered alike, as those to one path: what goes well with one
+                kind says nothing of another.
 
         Raises:
             Exception: the failure of the last setback, or what else the call raises.
         """
-        line, ticket = self._line_here(), next(self._tickets)
+        known, ticket = self._kinds.setdefault(kind, _Kind()), next(self._tickets)
+        known.pending[ticket] = self._clock()
+        try:
+            return await self._sent(call, known, ticket)
+        finally:
+            del known.pending[ticket]
+
+    async def _sent(self, call: Callable[[int], Awaitable[A]], kind: "_Kind", ticket: int) -> A:
+        line = self._line_here()
         limited = broken = 0
         while True:
             await self._enter(line, ticket)
@@ -145,19 +165,25 @@ class Pace:
                 answer = await call(1 + limited + broken)
             except Setback as setback:
                 if (status := setback.limit) is not None:
+                    kind.refused = status
                     wait = retry.wait_seconds(limited, setback.told, self._luck())
-                    if self._refused(status, setback.told, falls, line.under_way) and not self._is_shut:
-                        self._rest_for(wait)
+                    if self._refused(status, setback.told, falls, line.under_way) and not self._is_shut(kind):
+                        kind.in_vain += self._rest_for(wait)
                         wait = 0.0
+                    else:
+                        kind.wait(wait, self._clock())
                     limited += 1
                     self._waited += wait
                 else:
                     wait = retry.wait_seconds(retry.BROKEN_STEP * broken, setback.told, self._luck())
                     broken += 1
                 spent = limited > self._patience.limited or broken > self._patience.broken
-                if spent or self._is_shut or not setback.harmless:
+                if self._is_shut(kind):
+                    raise setback.last from setback.failure.__cause__
+                if spent or not setback.harmless:
                     raise setback.failure from setback.failure.__cause__
             else:
+                kind.succeeded(self._clock())
                 self._succeeded(answer, sent)
                 return answer
             finally:
@@ -165,6 +191,12 @@ class Pace:
                 self._beckon(line)
             if wait:
                 await self._sleep(wait)
+
+    def waiting(self) -> Waiting | None:
+        """The longest wait for an answer of this neighbour that goes on now; None if nothing is asked."""
+        now = self._clock()
+        waits = (kind.waiting(now) for kind in self._kinds.values())
+        return max((wait for wait in waits if wait), key=lambda wait: wait.seconds, default=None)
 
     def note(self, who: str) -> str | None:
         """What a person should know of limits that were met; None if there were none.
@@ -213,10 +245,9 @@ class Pace:
             if limited:
                 self._waited += self._clock() - began
 
-    @property
-    def _is_shut(self) -> bool:
-        """Whether the server refuses everybody, and no wait has helped."""
-        return self._waited_in_vain >= self._patience.limited_seconds
+    def _is_shut(self, kind: "_Kind") -> bool:
+        """Whether the server refuses every call of a kind, and no wait has helped."""
+        return kind.in_vain >= self._patience.limited_seconds
 
     def _has_room(self, line: "_Line") -> bool:
         most = self.at_a_time
@@ -260,7 +291,6 @@ class Pace:
         return bool(told) or (is_news and self._strain >= self._limit)
 
     def _succeeded(self, answer: Answer, sent: float) -> None:
-        self._waited_in_vain = 0.0
         told = used_up(answer.headers, datetime.now(UTC))
         # Who tells of a longer time has to refuse a call: some tell with every answer that nothing is left.
         if told and told <= retry.MAX_WAIT_SECONDS:
@@ -273,12 +303,46 @@ class Pace:
             if self._limit >= self._top:
                 self._limit, self._top = None, 0
 
-    def _rest_for(self, seconds: float) -> None:
-        """Holds everybody back."""
+    def _rest_for(self, seconds: float) -> float:
+        """Holds everybody back. By how many seconds more than until now."""
         now = self._clock()
         begun = max(self._not_before or now, now)
         self._not_before = max(begun, now + seconds)
-        self._waited_in_vain += self._not_before - begun
+        return self._not_before - begun
+
+
+@dataclass
+class _Kind:
+    """Calls of one kind."""
+
+    pending: dict[int, float] = field(default_factory=dict)
+    """Those that wait for their answer, or for being made again, and since when."""
+    in_vain: float = 0.0
+    """Seconds of waiting after refusals since one went well; waits at the same time count once."""
+    until: float = 0.0
+    """The end of the last wait of a call by itself."""
+    answered: float | None = None
+    """When one last went well."""
+    refused: int | None = None
+    """The status of the last refusal since then."""
+
+    def wait(self, seconds: float, now: float) -> None:
+        """Counts the wait of a call by itself."""
+        until = max(self.until, now + seconds)
+        self.in_vain += until - max(self.until, now)
+        self.until = until
+
+    def succeeded(self, now: float) -> None:
+        """Counts a call that went well."""
+        self.in_vain, self.until, self.answered, self.refused = 0.0, now, now, None
+
+    def waiting(self, now: float) -> Waiting | None:
+        """The wait that goes on now: since the first call that has no answer, or the last answer."""
+        if not self.pending:
+            return None
+        since = max(min(self.pending.values()), self.answered or -math.inf)
+        reason = "no answer yet" if self.refused is None else f"rate limited ({self.refused})"
+        return Waiting(now - since, reason)
 
 
 @dataclass

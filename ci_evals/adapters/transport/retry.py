@@ -7,6 +7,9 @@ MAX_LIMITED_RESENDS = 16
 MAX_WAIT_SECONDS = 60.0
 MAX_LIMITED_SECONDS = 480.0
 
+GAVE_UP = f"it refused every such request, for {MAX_LIMITED_SECONDS / 60:g} minutes of waiting in this run"
+"""The end of the message once no more is waited."""
+
 BROKEN_STEP = 3
 """Steps of waiting from one resend to the next after an error that is none of the rate: up to half a second,
 then four. Most of what broke is well at once, and what is not takes its time."""
@@ -27,8 +30,8 @@ class Patience:
     limited: int = MAX_LIMITED_RESENDS
     """After a refusal for the rate: the server is well, and says so."""
     limited_seconds: float = MAX_LIMITED_SECONDS
-    """What all calls together may wait for a server that refuses every one for the rate. After that none is
-    sent again: it is a quota of hours or days, and a run that waited for it would find no end."""
+    """The wait of all calls of one kind together for a server that refuses every one for the rate. After that
+    none is sent again: it is a quota of hours or days, and a run that waited for it would find no end."""
 
 
 PATIENT = Patience()
