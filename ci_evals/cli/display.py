@@ -17,6 +17,7 @@ from ci_evals.domain.progress import (
     Exchanged,
     Extended,
     Listener,
+    StillWaiting,
     TakenUp,
     TrialFinished,
     TrialStarted,
@@ -53,6 +54,8 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
             case TakenUp():
                 bar.advance(whole, event.trials)
                 bar.console.print(Text(progress.taken_up(event, len(plan.trials))), soft_wrap=True)
+            case StillWaiting():
+                bar.console.print(Text(progress.waiting(event)), soft_wrap=True)
             case Extended():
                 plan = event.plan
                 bar.update(whole, total=len(plan.trials))
@@ -80,6 +83,8 @@ def counting(
     whole = bar.add_task(what, total=total)
 
     def listen(event: Event) -> None:
+        if isinstance(event, StillWaiting):
+            bar.console.print(Text(progress.waiting(event)), soft_wrap=True)
         if isinstance(event, TrialFinished):
             bar.advance(whole)
             if line:

@@ -24,6 +24,7 @@ from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges, judges
 from ci_evals.wiring import (
     DEFAULT_MODELS,
+    LLM_TIMEOUT,
     OFFLINE,
     PROVIDERS,
     WITHOUT_KEY,
@@ -46,6 +47,7 @@ class Asked:
     judge_votes: int | None = None
     judge_panel: str | None = None
     prices: Path | None = None
+    llm_timeout: float = LLM_TIMEOUT
 
     @classmethod
     def of(cls, settings: JudgeSettings) -> Self:
@@ -105,7 +107,7 @@ def judging(path: Path, asked: Asked) -> Judging:
     return Judging(
         results=results,
         file=file,
-        adapter=Adapter(provider=provider, llm_key=key, llm_token=token),
+        adapter=Adapter(provider=provider, llm_key=key, llm_token=token, llm_timeout=asked.llm_timeout),
         panel=panel,
         votes=votes,
         redactor=redactor,

@@ -163,6 +163,7 @@ def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, st
         provider=provider,
         llm_key=key,
         llm_token=token,
+        llm_timeout=settings.llm_timeout,
         embedding_model=_text(config.get("embeddingModel")) if same else None,
         audit_user=audits,
         audit_model=_text(config.get("auditModel")) if audits else None,

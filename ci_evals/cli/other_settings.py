@@ -183,6 +183,14 @@ class RejudgeSettings(BaselineSettings, GateSettings):
             "judge's cache holds a passed check of the same judge.",
         ),
     ] = JudgeChecking.AUTO
+    llm_timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="Seconds that each attempt to ask a model may take; there are up to three.",
+        ),
+    ] = 120
     judge_cache: Annotated[
         str,
         typer.Option(

@@ -6,6 +6,7 @@ from ci_evals.domain.progress import (
     Event,
     Extended,
     Listener,
+    StillWaiting,
     TakenUp,
     TrialFinished,
 )
@@ -32,6 +33,8 @@ def lines(plan: Plan, console: Console) -> Listener:
             case TakenUp():
                 done = event.trials
                 console.say(taken_up(event, total))
+            case StillWaiting():
+                console.say(waiting(event))
             case Extended():
                 plan, total = event.plan, len(event.plan.trials)
                 console.say(extended(event))
@@ -62,6 +65,11 @@ def taken_up(event: TakenUp, total: int) -> str:
     """What had finished before."""
     began = event.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
     return f"going on with the run of {began}: {event.trials} of {numbers.count(total, 'trial')} had finished"
+
+
+def waiting(event: StillWaiting) -> str:
+    """For whom the run waits."""
+    return f"waiting {event.seconds:.0f} s for {sanitize.log_line(event.neighbor, 100)}: {event.reason}"
 
 
 def extended(event: Extended) -> str:

@@ -122,7 +122,9 @@ def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
     if cache and reason and (why := refused(cache, reason, key or token, environ)):
         error_console(environ).say(f"warning: {why}")
         cache = None
-    return Adapter(provider=provider, llm_key=key, llm_token=token, judge_cache=cache)
+    return Adapter(
+        provider=provider, llm_key=key, llm_token=token, judge_cache=cache, llm_timeout=settings.llm_timeout
+    )
 
 
 def _panel(settings: RejudgeSettings) -> tuple[str, ...]:

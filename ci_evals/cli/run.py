@@ -341,6 +341,7 @@ def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
         models_asked(settings),
         llm_key=key,
         llm_token=token,
+        llm_timeout=settings.llm_timeout,
         judge_cache=_judge_cache(settings, environ),
         key_header=settings.agent_key_header,
         headers=headers_of(settings.agent_headers),

@@ -324,6 +324,14 @@ class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSetti
         str | None,
         typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
     ] = field(default=None, repr=False)
+    llm_timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="Seconds that each attempt to ask a model may take; there are up to three.",
+        ),
+    ] = 120
     retries: Annotated[
         int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
     ] = 1

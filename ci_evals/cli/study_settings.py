@@ -38,6 +38,14 @@ class JudgeSettings:
     judge_panel: Annotated[
         str | None, typer.Option(metavar="MODEL,...", help="Models that vote in turn. Default: the run's.")
     ] = None
+    llm_timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="Seconds that each attempt to ask a model may take; there are up to three.",
+        ),
+    ] = 120
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Judgements at a time.")] = 10
     prices: Annotated[
         Path | None,

@@ -8,12 +8,14 @@ from typing import Any, Protocol, TypeVar
 
 from tabulate import tabulate
 
-from ci_evals.cli import display
+from ci_evals.adapters.transport.waits import telling
+from ci_evals.cli import display, progress
 from ci_evals.cli.console import Console, error_console, show
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judging import Judging
 from ci_evals.cli.studied import Study, keep
 from ci_evals.domain.errors import Exit
+from ci_evals.domain.progress import Event, StillWaiting
 from ci_evals.domain.results import Results, TrialResult, Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.trust import Studies
@@ -49,7 +51,11 @@ def carry_out(judging: Judging, pace: Pace, noun: str, work: Work[T]) -> tuple[T
     interruption = Interruption()
 
     async def asked(expect: Callable[[int], None], done: Callable[[], None]) -> tuple[T, Asking]:
-        async with judging.judges() as judges:
+        def hear(event: Event) -> None:
+            if isinstance(event, StillWaiting) and not pace.quiet:
+                console.say(progress.waiting(event))
+
+        async with judging.judges() as judges, telling(judges.waits, hear):
             asking = Asking(
                 judges=judges,
                 panel=judging.panel,

@@ -56,5 +56,14 @@ class Extended:
     because: tuple[str, ...]
 
 
-Event = TrialStarted | Exchanged | Spent | TrialFinished | TakenUp | Extended
+@dataclass(frozen=True)
+class StillWaiting:
+    """The run has waited for one neighbour for so many seconds."""
+
+    neighbor: str
+    seconds: float
+    reason: str
+
+
+Event = TrialStarted | Exchanged | Spent | TrialFinished | TakenUp | Extended | StillWaiting
 Listener = Callable[[Event], None]

@@ -1,7 +1,16 @@
 """A run from its plan to its results: play, score, compare, decide, and look twice where it is close."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -9,6 +18,8 @@ from functools import partial
 from typing import Any
 
 from ci_evals.adapters.transport import pool
+from ci_evals.adapters.transport.pace import Waiting
+from ci_evals.adapters.transport.waits import telling
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Trial
@@ -102,6 +113,7 @@ async def evaluate(
             await stop.cuts_off(players.check_agents(stop))
             async with (
                 _beside(stop.on_bug(players.check_models(stop))),
+                telling(players.waits, listen),
                 _asked(job, look.judge_checks, stop) as answered,
             ):
                 return await _looked_twice(job, look, play, done, answered, listen=listen, stop=stop)
@@ -262,6 +274,10 @@ class _Players:
                 await self.company.check_models()
         except LLMAccessError as error:
             stop.because(str(error), outage=True, cut_off=True)
+
+    def waits(self) -> Iterable[tuple[str, Waiting | None]]:
+        """How long each neighbour is waited for now."""
+        return self.company.waits() if self.company else ()
 
     def notes(self) -> tuple[str, ...]:
         """What they tell of the run."""

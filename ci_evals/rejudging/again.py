@@ -11,6 +11,8 @@ from typing import Any
 
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.adapters.transport.pace import Waiting
+from ci_evals.adapters.transport.waits import Waits, telling
 from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Listener
@@ -50,6 +52,8 @@ class Judges:
     """Gives the model of a name; built when it is first asked for."""
     check: Callable[[], Coroutine[Any, Any, None]] = _unchecked
     """Learns whether their key is good, where that costs nothing. Raises `LLMAccessError` where it is not."""
+    waits: Waits = tuple
+    """How long each neighbour is waited for now."""
     notes: Callable[[], tuple[str, ...]] = tuple
     """What a person should know of limits that were set to the rate."""
     examined: Callable[[str], Examined] | None = None
@@ -71,7 +75,12 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
         def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
             if model not in built:
                 built[model] = models.llm(
-                    adapter.provider, model, adapter.llm_key, redactor, token=adapter.llm_token
+                    adapter.provider,
+                    model,
+                    adapter.llm_key,
+                    redactor,
+                    token=adapter.llm_token,
+                    timeout=adapter.llm_timeout,
                 )
                 stack.push_async_callback(built[model].aclose)
             return built[model]
@@ -92,7 +101,10 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
             told = (model.note() for model in built.values())
             return (*(note for note in told if note), *cache.notes())
 
-        yield Judges(named, check, notes, examined)
+        def waits() -> list[tuple[str, Waiting | None]]:
+            return [model.waits() for model in built.values()]
+
+        yield Judges(named, check, waits, notes, examined)
 
 
 async def rejudge(
@@ -143,7 +155,8 @@ async def rejudge(
         await stop.cuts_off(judges.check())
     except LLMAccessError as error:
         stop.because(str(error), outage=True)
-    await asyncio.gather(bench.judge(cases), stop.on_bug(_checked(checks, stop)))
+    async with telling(judges.waits, listen):
+        await asyncio.gather(bench.judge(cases), stop.on_bug(_checked(checks, stop)))
     again = {case.trial: bench.result_of(case) for case in cases}
     made = Making(work, juries, again, stop, started, (*checks.warnings(), *judges.notes()), checks)
     return Rejudged(

@@ -6,6 +6,7 @@ from ci_evals.wiring.casts import Company, casts
 from ci_evals.wiring.keys import keys_of
 from ci_evals.wiring.models import (
     DEFAULT_MODELS,
+    LLM_TIMEOUT,
     OFFLINE,
     PROVIDERS,
     TELLS_COST,
@@ -20,6 +21,7 @@ from ci_evals.wiring.panel import checked, names_in, panel_of, votes_of
 
 __all__ = [
     "DEFAULT_MODELS",
+    "LLM_TIMEOUT",
     "OFFLINE",
     "PROVIDERS",
     "TELLS_COST",

@@ -10,7 +10,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.planning import kinship
 from ci_evals.planning.agents import AgentChoice
 from ci_evals.planning.estimate import of_suite
-from ci_evals.wiring.models import DEFAULT_MODELS, OFFLINE, TELLS_COST, Models, embedding_model
+from ci_evals.wiring.models import DEFAULT_MODELS, LLM_TIMEOUT, OFFLINE, TELLS_COST, Models, embedding_model
 
 _NOBODY_TO_ASK = (
     "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "
@@ -36,6 +36,8 @@ class Adapter:
     audit_user: bool = False
     audit_model: str | None = None
     """Looks whether the simulated user kept to its role; None for the user's own model."""
+    llm_timeout: float = LLM_TIMEOUT
+    """Seconds that each attempt to ask a model may take."""
     judge_cache: Path | None = None
     """The folder in which the judge's answers are kept; None for no such thing."""
     choice: AgentChoice = field(default_factory=AgentChoice)

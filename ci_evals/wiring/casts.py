@@ -1,7 +1,7 @@
 """Who plays in each suite of a plan, built when the plan is played and closed afterwards."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.local_embedder import LocalEmbedder
 from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.adapters.transport.pace import Waiting
 from ci_evals.domain.plan import Plan
 from ci_evals.planning.estimate import of_plan, of_suite
 from ci_evals.redaction import Redactor
@@ -64,6 +65,13 @@ class Company:
         if one := next(models, None):
             await one.check()
 
+    def waits(self) -> Iterator[tuple[str, Waiting | None]]:
+        """How long each neighbour is waited for now."""
+        yield from self.paces.waits()
+        for one in (*self.llms.values(), self.embedder):
+            if isinstance(one, _NOTING):
+                yield one.waits()
+
     def notes(self) -> tuple[str, ...]:
         """What a person should know of the limits that the neighbours set to the rate, until now."""
         models = [one for one in (*self.llms.values(), self.embedder) if isinstance(one, _NOTING)]
@@ -97,7 +105,12 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
         def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
             if model not in llms:
                 llms[model] = models.llm(
-                    adapter.provider, model, adapter.llm_key, redactor, token=adapter.llm_token
+                    adapter.provider,
+                    model,
+                    adapter.llm_key,
+                    redactor,
+                    token=adapter.llm_token,
+                    timeout=adapter.llm_timeout,
                 )
                 stack.push_async_callback(llms[model].aclose)
             return llms[model]
@@ -128,7 +141,12 @@ def _embedder(
     if not adapter.embedder or not of_plan(plan).embedder_calls:
         return None
     built = models.embedder(
-        adapter.provider, adapter.embedder, adapter.llm_key, redactor, token=adapter.llm_token
+        adapter.provider,
+        adapter.embedder,
+        adapter.llm_key,
+        redactor,
+        token=adapter.llm_token,
+        timeout=adapter.llm_timeout,
     )
     stack.push_async_callback(built.aclose)
     return built

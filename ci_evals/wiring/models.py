@@ -14,6 +14,8 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import LOCAL
 from ci_evals.redaction import Redactor
 
+LLM_TIMEOUT = 120.0
+"""Seconds that each attempt to ask a model may take, if nobody says otherwise."""
 OFFLINE = "offline"
 CLAUDE_CODE = "claude-code"
 
@@ -82,7 +84,13 @@ def no_key(provider: str) -> str:
 
 
 def llm(
-    provider: str, model: str, key: str | None, redactor: Redactor, *, token: str | None = None
+    provider: str,
+    model: str,
+    key: str | None,
+    redactor: Redactor,
+    *,
+    token: str | None = None,
+    timeout: float = LLM_TIMEOUT,
 ) -> SdkLLM | ClaudeCodeLLM:
     """The provider's model of that name. Its SDK is imported when it is first asked.
 
@@ -90,12 +98,18 @@ def llm(
         UsageError: there is neither key nor token, or the provider's program is not there.
     """
     if provider == CLAUDE_CODE:
-        return ClaudeCodeLLM(model, os.environ, redactor=redactor)
-    return _over_sdk(provider, model, key, token, redactor)
+        return ClaudeCodeLLM(model, os.environ, redactor=redactor, timeout=timeout)
+    return _over_sdk(provider, model, key, token, redactor, timeout=timeout)
 
 
 def embedder(
-    provider: str, model: str, key: str | None, redactor: Redactor, *, token: str | None = None
+    provider: str,
+    model: str,
+    key: str | None,
+    redactor: Redactor,
+    *,
+    token: str | None = None,
+    timeout: float = LLM_TIMEOUT,
 ) -> OpenAIEmbedder | LocalEmbedder:
     """The embedding model of that name, the provider's or one that runs here (`local:NAME`).
 
@@ -109,7 +123,7 @@ def embedder(
             f"--embedding-model={model}: the provider {provider} has no embedding models; name one that runs "
             f"here, {LOCAL}NAME, or use --provider=openai"
         )
-    return OpenAIEmbedder(_over_sdk(provider, model, key, token, redactor))
+    return OpenAIEmbedder(_over_sdk(provider, model, key, token, redactor, timeout=timeout))
 
 
 def embedding_model(provider: str, named: str | None) -> str | None:
@@ -122,10 +136,12 @@ def runs_here(model: str) -> bool:
     return model.startswith(LOCAL)
 
 
-def _over_sdk(provider: str, model: str, key: str | None, token: str | None, redactor: Redactor) -> SdkLLM:
+def _over_sdk(
+    provider: str, model: str, key: str | None, token: str | None, redactor: Redactor, *, timeout: float
+) -> SdkLLM:
     if not (key or token):
         raise UsageError(no_key(provider))
-    return _class_of(provider, os.environ)(model, key, token=token, redactor=redactor)
+    return _class_of(provider, os.environ)(model, key, timeout=timeout, token=token, redactor=redactor)
 
 
 def _class_of(provider: str, environ: Mapping[str, str]) -> type[SdkLLM]:

@@ -24,7 +24,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import connections, payload, retry
 from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
-from ci_evals.adapters.transport.pace import Pace, Setback
+from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
@@ -94,6 +94,10 @@ class ClaudeCodeLLM:
     async def complete(self, prompt: Prompt) -> Completion:
         """Asks once, in a process of its own; again where the program has given up on a limit to the rate."""
         return (await self._pace.send(lambda _: self._asked(prompt))).completion
+
+    def waits(self) -> tuple[str, Waiting | None]:
+        """Who is asked, and how long it is waited for now."""
+        return self._who, self._pace.waiting()
 
     def note(self) -> str | None:
         """What a person should know of limits that were set to the rate; None if none were."""

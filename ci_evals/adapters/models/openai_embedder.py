@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens
+from ci_evals.adapters.transport.pace import Waiting
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.text import whole
 from ci_evals.ports import Embeddings
@@ -33,6 +34,10 @@ class OpenAIEmbedder:
     async def check(self) -> None:
         """Learns for nothing whether the key is good; as of `SdkLLM`."""
         await self._api.check()
+
+    def waits(self) -> tuple[str, Waiting | None]:
+        """Who is asked, and how long it is waited for now."""
+        return self._api.waits()
 
     def note(self) -> str | None:
         """What a person should know of limits that the provider set to the rate; None if it set none."""

@@ -24,7 +24,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
-from ci_evals.adapters.transport.pace import Pace, Setback
+from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.domain.text import whole
@@ -181,6 +181,10 @@ class SdkLLM(ABC):
         except (TimeoutError, sdk.APIConnectionError, AnswerTooLargeError):
             pass
         return None
+
+    def waits(self) -> tuple[str, Waiting | None]:
+        """Who is asked, and how long it is waited for now."""
+        return self._who, self._pace.waiting()
 
     def note(self) -> str | None:
         """What a person should know of limits that the provider set to the rate; None if it set none."""

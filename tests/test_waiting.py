@@ -1,0 +1,174 @@
+"""Neighbours that let a run wait: how long it waits for them in all, and what it says meanwhile."""
+
+import asyncio
+import json
+import time
+
+import fakes
+import pytest
+import world
+from commands import ci_evals, results_in, write_suite
+from plans import planned
+
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
+from ci_evals.adapters.transport.waits import Reminder, telling
+from ci_evals.domain.errors import LLMAccessError, LLMError
+from ci_evals.domain.progress import StillWaiting
+from ci_evals.job import Job, evaluate
+from ci_evals.redaction import Redactor
+from ci_evals.runner import Cast, Options
+from ci_evals.scoring.gate import Policy
+
+STRICT = [{"criterion": "No forwarding", "strict": "not_escalated"}]
+TESTS = [
+    {
+        "name": f"T{number}",
+        "guidelines": "g",
+        "turns": [{"user": "Hello"}],
+        "maxTurns": 1,
+        "evaluations": STRICT,
+    }
+    for number in range(20)
+]
+
+
+class Time:
+    """A time that passes only where somebody sleeps."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    async def sleep(self, seconds):
+        self.now += seconds
+        await asyncio.sleep(0)
+
+    def pace(self, **options):
+        return Pace(sleep=self.sleep, clock=lambda: self.now, luck=lambda: 0.5, **options)
+
+
+@pytest.mark.parametrize("told", [{}, {"retry_after": "30"}], ids=["untold", "told"])
+@pytest.mark.parametrize("parallel", [1, 4])
+async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(told, parallel):
+    """Its sessions open well. After eight minutes in all no trial begins, and there is no verdict."""
+    clock = Time()
+    refusal = world.fault(429, "Slow down", **told)
+    with world.agent(lambda _: refusal) as agent:
+        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), pace=clock.pace())
+        job = Job(planned(*TESTS), Policy(), Options(parallel=parallel, retries=1), Redactor())
+        results = await evaluate(job, Cast(aui))
+    assert (
+        parallel > 1 or clock.now <= 540
+    )  # else they sleep at the same time, which this clock does not know
+    assert results.gate.exit_code == 3
+    assert results.counts.trials <= 2 * parallel + 1
+    assert "answered with status 429: Slow down; it refused every such request" in results.run.stopped_because
+    assert "8 minutes" in results.run.stopped_because
+
+
+async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes():
+    """Every third message is refused for a minute: twenty trials wait for more than eight in all."""
+    clock, asked = Time(), []
+
+    def answer(heard):
+        asked.append(heard)
+        busy = len(asked) % 3 == 1
+        return world.fault(429, "Slow down", retry_after="60") if busy else world.message("Hi", workflows=[])
+
+    with world.agent(answer) as agent:
+        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), pace=clock.pace())
+        results = await evaluate(Job(planned(*TESTS), Policy(), Options(), Redactor()), Cast(aui))
+    assert clock.now > 480
+    assert results.gate.exit_code == 0, results.gate
+
+
+async def test_a_model_that_refuses_everything_ends_the_run_too():
+    """With an error that ends it, whatever asked."""
+    clock = Time()
+    pace = clock.pace()
+
+    async def refuse(_):
+        raise Setback(LLMError("limited"), 429, 60.0, last=LLMAccessError("limited; it refused"))
+
+    with pytest.raises(LLMAccessError, match="it refused"):
+        await pace.send(refuse)
+    assert clock.now <= 540
+
+
+async def test_a_pace_knows_for_how_long_it_waits():
+    """Since the first call without an answer, or the last answer of that kind; and why."""
+    clock = Time()
+    pace = clock.pace()
+    gate = asyncio.get_running_loop().create_future()
+
+    class Answered:
+        headers = world.Headers()
+
+    async def slow(_):
+        return await gate
+
+    assert pace.waiting() is None
+    call = asyncio.create_task(pace.send(slow, "POST /message"))
+    await asyncio.sleep(0)
+    clock.now = 12.0
+    assert pace.waiting() == Waiting(12.0, "no answer yet")
+
+    async def refused_once(attempt):
+        if attempt == 1:
+            raise Setback(LLMError("limited"), 429, 20.0)
+        waits.append(pace.waiting())
+        raise LLMError("gone")
+
+    waits = []
+    call.cancel()
+    with pytest.raises(LLMError, match="gone"):
+        await pace.send(refused_once, "POST /message")
+    assert waits[0].seconds >= 20
+    assert waits[0].reason == "rate limited (429)"
+    assert pace.waiting() is None
+
+
+def test_a_neighbour_is_spoken_of_at_growing_intervals():
+    """Once after ten seconds, and again when the wait has doubled; not once for each call."""
+    reminder, said = Reminder(), []
+    for second in range(300):
+        waits = [("OpenAI at h", Waiting(float(second % 150), "no answer yet")), ("the agent at h", None)]
+        said += [event.seconds for event in reminder.due(waits)]
+    assert said == [10, 20, 40, 80]
+    (event,) = reminder.due([("a", Waiting(11, "x")), ("a", Waiting(15, "rate limited (429)")), ("b", None)])
+    assert event == StillWaiting("a", 15, "rate limited (429)")
+
+
+async def test_waits_are_told_as_long_as_the_run_lasts():
+    """By who is asked every second; nothing is told of what is short."""
+    told, clock = [], Time()
+    async with telling(
+        lambda: [("b", Waiting(clock.now, "no answer yet")), ("c", Waiting(3, ""))], told.append, clock.sleep
+    ):
+        for _ in range(99):
+            await asyncio.sleep(0)
+    assert [(event.neighbor, event.seconds) for event in told[:2]] == [("b", 10), ("b", 20)]
+
+
+def test_a_model_that_hangs_is_given_up_after_the_timeout(tmp_path):
+    """`--llm-timeout` bounds each of three attempts, and the console says for whom the run waits."""
+    with world.agent() as agent, world.llm(lambda _: time.sleep(4) or fakes.judged("pass")) as models:
+        write_suite(tmp_path, TESTS[0] | {"evaluations": [{"criterion": "Is polite"}]})
+        env = models.env | {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
+        options = ("--judge-cache=off", "--llm-timeout=1")
+        ran = ci_evals("run", "suite.json", *options, cwd=tmp_path, env=env)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "did not answer within 1 s at the last of 3 attempts" in json.dumps(results_in(tmp_path))
+
+
+@pytest.mark.parametrize(("options", "lines"), [((), 1), (("--quiet",), 0)])
+def test_a_wait_stands_on_the_console(tmp_path, options, lines):
+    """After ten seconds, once; not with --quiet."""
+    with world.agent(lambda _: time.sleep(11.5) or world.message("Hi", workflows=[])) as agent:
+        write_suite(tmp_path, TESTS[0])
+        env = {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
+        ran = ci_evals("run", "suite.json", "--provider=offline", *options, cwd=tmp_path, env=env)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
+    assert len(said) == lines
+    assert all(line.startswith("waiting 1") and f"for the agent at {agent.url[7:]}" in line for line in said)
