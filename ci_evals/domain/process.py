@@ -24,10 +24,10 @@ class Process(Record):
     """The steps of one conversation, told from its traces.
 
     A step is a workflow that begins or a call of an integration. A workflow that ran for the reply before
-    goes on, which is no new step; so it is where replies between the two ran none, or told of none. Named
-    twice for one reply it has begun twice.
+    goes on, which is no new step; so it is where replies between the two ran none. Named twice for one reply
+    it has begun twice.
 
-    What no reply told of is null: a missing trace is no evidence that nothing was done.
+    What a reply does not report is null: a missing trace is no evidence that nothing was done.
     """
 
     steps: Amount = 0
@@ -38,7 +38,7 @@ class Process(Record):
     repeated: Amount | None = Field(
         None,
         description="Steps that had been taken before with the same parameters: they brought nothing new. "
-        "Null where no reply told of parameters.",
+        "Null where a reply does not report parameters.",
     )
     calls: Amount | None = Field(None, description="Steps that are calls of integrations. Null: untold.")
     failed_calls: Amount | None = Field(
@@ -62,6 +62,10 @@ class Fired(Record):
 
     Of each kind the first thousand names; null where no reply told of that kind.
     """
+
+    in_part: tuple[LogicKind, ...] = Field(
+        (), description="The kinds that some replies report and others do not: more may have fired."
+    )
 
     workflows: tuple[str, ...] | None = None
     parameters: tuple[str, ...] | None = Field(None, description="Those extracted with a value.")

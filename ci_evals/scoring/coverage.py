@@ -69,9 +69,11 @@ class _Count:
     """What fired in some tests."""
 
     trials: Counter[Part] = field(default_factory=Counter)
+    in_told: Counter[Part] = field(default_factory=Counter)
+    """Those of `trials` that tell of its kind."""
     tests: Counter[Part] = field(default_factory=Counter)
     told: Counter[LogicKind] = field(default_factory=Counter)
-    """Trials that tell of a kind."""
+    """Trials that tell of a kind, in every reply."""
     whole: Counter[LogicKind] = field(default_factory=Counter)
     """Those among them that did not break off: what did not fire there is no matter of an early end."""
     traced: int = 0
@@ -85,10 +87,14 @@ class _Count:
                 names = fired.names(kind)
                 if names is None:
                     continue
-                self.told[kind] += many
-                self.whole[kind] += whole
+                tells = kind not in fired.in_part
+                if tells:
+                    self.told[kind] += many
+                    self.whole[kind] += whole
                 for name in names:
                     self.trials[kind, name] += many
+                    if tells:
+                        self.in_told[kind, name] += many
                     parts.add((kind, name))
         self.tests.update(parts)
 
@@ -115,8 +121,9 @@ def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
             Reach(
                 kind=part[0],
                 name=part[1],
-                trials=count.trials[part] if part[0] in count.told else None,
-                tests=count.tests[part] if part[0] in count.told else None,
+                # What was seen is known, whatever other replies leave out.
+                trials=count.trials[part] if part[0] in count.told or part in count.trials else None,
+                tests=count.tests[part] if part[0] in count.told or part in count.trials else None,
                 wanted=part in parts or part[1] in logic,
             )
             for part in sorted({*count.trials, *parts}, key=_place)
@@ -157,8 +164,8 @@ def against(found: Coverage, pairs: Iterable[TestPair]) -> Coverage:
         there.take(pair.base)
         both = {kind for kind in LogicKind if here.whole[kind] and there.whole[kind]}
         told |= both
-        for part, many in there.trials.items():
-            before, now = there.told[part[0]], here.whole[part[0]]
+        for part in there.trials:
+            before, now, many = there.told[part[0]], here.whole[part[0]], there.in_told[part]
             if part[0] in both:
                 # Of all ways in which these trials may be the baseline's or this run's.
                 chance[part] = chance.get(part, 1.0) * (comb(before, many) / comb(before + now, many))

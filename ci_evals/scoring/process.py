@@ -13,7 +13,7 @@ from sys import intern
 
 from ci_evals.domain.base import MOST
 from ci_evals.domain.json_text import canonical
-from ci_evals.domain.process import Fired, Process, ProcessSummary, Times
+from ci_evals.domain.process import Fired, LogicKind, Process, ProcessSummary, Times
 from ci_evals.domain.results import TestResult, TrialResult, Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
 from ci_evals.scoring.share import Counting
@@ -66,7 +66,16 @@ def _fired(exchanges: Sequence[Exchange]) -> Fired | None:
     if all(names is None for names in kinds):
         return None
     workflows, parameters, rules, integrations = kinds
-    return Fired(workflows=workflows, parameters=parameters, rules=rules, integrations=integrations)
+    in_part = {
+        LogicKind.WORKFLOW: any(exchange.workflows is None for exchange in exchanges),
+        LogicKind.PARAMETER: any(exchange.params is None for exchange in exchanges),
+        LogicKind.RULE: any(exchange.rules is None for exchange in exchanges),
+        LogicKind.INTEGRATION: any(exchange.integrations is None for exchange in exchanges),
+    }
+    fired = Fired(workflows=workflows, parameters=parameters, rules=rules, integrations=integrations)
+    return fired.model_copy(
+        update={"in_part": tuple(k for k in LogicKind if in_part[k] and fired.names(k) is not None)}
+    )
 
 
 def _once(found: Iterable[Iterable[str] | None]) -> tuple[str, ...] | None:
@@ -94,14 +103,16 @@ def _codes(calls: Sequence[Integration] | None) -> tuple[str, ...] | None:
 
 
 def _process(exchanges: Sequence[Exchange]) -> Process | None:
-    calls = [call for exchange in exchanges for call in exchange.integrations or ()]
-    workflows_told = any(exchange.workflows is not None for exchange in exchanges)
-    calls_told = any(exchange.integrations is not None for exchange in exchanges)
+    # One reply that does not report them is enough: what it leaves out may have been done.
+    workflows_told = bool(exchanges) and all(exchange.workflows is not None for exchange in exchanges)
+    calls_told = bool(exchanges) and all(exchange.integrations is not None for exchange in exchanges)
     if not (workflows_told or calls_told):
         return None
+    unknown = ({} if workflows_told else {"workflows": None}) | ({} if calls_told else {"integrations": None})
     walk = _Walk()
     for exchange in exchanges:
-        walk.take(exchange)
+        walk.take(exchange.model_copy(update=unknown) if unknown else exchange)
+    calls = [call for exchange in exchanges for call in exchange.integrations or ()] if calls_told else []
     return Process(
         steps=len(walk.begun) + len(calls),
         tools=len(set(walk.begun)) + len({call.code for call in calls}),
@@ -123,7 +134,7 @@ class _Walk:
     def __init__(self) -> None:
         self.begun: list[str] = []
         self.repeated = self.backtracks = 0
-        self.params_told = False
+        self.params_told = True
         self._running: frozenset[str] = frozenset()
         self._left: set[str] = set()
         self._known: dict[str, int] = {}
@@ -143,7 +154,7 @@ class _Walk:
         Equal for equal values; of others it differs but for once in 10^18. It changes with what is new alone,
         so that a long conversation with many parameters takes no longer.
         """
-        self.params_told |= exchange.params is not None
+        self.params_told &= exchange.params is not None
         for name, value in (exchange.params or {}).items():
             if not is_empty(value):
                 number = hash((name, canonical(value)))

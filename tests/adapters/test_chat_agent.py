@@ -190,15 +190,24 @@ async def test_no_evidence_is_not_nothing_happened(
         ("last week", {"look_up": "last week"}),
         ('["a"]', {"look_up": ["a"]}),
         ('{"a": 1', None),
-        (None, None),
     ],
 )
 async def test_arguments_that_are_no_object_are_kept_by_the_tools_name(
-    stub: Endpoint, given: str | None, params: dict[str, Any] | None
+    stub: Endpoint, given: str, params: dict[str, Any] | None
 ) -> None:
-    """Whether JSON or not; an empty text is how servers write none. Null, or half an object, is unknown."""
+    """Whether JSON or not; an empty text is how servers write none. Half an object is unknown."""
     reply = await said(stub, completion("Hi", tool_calls=calls(("look_up", given))))
     assert reply.params == params
+
+
+@pytest.mark.parametrize("function", [{"name": "look_up"}, {"name": "look_up", "arguments": None}])
+async def test_arguments_that_were_not_captured_leave_the_parameters_unknown(
+    stub: Endpoint, function: dict[str, Any]
+) -> None:
+    """Also those of other calls: a check that a parameter was not given must not pass."""
+    others = calls(("refund", {"plan": "Pro"}))
+    reply = await said(stub, completion("Hi", tool_calls=[*others, {"id": "c", "function": function}]))
+    assert (reply.workflows, reply.params) == (("refund", "look_up"), None)
 
 
 async def test_other_forms_of_calls(stub: Endpoint) -> None:

@@ -134,6 +134,19 @@ def test_without_a_trace_on_both_sides_nothing_is_lost():
     assert told(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
 
 
+def test_a_trial_that_reports_in_part_has_lost_nothing():
+    """What did not fire may have fired in the replies that report nothing; what did fire is counted."""
+    part = Fired(workflows=("A",), in_part=(LogicKind.WORKFLOW,))
+    whole = Fired(workflows=("A", "B"))
+    assert coverage.lost(against([part, part], [whole, whole])) == ()
+    assert names(coverage.lost(against([part, Fired(workflows=("A",))], [whole, whole]))) == ["B"]
+    assert coverage.lost(against([whole, whole], [part, part])) == ()
+    found = coverage.coverage([build.suite_result("S", a_test(part, Fired(workflows=())))], frozenset())
+    assert [(reach.name, reach.trials) for reach in found.logic] == [("A", 1)]
+    only = coverage.coverage([build.suite_result("S", a_test(part))], frozenset({(LogicKind.WORKFLOW, "B")}))
+    assert [(reach.name, reach.trials) for reach in only.logic] == [("A", 1), ("B", None)]
+
+
 def test_who_broke_off_has_lost_nothing():
     """What did not fire before an early end might have fired; what fired until then did."""
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.process import Fired, Process, Times
+from ci_evals.domain.process import Fired, LogicKind, Process, Times
 from ci_evals.domain.results import Tokens, Usage
 from ci_evals.domain.transcript import Exchange, Integration, UserSource
 from ci_evals.scoring import older, process
@@ -44,8 +44,8 @@ def steps(*replies: dict) -> Process:
 
 
 def test_a_workflow_that_goes_on_is_one_step():
-    """Also through replies that ran none, or told of none."""
-    found = steps(ran("RETURN"), ran("RETURN", order="A1"), ran(), {"workflows": None}, ran("RETURN"))
+    """Also through replies that ran none."""
+    found = steps(ran("RETURN"), ran("RETURN", order="A1"), ran(), ran("RETURN"))
     assert (found.steps, found.tools, found.begun) == (1, 1, ("RETURN",))
     assert (found.repeated, found.backtracks) == (0, 0)
 
@@ -125,7 +125,18 @@ def test_values_that_are_not_told_make_no_repetition():
     blind = {"workflows": ("A",), "params": {}, "named_params": ("order",)}
     other = {"workflows": ("B",), "params": {}, "named_params": ("order",)}
     assert steps(blind, other, blind).repeated == 0
-    assert steps(ran("A"), UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)}).repeated == 0
+    unknown = steps(ran("A"), UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)})
+    assert unknown.repeated is None
+
+
+def test_a_reply_that_reports_nothing_leaves_the_steps_unknown():
+    """It may have run whatever seems to be missed; what was seen stays seen."""
+    ran_a = {"workflows": ("A",), "integrations": (Integration(code="i"),)}
+    found = process.told(said(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
+    assert (found.process.begun, found.process.missed, found.process.overhead) == (None, None, None)
+    assert (found.process.calls, found.process.steps) == (1, 1)
+    assert (found.fired.workflows, found.fired.in_part) == (("A",), (LogicKind.WORKFLOW,))
+    assert process.told(said(ran_a, UNTOLD), ["A", "B"]).process is None
 
 
 def test_what_fired_is_named_once_in_order():
