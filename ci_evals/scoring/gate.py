@@ -21,7 +21,7 @@ from ci_evals.scoring.soundness import all_passed, left_out, lost_trials, scores
 from ci_evals.scoring.statistics import ALPHA, mean_interval
 
 _OF_BASELINE = frozenset({CheckKind.MAX_DROP, CheckKind.REGRESSION})
-_NO_JUDGE = "not applied: nothing but judged criteria, and no judge (--provider=offline)"
+_NO_JUDGE = "all of its criteria are judged, and there is no judge (--provider=offline)"
 _TIE = 1e-9
 """Points: a drop of exactly what is allowed holds, however it is written in binary."""
 

@@ -593,3 +593,25 @@ def test_one_forbidden_message_is_one_failed_trial(tmp_path):
     assert ran.returncode == 0, ran.stdout
     assert [t["outcome"] for t in results_in(tmp_path)["suites"][0]["tests"]] == ["passed", "error", "passed"]
     assert "key" not in ran.stdout
+
+
+def test_a_fork_without_a_judge_plays_suites_with_critical_judged_tests(tmp_path):
+    """What only a judge could decide is not checked, and said; a strict criterion that fails is red."""
+    judged = {"name": "Judged", "critical": True, "evaluations": [{"criterion": "Is kind"}]}
+    strict = {"strict": "contains", "text": "Hello"}
+    both = {
+        "name": "Both",
+        "critical": True,
+        "evaluations": [{"criterion": "Is kind"}, strict | {"criterion": "c"}],
+    }
+    agent = tmp_path / "agent.py"
+    agent.write_text("def reply(message, session):\n    return 'Hello there'\n")
+    fields = {"adapter": "python:agent:reply", "agentId": None, "apiKey": None}
+    suite = write_suite(tmp_path, judged, both, **fields)
+    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "critical:Judged was not checked: all of its criteria are judged" in ran.stdout
+    agent.write_text("def reply(message, session):\n    return 'Go away'\n")
+    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "critical:Both" in ran.stdout

@@ -17,7 +17,7 @@ from ci_evals.scoring.compare import Pairing, Part
 from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.selectors import Kind, Selector, Threshold
+from ci_evals.scoring.selectors import Kind, Selector, Threshold, read_drops
 
 
 def points(*scores: float | str, **fields) -> tuple:
@@ -502,3 +502,37 @@ def test_the_interval_of_a_change_lies_within_what_is_possible():
         assert -100 <= found.interval.low < found.delta < found.interval.high == 0
     for found in (rose, *rose.suites):
         assert 0 == found.interval.low < found.delta < found.interval.high <= 100
+
+
+def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
+    """Whether all of it is another yardstick or only the part that a check is about."""
+    passed = {"a": points(100), "b": points(100)}
+    policy = {"min_score": 0, "baseline_required": True}
+    assert decided(passed, passed, **policy).exit_code == 0
+    judged = run("head", passed, judge_model="other")
+    case = Case(Scorecard.of(judged), Policy(**policy), pairing=pairing(judged, run("base", passed)))
+    decision = decide(case, Ending())
+    assert decision.exit_code == 3
+    assert "(--baseline=required): the judge is other" in decision.reasons[0]
+    drops = read_drops("test:b=5")[1]
+    part = decided(passed, {"a": points(100)}, max_drops=drops, **policy)
+    assert (part.exit_code, check(part, "max-drop test:b").holds) == (3, None)
+    assert part.reasons == (
+        "max-drop test:b was not checked: nothing of it can be compared with the baseline",
+    )
+
+
+def test_a_drop_that_so_few_trials_could_not_prove_is_not_checked():
+    """It is no pass: nothing could have failed it. More trials may yet tell, so it is close."""
+    fell = decided({"a": points(0)}, {"a": points(100)}, regression=Regression.SIGNIFICANT)
+    found = check(fell, "regression")
+    assert (found.holds, fell.exit_code) == (None, 0)
+    assert "so few trials cannot tell it from chance" in found.note
+    required = decided(
+        {"a": points(0, 0)},
+        {"a": points(100, 100)},
+        regression=Regression.SIGNIFICANT,
+        baseline_required=True,
+    )
+    assert required.exit_code == 3
+    assert close_calls(required)
