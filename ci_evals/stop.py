@@ -1,8 +1,10 @@
 """How work that is under way is told to end, and what it is told of why."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+
+from ci_evals.domain.errors import exhausted
 
 T = TypeVar("T")
 
@@ -21,6 +23,8 @@ class Stop:
         """Whether that was a trial that failed, after which no more were wanted."""
         self.bug: Exception | None = None
         """The bug of ours that ended it: what had finished is still worth reporting."""
+        self.release: Callable[[], None] = lambda: None
+        """Gives back what is kept in reserve, for when the machine's resources run out."""
         self._cutting = False
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -55,12 +59,20 @@ class Stop:
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise
         except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
-            self.bug = self.bug or bug
-            self.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
+            self.broke(bug)
         except BaseException as error:  # noqa: BLE001  # such as SystemExit, by code of somebody else
             what = f"code in this process raised {type(error).__name__}"
             self.bug = self.bug or RuntimeError(what)
             self.because(f"a bug in ci-evals: {what}")
+
+    def broke(self, error: Exception) -> None:
+        """Ends the run over an error: the machine's resources ran out, or it is a bug of ours."""
+        if why := exhausted(error):
+            self.release()
+            self.because(f"on this machine {why}", outage=True)
+            return
+        self.bug = self.bug or error
+        self.because(f"a bug in ci-evals: {type(error).__name__}: {error}")
 
     async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What `work` gives, or None where it is cut off."""

@@ -4,6 +4,7 @@ import asyncio
 import math
 import shutil
 from collections import Counter
+from datetime import UTC, datetime
 
 import builders as build
 import fakes
@@ -440,3 +441,15 @@ async def test_another_plan_does_not_go_on(tmp_path):
     with pytest.raises(UsageError, match=r"it differs in the number of trials \(--loops\)"):
         await evaluate(job(some(4, loops=2), journal=Journal(tmp_path, resume=True)), Cast(agent))
     assert agent.sessions == []
+
+
+@pytest.mark.parametrize("year", [1969, 1970, 2500, 9999])
+async def test_a_wrong_clock_ends_no_run(tmp_path, year):
+    """The nearest time that results can hold stands in them, and the journal can be resumed."""
+    clock = iter([datetime(year, 6, 1, tzinfo=UTC), *[datetime(1969, 1, 1, tzinfo=UTC)] * 20])
+    journal = Journal(tmp_path)
+    results = await evaluate(job(some(2), journal=journal), Cast(says()), now=lambda: next(clock))
+    journal.close()
+    assert results.run.status == "completed"
+    assert results.run.started_at <= results.run.finished_at
+    assert len(Journal(tmp_path, resume=True).past.done) == 2

@@ -56,7 +56,10 @@ class Syncing:
             if self._synced >= mine:
                 return
             now = self._written
-            await asyncio.to_thread(os.fsync, descriptor)
+            try:
+                await asyncio.to_thread(os.fsync, descriptor)
+            except RuntimeError:  # no thread can be started
+                os.fsync(descriptor)
             self._synced = now
 
 

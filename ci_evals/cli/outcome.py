@@ -15,7 +15,7 @@ from typing import NoReturn
 from typer import BadParameter, TyperException
 
 from ci_evals.cli import supervision
-from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.errors import Exit, UsageError, exhausted
 
 REPORTS = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
 """Where results show in GitHub Actions: what stands in neither file has not been published."""
@@ -171,6 +171,10 @@ def _broken(error: BaseException) -> _Ending:
     from ci_evals.cli.actions import accuse
     from ci_evals.cli.console import PLEASE_REPORT, error_console
 
+    if lack := exhausted(error):
+        why = f"On this machine {lack}. What had finished is in the journal: --resume goes on from there."
+        accuse(f"ci-evals ended without a verdict. {why}", os.environ)
+        return _Ending(Exit.INVALID, "ended without a verdict", why)
     error_console(os.environ).say(traceback.format_exc())
     what = "".join(traceback.format_exception_only(error)).strip()
     accuse(f"{PLEASE_REPORT}\n{what}", os.environ, elsewhere=PLEASE_REPORT)

@@ -11,6 +11,7 @@ from typing import NoReturn
 from ci_evals.adapters import files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.reserve import Reserve
 from ci_evals.cli import actions, progress, recording
 from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
@@ -182,11 +183,14 @@ def _skip(ready: _Ready, why: str) -> int:
 def _play(ready: _Ready) -> int:
     """Plays the plan, publishes what came of it, and gives the exit code."""
     settings, console, stop = ready.settings, ready.console, ready.interruption.stop
+    reserve = Reserve()
+    stop.release = reserve.release
     with (
         _listening(settings, ready.job.plan, console) as listen,
         recording.recorded(ready.job, settings, console) as job,
     ):
         results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
+    reserve.release()
     if ready.calibration:
         from ci_evals.studies.calibrate import given
 

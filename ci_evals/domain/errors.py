@@ -11,6 +11,7 @@ CiEvalsError
     └── LLMAnswerError       it answered with what cannot be used: worth asking once more
 """
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -34,6 +35,20 @@ class CiEvalsError(Exception):
 
 class UsageError(CiEvalsError):
     """The user's mistake, found before anything was run."""
+
+
+def exhausted(error: BaseException) -> str | None:
+    """Return which resource of the machine ran out, in words; None if the error has another cause."""
+    if isinstance(error, BaseExceptionGroup):
+        return next((words for one in error.exceptions if (words := exhausted(one))), None)
+    number = error.errno if isinstance(error, OSError) else None
+    if number in {errno.EMFILE, errno.ENFILE}:
+        return "no more files or connections can be opened; raise the limit (ulimit -n) or lower --parallel"
+    if isinstance(error, MemoryError) or number == errno.ENOMEM:
+        return "the memory is used up; give the run more, or lower --parallel"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "no more threads can be started; raise the limits of memory or processes, or lower --parallel"
+    return exhausted(error.__cause__) if error.__cause__ else None
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,7 @@ class Look:
         try:
             return self._made(plan, played, confirmation, self._job.baseline)
         except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
-            self._stop.bug = self._stop.bug or bug
-            self._stop.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
+            self._stop.broke(bug)
             return self._made(plan, played, confirmation, None)
 
     def unfinished(self) -> Results:

@@ -1,0 +1,57 @@
+"""Descriptors and memory that are kept back, so that what was paid for can be reported when they run out."""
+
+import os
+from contextlib import suppress
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+_DESCRIPTORS = 24
+"""Enough to import, to read templates, and to write a report."""
+_BYTES = 24 * 1024 * 1024
+"""Enough for modules and reports of a run of hundreds of trials."""
+_MOST_DESCRIPTORS = 1 << 16
+"""Some programs get slow where more may be open."""
+
+
+class Reserve:
+    """What is kept back from now until `release`."""
+
+    def __init__(self) -> None:
+        """Allow as many open files as the system does, and keep some, and some memory, back."""
+        _raise_limit()
+        self._memory: bytearray | None = None
+        self._descriptors: list[int] = []
+        with suppress(MemoryError):
+            self._memory = bytearray(_BYTES)
+        most = _limit() // 4
+        with suppress(OSError):
+            while len(self._descriptors) < min(_DESCRIPTORS, most):
+                self._descriptors.append(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
+
+    def release(self) -> None:
+        """Give back all that was kept. Once more does no harm."""
+        self._memory = None
+        while self._descriptors:
+            with suppress(OSError):
+                os.close(self._descriptors.pop())
+
+
+def _limit() -> int:
+    """How many files may be open."""
+    if resource is None:
+        return _MOST_DESCRIPTORS
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+
+
+def _raise_limit() -> None:
+    if resource is None:
+        return
+    with suppress(OSError, ValueError):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
