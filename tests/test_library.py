@@ -117,7 +117,7 @@ async def test_a_judge_is_checked_unless_that_is_off(tmp_path):
     """One that passes everything gives no verdict."""
     judge = fakes.ScriptedLLM([fakes.judged("pass")], model="one")
     results = await play(tmp_path, judge, judge_check="auto")
-    assert (results.gate.exit_code, results.judge_check.passed, len(judge.prompts)) == (3, False, 17)
+    assert (results.gate.exit_code, results.judge_check.passed, len(judge.prompts)) == (3, False, 18)
     assert (await play(tmp_path, judge)).judge_check is None
     warned = await play(tmp_path, judge, judge_check="warn")
     assert warned.gate.exit_code == 0
