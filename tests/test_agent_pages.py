@@ -90,6 +90,7 @@ WRONG = [
     "def reply(message): return {'words': 'Hi'}",
     "def reply(message): return {'text': 'Hi', 'params': {'a': object()}}",
     "import time\ndef reply(message): time.sleep(5)",
+    "import os\ndef reply(message):\n    print('No room')\n    os._exit(0)",
 ]
 
 

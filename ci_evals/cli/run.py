@@ -43,7 +43,7 @@ from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
 from ci_evals.reports import numbers
-from ci_evals.reports.names import RESULTS
+from ci_evals.reports.names import AGENT_LOG, RESULTS
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import (
@@ -351,6 +351,8 @@ def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
         headers=headers_of(settings.agent_headers),
         agent_id_in=settings.agent_id_in,
         task_origin_type=settings.task_origin_type,
+        agent_in_process=settings.agent_in_process,
+        agent_log=(settings.output_dir / AGENT_LOG).absolute(),
         debug=settings.debug,
     )
 

@@ -437,6 +437,14 @@ class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSetti
     junit: Annotated[
         Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
     ] = None
+    agent_in_process: Annotated[
+        bool,
+        typer.Option(
+            "--agent-in-process",
+            help="Run an agent in Python inside this process, for a debugger; by default it has a process of "
+            "its own, and what it does there cannot end the run.",
+        ),
+    ] = False
     debug: Annotated[
         bool, typer.Option("--debug", help="Keep the agent's raw replies in the results and reports.")
     ] = False

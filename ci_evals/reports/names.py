@@ -13,6 +13,8 @@ JUNIT = "junit.xml"
 PAGE = "report.html"
 BADGE = "badge.svg"
 BADGE_DATA = "badge.json"
+AGENT_LOG = "agent.log"
+"""What an agent in Python has printed."""
 OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA)
 """The files that may lie beside the suites' folders."""
 

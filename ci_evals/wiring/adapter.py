@@ -46,6 +46,10 @@ class Adapter:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     agent_id_in: str = AgentIdPlace.TOP
     task_origin_type: str = DEFAULT_TASK_ORIGIN_TYPE
+    agent_in_process: bool = False
+    """Whether agents in Python run in this process: a debugger reaches them, and they can end it."""
+    agent_log: Path | None = None
+    """The file for what agents in Python print; None for no such file."""
     debug: bool = False
 
     @property

@@ -17,14 +17,24 @@ from ci_evals.wiring.adapter import Adapter
 from ci_evals.wiring.paces import Paces
 
 if TYPE_CHECKING:
+    from ci_evals.adapters.code.hosting.host import Host
     from ci_evals.adapters.endpoints.http_agent import HttpAgent
     from ci_evals.demo_agent.server import DemoServer
 
 
 def agent(
-    suite: Suite, adapter: Adapter, redactor: Redactor, demo: "Callable[[], DemoServer]", paces: Paces
+    suite: Suite,
+    adapter: Adapter,
+    redactor: Redactor,
+    demo: "Callable[[], DemoServer]",
+    paces: Paces,
+    *,
+    host: "Callable[[], Host]",
 ) -> Agent:
-    """The agent of a suite. `demo` gives the embedded agent's server, started when it is first asked for.
+    """The agent of a suite.
+
+    `demo` gives the embedded agent's server, started when it is first asked for, `host` the process for
+    agents in Python.
 
     Raises:
         UsageError: an address, a module, a program or a plug-in cannot be used.
@@ -34,7 +44,8 @@ def agent(
     if name not in BUILT_IN:
         from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
 
-        return code.agent(name, about(suite, redactor, debug=adapter.debug), redactor)
+        apart = None if adapter.agent_in_process else host
+        return code.agent(name, about(suite, redactor, debug=adapter.debug), redactor, apart)
     if name == "demo":
         return _demo(suite, adapter, demo())
     return _OVER_HTTP[name](suite, adapter, redactor, paces)

@@ -22,6 +22,7 @@ from ci_evals.wiring.cache import Cache
 from ci_evals.wiring.paces import Paces
 
 if TYPE_CHECKING:
+    from ci_evals.adapters.code.hosting.host import Host
     from ci_evals.demo_agent.server import DemoServer
 
 
@@ -83,6 +84,33 @@ _CHECKED = SdkLLM | OpenAIEmbedder
 _NOTING = SdkLLM | OpenAIEmbedder | ClaudeCodeLLM
 
 
+class _PythonHost:
+    """The process of a run's agents in Python, made when it is first asked for."""
+
+    def __init__(self, adapter: Adapter, redactor: Redactor, stack: AsyncExitStack) -> None:
+        self._adapter, self._redactor, self._stack = adapter, redactor, stack
+        self._host: Host | None = None
+
+    def __call__(self) -> "Host":
+        from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
+
+        if self._host is None:
+            self._host = code.new_host(self._redactor)
+            if self._adapter.agent_log:
+                self._stack.callback(code.write_log, self._host, self._adapter.agent_log)
+            self._stack.push_async_callback(self._host.end)
+        return self._host
+
+    async def start(self) -> None:
+        """Start it and load its agents, if there are any.
+
+        Raises:
+            UsageError: one cannot be loaded.
+        """
+        if self._host:
+            await self._host.start()
+
+
 @asynccontextmanager
 async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterator[Company]:
     """A cast for each suite of the plan, and the embedded agent for the suites that name it, while in use.
@@ -102,6 +130,8 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
                 servers.append(stack.enter_context(DemoServer()))
             return servers[0]
 
+        host = _PythonHost(adapter, redactor, stack)
+
         def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
             if model not in llms:
                 llms[model] = models.llm(
@@ -120,7 +150,9 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
         embedder = _embedder(plan, adapter, redactor, stack)
         built, judging = [], dict[str, SdkLLM | ClaudeCodeLLM]()
         for planned in plan.suites:
-            cast = Cast(agents.agent(planned.suite, adapter, redactor, demo, paces), embedder=embedder)
+            cast = Cast(
+                agents.agent(planned.suite, adapter, redactor, demo, paces, host=host), embedder=embedder
+            )
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
             if named and work.user_calls:
                 cast = replace(cast, user_llm=llm(named.user))
@@ -131,6 +163,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
                 judges = tuple(cache.before(llm(judge)) for judge in named.judges)
                 cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
             built.append(cast)
+        await host.start()
         yield Company(tuple(built), tuple(judging.values()), llms, embedder, paces, cache)
 
 

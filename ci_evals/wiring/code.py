@@ -1,30 +1,55 @@
 """Agents that are code: a function or object, a program, a plug-in."""
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+from ci_evals.adapters import files
 from ci_evals.adapters.code import plugin_agent, python_agent
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.command_agent import CommandAgent
+from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.adapters.transport import connections
 from ci_evals.domain.agents import COMMAND, PYTHON
+from ci_evals.domain.errors import UsageError
 from ci_evals.ports import Agent
 from ci_evals.redaction import Redactor
+from ci_evals.reports import sanitize
 
 
-def agent(adapter: str, about: About, redactor: Redactor) -> Agent:
+def agent(adapter: str, about: About, redactor: Redactor, host: Callable[[], Host] | None) -> Agent:
     """The agent that the name of an adapter says where to find.
+
+    Python runs in the process of `host`, and is loaded when that starts; without one it runs in this process.
 
     Raises:
         UsageError: a module, a program or a plug-in cannot be used.
     """
+    if adapter.startswith(COMMAND):
+        return CommandAgent(adapter, about, os.environ, redactor=redactor)
+    if host:
+        return host().agent(adapter, about)
     if adapter.startswith(PYTHON):
         _import_what_comes_late()
         return python_agent.load(adapter, about, Path.cwd(), redactor)
-    if adapter.startswith(COMMAND):
-        return CommandAgent(adapter, about, os.environ, redactor=redactor)
     return plugin_agent.load(adapter, about, redactor)
+
+
+def new_host(redactor: Redactor) -> Host:
+    """A host for agents in Python, with the environment of this process. It starts nothing yet."""
+    return Host(os.environ, redactor)
+
+
+def write_log(host: Host, path: Path) -> None:
+    """Write what the agents of a host have printed, if they have: without secrets and workflow commands."""
+    printed = sanitize.log(host.redactor.text(host.printed()))
+    with suppress(UsageError, OSError):  # the reports tell of a disk that is full
+        if printed.strip():
+            files.write(path, f"{printed}\n")
+        else:
+            path.unlink(missing_ok=True)  # an earlier run's
 
 
 def _import_what_comes_late() -> None:

@@ -158,7 +158,7 @@ HANGING = """
 import os, time
 def reply(message):
     open("began", "w").close()
-    os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+    os.kill(os.getppid(), int(os.environ["SIGNAL"]))
     time.sleep(60)
 """
 

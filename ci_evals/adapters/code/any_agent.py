@@ -3,7 +3,6 @@
 from typing import Any
 
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.four_methods import FourMethodAgent
 from ci_evals.adapters.code.function_agent import FunctionAgent
 from ci_evals.adapters.code.object_agent import CodeAgent, ObjectAgent
 from ci_evals.domain.errors import UsageError
@@ -26,6 +25,8 @@ def agent_of(
     if _has(target, "open_session", "send_message"):
         return ObjectAgent(target, name, about, redactor=redactor, apart=apart)
     if _has(target, "spawn_session", "send_message"):
+        from ci_evals.adapters.code.four_methods import FourMethodAgent  # noqa: PLC0415  # 0.2 s, for few
+
         return FourMethodAgent(target, name, about, redactor=redactor, apart=apart)
     if callable(target) and not isinstance(target, type):
         return FunctionAgent(target, name, about, redactor=redactor, apart=apart)

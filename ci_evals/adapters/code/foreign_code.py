@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ci_evals.adapters.transport import payload
+from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.redaction import Redactor
 
 _OURS = Path(__file__).parents[2]
+_MOST_CHARACTERS = 100_000
+"""Of a message of foreign code that are looked at: no more of it is ever shown."""
 _INSTALLED = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 
@@ -61,7 +64,7 @@ class Lane:
             raise ForeignError from error  # nobody cancelled us: the code did so to itself
         except ForeignError:
             raise
-        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        except BaseException as error:
             raise ForeignError from error
         finally:
             # A bare `except:` in foreign code swallows what was meant for us.
@@ -95,8 +98,22 @@ class Lane:
             self.end()  # the next call must not wait for a function that may never return
             raise
         if job.error:
-            raise ForeignError from job.error
+            # The job is in the traceback: kept there, the error would live on, with all it holds.
+            error, job.error = job.error, None
+            raise ForeignError from error
         return job.value
+
+
+def shares_loop() -> bool:
+    """Whether any coroutine has been called in the event loop of all lanes."""
+    return _loop_apart.cache_info().currsize > 0
+
+
+async def shared_loop_answers(seconds: float) -> bool:
+    """Whether the event loop of all lanes is free within so many seconds: a function may block it."""
+    answer = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), _loop_apart()))
+    done, _ = await asyncio.wait([answer], timeout=seconds)
+    return bool(done)
 
 
 @cache
@@ -172,19 +189,71 @@ def takes(function: Callable[..., Any], *args: Any, **options: Any) -> bool:
     return True
 
 
-def told(error: BaseException, redactor: Redactor) -> str:
+@dataclass(frozen=True)
+class Words:
+    """A message of ours around words of foreign code, which lose secrets before they are cut short."""
+
+    before: str
+    quoted: str = ""
+    after: str = ""
+
+    def around(self, before: str, after: str = "") -> "Words":
+        """The same within more words of ours."""
+        return Words(before + self.before, self.quoted, self.after + after)
+
+    def shown(self, redactor: Redactor) -> str:
+        """The message, short and without secrets."""
+        return f"{self.before}{payload.shorten(redactor.text(self.quoted))}{self.after}"
+
+
+class CodeError(AgentError):
+    """A failure of an agent that is code."""
+
+    def __init__(self, words: Words, redactor: Redactor) -> None:
+        super().__init__(words.shown(redactor))
+        self.words = words
+
+
+class CodeTimeoutError(AgentError):
+    """An agent that is code took longer than it may."""
+
+
+class CodeUsageError(UsageError):
+    """Code that cannot be used as an agent."""
+
+    def __init__(self, words: Words, redactor: Redactor) -> None:
+        super().__init__(words.shown(redactor))
+        self.words = words
+
+
+def words_of(error: BaseException) -> Words:
     """An exception of foreign code on one line: its type, its message, and the place in that code."""
     if isinstance(error, ForeignError) and error.__cause__:
         error = error.__cause__
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    message, where = text_of(error)[:_MOST_CHARACTERS], _place(error)
+    kind = type.__dict__["__name__"].__get__(type(error))  # a metaclass may answer by code of its own
+    return Words(f"{kind}{': ' if message else ''}", message, f" ({where})" if where else "")
+
+
+def told(error: BaseException, redactor: Redactor) -> str:
+    """The words of an exception of foreign code, short and without secrets."""
+    return words_of(error).shown(redactor)
+
+
+def text_of(error: BaseException) -> str:
+    """The message of an exception, whose `__str__` may be foreign code; empty if it cannot be shown."""
     try:
-        message = str(error)
-    except Exception:  # noqa: BLE001  # an exception that cannot even be shown
-        message = ""
-    message = payload.shorten(redactor.text(message))
-    where = _place(error)
-    return f"{type(error).__name__}{f': {message}' if message else ''}{f' ({where})' if where else ''}"
+        return str.__str__(str(error))  # a subclass of `str` is made one of ours
+    except BaseException:  # noqa: BLE001  # be it one that would end the program
+        return ""
+
+
+def own_error(error: AgentError) -> AgentError:
+    """The same error as one of our own classes: foreign code may have given it methods."""
+    kind = AgentAccessError if isinstance(error, AgentAccessError) else AgentError
+    return kind(text_of(error))
 
 
 def _place(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.foreign_code import ForeignError, Lane, takes, told
-from ci_evals.adapters.code.object_agent import CodeAgent, CodeSession, callable_as, plain_json
+from ci_evals.adapters.code.object_agent import CodeAgent, CodeSession, Plain, callable_as
 from ci_evals.adapters.endpoints import aui_wire
 from ci_evals.adapters.models.sdk_llm import with_schema
 from ci_evals.domain.errors import LLMAnswerError, LLMError
@@ -62,13 +62,11 @@ class FourMethodAgent(CodeAgent):
         if callable(close := getattr(self._target, "close", None)):
             await session.lane.call(close, *((session.inner[0],) if takes(close, None) else ()))
 
-    def _read(self, answer: Any, seconds: float) -> Reply:
-        if isinstance(answer, Reply | str) or answer is None:
-            return super()._read(answer, seconds)
-        value = plain_json(answer)
-        if isinstance(value, dict) and not _AUI_KEYS.isdisjoint(value):
+    def _read(self, answer: Plain, seconds: float) -> Reply:
+        value = answer.value
+        if isinstance(value, dict) and not answer.is_reply and not _AUI_KEYS.isdisjoint(value):
             return aui_wire.read_reply(value, seconds, self._redactor, keep_raw=self.about.debug)
-        return super()._read(value, seconds)
+        return super()._read(answer, seconds)
 
 
 class MethodLLM:

@@ -11,14 +11,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
-from typing import Any
+from types import NoneType
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_jsonable_python
 
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.foreign_code import ForeignError, Lane, takes, told
+from ci_evals.adapters.code.foreign_code import (
+    CodeError,
+    CodeTimeoutError,
+    ForeignError,
+    Lane,
+    Words,
+    own_error,
+    takes,
+    text_of,
+    words_of,
+)
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
@@ -83,13 +94,12 @@ class CodeAgent(ABC):
     async def send_message(self, session: CodeSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Says `text` and reads what the code gives back."""
         started = self._clock()
-        answer = await self._within(timeout, self._answer(session, text, timeout), "answer")
-        seconds = self._clock() - started
         try:
-            return self._read(answer, seconds)
+            answer = await self._within(timeout, self._plain_answer(session, text, timeout), "answer")
+            return self._read(answer, self._clock() - started)
         except ValueError as error:
-            fault = payload.shorten(self._redactor.text(str(error)))
-            raise AgentError(f"the answer of {self.name} {fault}") from None
+            words = Words(f"the answer of {self.name} ", str(error))
+            raise CodeError(words, self._redactor) from None
 
     async def close(self, session: CodeSession) -> None:
         """Lets the code close its session, if it wants to. What it raises is of no account any more."""
@@ -115,26 +125,35 @@ class CodeAgent(ABC):
     async def _closed(self, session: CodeSession) -> None:
         """Lets the code free what it holds."""
 
-    def _read(self, answer: Any, seconds: float) -> Reply:
+    async def _plain_answer(self, session: CodeSession, text: str, timeout: float) -> "Plain":  # noqa: ASYNC109  # as above
+        """What the code answers, as data. An answer that is an object is code too, and called as such."""
+        answer = await self._answer(session, text, timeout)
+        return plain(answer) if _is_data(answer) else await session.lane.call(plain, answer)
+
+    def _read(self, answer: "Plain", seconds: float) -> Reply:
         """The reply in what the code answered.
 
         Raises:
             ValueError: there is none, with a clause to go after "the answer of AGENT".
         """
-        if isinstance(answer, Reply):
-            return Reply.model_validate(plain_json(answer.model_dump()))
-        return plain_reply.read(plain_json(answer), seconds, keep_raw=self.about.debug)
+        if answer.is_reply:
+            return Reply.model_validate(answer.value)
+        return plain_reply.read(answer.value, seconds, keep_raw=self.about.debug)
 
     async def _within(self, seconds: float, work: Any, doing: str) -> Any:
         try:
             async with asyncio.timeout(seconds):
                 return await work
         except TimeoutError:
-            raise AgentError(f"{self.name} did not {doing} within {seconds:g} s") from None
+            raise CodeTimeoutError(f"{self.name} did not {doing} within {seconds:g} s") from None
         except ForeignError as error:
+            # No variable holds an exception here: in its own traceback it would live on, with all it holds.
             if isinstance(error.__cause__, AgentError):
+                raise own_error(error.__cause__) from None
+            if isinstance(error.__cause__, NoAnswerError):
                 raise error.__cause__ from None
-            raise AgentError(f"{self.name} raised {told(error, self._redactor)}") from error.__cause__
+            words = words_of(error).around(f"{self.name} raised ")
+            raise CodeError(words, self._redactor) from error.__cause__
 
 
 class ObjectAgent(CodeAgent):
@@ -187,23 +206,63 @@ def _parameters(function: Any) -> str:
     return f": {called} takes {inspect.signature(function)}" if callable(function) else " has no such method"
 
 
+class NoAnswerError(ValueError):
+    """What code gave is no answer; with a clause to go after "the answer of AGENT"."""
+
+
+class Plain(NamedTuple):
+    """What code gave as an answer, as clean JSON."""
+
+    value: JsonValue
+    is_reply: bool = False
+    """Whether it was a `Reply`, and has the keys of one."""
+
+
+_DEEP = 8
+"""Levels of an answer that are looked through for objects."""
+
+
+def _is_data(answer: Any, levels: int = _DEEP) -> bool:
+    """Whether an answer is known to be of Python's own types, so that reading it calls no code of anybody."""
+    kind = type(answer)
+    if kind in (str, int, float, bool, NoneType):
+        return True
+    if not levels or kind not in (dict, list, tuple):
+        return False
+    items = [*answer, *answer.values()] if kind is dict else answer
+    return all(_is_data(item, levels - 1) for item in items)
+
+
+def plain(answer: Any) -> Plain:
+    """What code gave as an answer, as data. It may be code itself, and do anything while it is read.
+
+    Raises:
+        NoAnswerError: it is none.
+    """
+    if isinstance(answer, Reply):
+        return Plain(plain_json(answer.model_dump()), is_reply=True)
+    return Plain(plain_json(answer))
+
+
 def plain_json(answer: Any) -> JsonValue:
     """What code gave as an answer, as clean JSON: a text, a mapping, a dataclass or a pydantic model.
 
     Raises:
-        ValueError: it is none of these, or holds what JSON cannot.
+        NoAnswerError: it is none of these, or holds what JSON cannot.
     """
     match answer:
         case str():
-            return payload.clean(answer)
+            return payload.clean(str.__str__(answer))
         case None:
-            raise ValueError("is None: it must return a text, or an object with a 'text'")
+            raise NoAnswerError("is None: it must return a text, or an object with a 'text'")
         case Mapping() | BaseModel():
             pass
         case _ if not is_dataclass(answer) or isinstance(answer, type):
-            raise ValueError(f"is of the type {type(answer).__name__}, which is neither a text nor an object")
+            raise NoAnswerError(
+                f"is of the type {type(answer).__name__}, which is neither a text nor an object"
+            )
     try:
         value = to_jsonable_python(dict(answer) if isinstance(answer, Mapping) else answer, by_alias=True)
     except Exception as error:  # noqa: BLE001  # an object of foreign code may raise anything
-        raise ValueError(f"holds what is no JSON: {error}") from None
+        raise NoAnswerError(f"holds what is no JSON: {text_of(error)}") from None
     return payload.clean(value)

@@ -8,7 +8,7 @@ from typing import Any
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.any_agent import agent_of
-from ci_evals.adapters.code.foreign_code import told
+from ci_evals.adapters.code.foreign_code import CodeUsageError, words_of
 from ci_evals.adapters.code.object_agent import CodeAgent
 from ci_evals.domain.errors import UsageError
 from ci_evals.redaction import Redactor
@@ -38,7 +38,8 @@ def load(name: str, about: About, redactor: Redactor | None = None) -> CodeAgent
     try:
         factory = entry.load()
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{who}: {entry.value!r} cannot be imported: {told(error, redactor)}") from error
+        words = words_of(error).around(f"{who}: {entry.value!r} cannot be imported: ")
+        raise CodeUsageError(words, redactor) from error
     if not callable(factory):
         raise UsageError(f"{who}: {entry.value!r} is no factory but of the type {type(factory).__name__}")
     try:
@@ -46,5 +47,6 @@ def load(name: str, about: About, redactor: Redactor | None = None) -> CodeAgent
     except UsageError as error:
         raise UsageError(f"{who}: {error}") from error
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{who}: its factory {entry.value!r} raised {told(error, redactor)}") from error
+        words = words_of(error).around(f"{who}: its factory {entry.value!r} raised ")
+        raise CodeUsageError(words, redactor) from error
     return agent_of(agent, who, about, redactor, apart=True)

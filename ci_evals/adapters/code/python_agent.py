@@ -10,7 +10,7 @@ from typing import Any
 
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.any_agent import agent_of
-from ci_evals.adapters.code.foreign_code import told
+from ci_evals.adapters.code.foreign_code import CodeUsageError, words_of
 from ci_evals.adapters.code.object_agent import CodeAgent
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
@@ -52,12 +52,11 @@ def _module(name: str, adapter: str, folder: Path, redactor: Redactor) -> Module
                 f"installed beside ci-evals; {hint}{_PAGE}"
             ) from None
         missing = f"; install {error.name!r} beside ci-evals, or bring it along: {_PAGE}"
-        said = told(error, redactor)
-        raise UsageError(f"adapter {adapter!r}: {name!r} cannot be imported: {said}{missing}") from error
+        words = words_of(error).around(f"adapter {adapter!r}: {name!r} cannot be imported: ", missing)
+        raise CodeUsageError(words, redactor) from error
     except (Exception, SystemExit) as error:
-        raise UsageError(
-            f"adapter {adapter!r}: {name!r} cannot be imported: {told(error, redactor)}"
-        ) from error
+        words = words_of(error).around(f"adapter {adapter!r}: {name!r} cannot be imported: ")
+        raise CodeUsageError(words, redactor) from error
 
 
 def _attribute(module: ModuleType, path: str, adapter: str) -> Any:
@@ -80,9 +79,8 @@ def _made(kind: type, about: About, adapter: str, redactor: Redactor) -> Any:
     try:
         return kind(dict(about.options)) if _wants_options(kind) else kind()
     except (Exception, SystemExit) as error:
-        raise UsageError(
-            f"adapter {adapter!r}: {kind.__name__} could not be made: {told(error, redactor)}"
-        ) from error
+        words = words_of(error).around(f"adapter {adapter!r}: {kind.__name__} could not be made: ")
+        raise CodeUsageError(words, redactor) from error
 
 
 def _wants_options(kind: type) -> bool:

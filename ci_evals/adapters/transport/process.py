@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self, cast
 
+from ci_evals.adapters.transport.descendants import MARK, kill_marked, new_mark
 from ci_evals.redaction import Redactor
 
 GRACE_SECONDS = 2.0
@@ -20,7 +21,12 @@ _TORN = 16_000
 """Characters at the beginning of what was kept that are not told, if more was there: half a secret has lost
 its other half, and nobody would know it. No secret is as long, however it is written."""
 
-_HELD_BACK = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_", "ACTIONS_ID_TOKEN_")
+_OURS = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_")
+_FILE_COMMANDS = frozenset(
+    {"GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "GITHUB_STATE"}
+)
+"""Files that the runner obeys: who knows them can say that a step has passed."""
+_HELD_BACK = ("ACTIONS_ID_TOKEN_",)
 _HELD_BACK_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
 
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the one
@@ -31,19 +37,30 @@ _SETTLING_SECONDS = 0.5
 
 
 def handed_on(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what is meant for us alone."""
+    """The environment without what is meant for us alone, keys that others may use too among it."""
+    return {
+        name: value
+        for name, value in for_code(environ).items()
+        if not name.startswith(_HELD_BACK) and name not in _HELD_BACK_NAMES
+    }
+
+
+def for_code(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what nobody else can use: our own options, and the runner's doors."""
     return {
         name: value
         for name, value in environ.items()
-        if not name.startswith(_HELD_BACK) and name not in _HELD_BACK_NAMES
+        if not name.startswith(_OURS) and name not in _FILE_COMMANDS
     }
 
 
 class Process(asyncio.SubprocessProtocol):
     """One process and its group. Made by `started`."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, kept: int, mark: str) -> None:
         self._most = most
+        self._kept = kept
+        self._mark = mark
         self._loop = asyncio.get_running_loop()
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
@@ -62,17 +79,30 @@ class Process(asyncio.SubprocessProtocol):
 
     @classmethod
     async def started(
-        cls, arguments: Sequence[str], environ: Mapping[str, str], most: int, folder: str | None = None
+        cls,
+        arguments: Sequence[str],
+        environ: Mapping[str, str],
+        most: int,
+        folder: str | None = None,
+        *,
+        kept: int = MAX_COMPLAINT,
     ) -> Self:
         """Starts a program, in `folder` or here; no more than `most` bytes of what it says may lie unread.
+
+        Of its standard error `kept` bytes are kept, from the end.
 
         Raises:
             OSError: it cannot be started.
             ValueError: an argument cannot be passed to a program.
         """
         loop = asyncio.get_running_loop()
+        mark = new_mark()
         _, process = await loop.subprocess_exec(
-            lambda: cls(most), *arguments, env=dict(environ), cwd=folder, start_new_session=True
+            lambda: cls(most, kept, mark),
+            *arguments,
+            env={**environ, MARK: mark},
+            cwd=folder,
+            start_new_session=True,
         )
         return process
 
@@ -104,8 +134,13 @@ class Process(asyncio.SubprocessProtocol):
 
     def complaint(self, redactor: Redactor) -> str:
         """The end of what it wrote to its standard error, on one line and without secrets."""
-        said = redactor.text(self._complaint.decode(errors="replace"))
-        return " ".join((said[_TORN:] if self._complains_at_length else said).split())
+        said = redactor.text(self._complaint[-2 * MAX_COMPLAINT :].decode(errors="replace"))
+        torn = self._complains_at_length or len(self._complaint) > 2 * MAX_COMPLAINT
+        return " ".join((said[_TORN:] if torn else said).split())
+
+    def complained(self) -> bytes:
+        """The end of what it wrote to its standard error, as it is."""
+        return self._complaint
 
     async def code(self) -> int | None:
         """The exit code of a process that is silent, negative for a signal; None where it still runs."""
@@ -121,7 +156,7 @@ class Process(asyncio.SubprocessProtocol):
                 self._transport.kill()
 
     async def end(self) -> bytes | None:
-        """End it: its input first, then gently, then not. Its children go with it; never raises.
+        """End it: its input first, then gently, then not. All that it started goes with it; never raises.
 
         Returns:
             The first line that nobody has read; what it writes after its input has ended counts too.
@@ -137,6 +172,7 @@ class Process(asyncio.SubprocessProtocol):
                 await _soon(self._exited, LAST_GRACE_SECONDS)
         finally:
             self.kill()  # also where it has ended: what it started may still be there
+            await asyncio.to_thread(kill_marked, self._mark)
             if self._exited.is_set():  # what it wrote last is still read
                 await _soon(self._done, _SETTLING_SECONDS)
             self._transport.close()
@@ -154,8 +190,8 @@ class Process(asyncio.SubprocessProtocol):
         """It wrote something."""
         if fd == 2:
             self._complaint += data
-            if len(self._complaint) > 2 * MAX_COMPLAINT:
-                self._complaint, self._complains_at_length = self._complaint[-MAX_COMPLAINT:], True
+            if len(self._complaint) > 2 * self._kept:
+                self._complaint, self._complains_at_length = self._complaint[-self._kept :], True
         elif not self._silent:
             self._read(data)
 

@@ -1,0 +1,260 @@
+"""The side of the run: one process for all of its agents that are code, started again where it dies.
+
+Whatever their code does to its process (it exits, crashes, hangs, closes or floods its streams, starts
+others), it ends conversations at the most. What it prints is kept for a log, its last words for an error.
+"""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from pydantic import JsonValue, ValidationError
+
+from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.foreign_code import CodeTimeoutError
+from ci_evals.adapters.code.hosting import wire
+from ci_evals.adapters.code.hosting.wire import Message
+from ci_evals.adapters.code.object_agent import CLOSING_SECONDS
+from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport.process import Process, for_code
+from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
+from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.redaction import Redactor
+
+_PROGRAM = ("-P", "-u", "-m", "ci_evals.adapters.code.hosting")
+"""`-P`: no file in the current folder is taken for a module that we import; `-u`: last words arrive."""
+
+_LATE_SECONDS = 2.0
+"""How much later than its timeout an answer may come: the process keeps that itself, unless it is blocked."""
+_MOST_UNREAD = 4 * wire.MOST_BYTES
+_LOG_BYTES = 500_000
+"""Of what all processes of a run have printed that are kept, from the end."""
+
+
+class Host:
+    """The process of the agents of a run that are code."""
+
+    def __init__(self, environ: Mapping[str, str], redactor: Redactor) -> None:
+        """Start nothing yet.
+
+        Args:
+            environ: The environment; the process gets it without what is meant for us alone.
+            redactor: Knows the run's secrets, for what is told of errors.
+        """
+        self.redactor = redactor
+        self._environ = for_code(environ)
+        self._folder, self._path = str(Path.cwd()), list(sys.path)
+        self._loads: list[Message] = []
+        self._current: _Worker | None = None
+        self._starting = asyncio.Lock()
+        self._printed = b""
+
+    def agent(self, name: str, about: About) -> "HostedAgent":
+        """The agent of that name, `python:module:attribute` or a plug-in's; it is loaded by `start`."""
+        said = {"name": name, "about": wire.of_about(about), "folder": self._folder, "path": self._path}
+        self._loads.append({"do": "load", **said})
+        return HostedAgent(self, name, len(self._loads) - 1)
+
+    async def start(self) -> None:
+        """Start the process and load all agents.
+
+        Raises:
+            UsageError: one cannot be loaded.
+        """
+        try:
+            await self.worker()
+        except AgentError as error:
+            raise UsageError(str(error)) from error
+
+    async def worker(self) -> "_Worker":
+        """The process, with all agents loaded; a new one where the last one is gone.
+
+        Raises:
+            UsageError: an agent cannot be loaded.
+            AgentError: the process cannot be started, or dies while it loads them.
+        """
+        async with self._starting:
+            if self._current and not self._current.lost:
+                return self._current
+            await self._discard()
+            try:
+                process = await Process.started(
+                    [sys.executable, *_PROGRAM], self._environ, _MOST_UNREAD, kept=_LOG_BYTES
+                )
+            except (OSError, ValueError) as error:
+                raise AgentError(f"the agent's process could not be started: {error}") from error
+            worker = self._current = _Worker(process, self.redactor)
+            try:
+                for load in self._loads:
+                    await worker.ask(load, f"adapter {load['name']!r}", "while it was loaded")
+            except BaseException:
+                await self._discard()
+                raise
+            return worker
+
+    async def end(self) -> None:
+        """End the process and all that it has started; never raises."""
+        await self._discard()
+
+    def printed(self) -> str:
+        """What the agents have printed, its end if it was much. It may hold secrets."""
+        current = self._current.process.complained() if self._current else b""
+        return (self._printed + current)[-_LOG_BYTES:].decode(errors="replace")
+
+    async def _discard(self) -> None:
+        if worker := self._current:
+            await worker.end()
+            self._printed, self._current = (self._printed + worker.process.complained())[-_LOG_BYTES:], None
+
+
+@dataclass(frozen=True)
+class _Session:
+    """A conversation, in the process that it was begun in."""
+
+    worker: "_Worker"
+    number: int
+
+
+class HostedAgent:
+    """An agent that is code, in the process of a `Host`. Implements the port `Agent`."""
+
+    def __init__(self, host: Host, name: str, index: int) -> None:
+        self.name = name
+        self._host = host
+        self._index = index
+
+    async def open_session(self, test: Test) -> _Session:
+        """Begin a conversation."""
+        try:
+            worker = await self._host.worker()
+        except UsageError as error:  # it could be loaded when the run began
+            raise AgentError(f"{error} (when the agent's process was started again)") from error
+        session = _Session(worker, worker.new_number())
+        asked = {"do": "open", "agent": self._index, "session": session.number}
+        asked["test"] = test.model_dump(mode="json", by_alias=True)
+        await worker.ask(asked, self.name, "while a session was opened", DEFAULT_TIMEOUT_SECONDS)
+        return session
+
+    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+        """Say `text`, and read what the code gave back."""
+        asked = {"do": "send", "session": session.number, "text": payload.clean(text), "timeout": timeout}
+        value = await session.worker.ask(asked, self.name, "in the middle of a reply", timeout)
+        try:
+            return Reply.model_validate(value)
+        except ValidationError:
+            raise AgentError(f"the answer of {self.name} is no reply") from None
+
+    async def close(self, session: _Session) -> None:
+        """Let the code close its session. What comes of it is of no account any more."""
+        with suppress(CiEvalsError):
+            asked = {"do": "close", "session": session.number}
+            await session.worker.ask(asked, self.name, "at its end", CLOSING_SECONDS)
+
+
+class _Worker:
+    """One process: what is asked of it, and who waits for the answers."""
+
+    def __init__(self, process: Process, redactor: Redactor) -> None:
+        self.process = process
+        self.lost: str | None = None
+        """Why it answers no more; None while it does."""
+        self._redactor = redactor
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[JsonValue]] = {}
+        self._reading = asyncio.create_task(self._read())
+
+    def new_number(self) -> int:
+        """A number that nothing else in this process has."""
+        return next(self._numbers)
+
+    async def ask(self, message: Message, name: str, when: str, seconds: float | None = None) -> JsonValue:
+        """The answer to a message.
+
+        Args:
+            message: What to ask.
+            name: The agent's, for errors.
+            when: What is done meanwhile, as a clause to go after "its process ended".
+            seconds: How long the answer may take; the process itself keeps that, if it can.
+
+        Raises:
+            AgentError: the code failed, or its process has gone.
+            UsageError: the code cannot be used.
+        """
+        if self.lost:
+            raise AgentError(f"{name}: {self.lost} since the last message")
+        number = self.new_number()
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self.process.write(wire.encode({"id": number, **message}))
+        try:
+            async with asyncio.timeout(seconds and seconds + _LATE_SECONDS):
+                value: JsonValue = await answer
+                return value
+        except TimeoutError:
+            self._lose(f"the agent's process was ended, since it did not answer within {seconds:g} s")
+            raise CodeTimeoutError(f"{name} did not answer within {seconds:g} s") from None
+        except _LostError as error:
+            reason, words = error.args
+            raise AgentError(f"{name}: {reason} {when}{words}") from None
+        except asyncio.CancelledError:
+            self.process.write(wire.encode({"do": "cancel", "of": number}))
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
+    async def end(self) -> None:
+        """End the process and all that it has started."""
+        self.lost = self.lost or "the agent's process was ended"
+        await self.process.end()
+        self._reading.cancel()
+
+    async def _read(self) -> None:
+        """Hand each answer to who waits for it, until there will be no more."""
+        while line := await self.process.line():
+            try:
+                message = wire.decode(line)
+            except ValueError:
+                self._lose("the agent's process was ended, since it wrote into the pipe of its answers,")
+                return
+            if message.get("event") == "blocked":
+                self._lose(
+                    "the agent's process was ended, since an async function blocked the event loop of all "
+                    "(time.sleep, requests),"
+                )
+                return
+            number = message.get("id")
+            waiting = self._waiting.get(number) if isinstance(number, int) else None
+            if waiting is None or waiting.done():
+                continue  # of a question that was given up
+            if "error" in message:
+                waiting.set_exception(wire.to_error(message["error"], self._redactor))
+            else:
+                waiting.set_result(message.get("value"))
+        code = await self.process.code()
+        if code is None:
+            self._lose("the agent's process closed its pipe")
+        else:
+            how = f"signal {-code}" if code < 0 else f"exit status {code}"
+            self._lose(f"the agent's process ended ({how})")
+
+    def _lose(self, reason: str) -> None:
+        """Give up the process, and tell all who wait."""
+        if self.lost:
+            return
+        self.lost = reason
+        self.process.kill()
+        words = self.process.complaint(self._redactor)
+        if words:
+            cut = words if len(words) <= payload.MAX_EXCERPT else f"…{words[-payload.MAX_EXCERPT :]}"
+            words = f"; its last words: {cut}"
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(_LostError(reason, words))
+
+
+class _LostError(Exception):
+    """The process is gone: why, and its last words."""
