@@ -291,7 +291,8 @@ def test_no_secret_leaves_a_bug(tmp_path):
     (tmp_path / "echo.txt").write_text(canaries.echo())
     env |= {"CI_EVALS_AGENT_HEADERS": f"X-Key: {canaries.plant('HEADER')}"}
     env |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "results/step_summary")}
-    ran = ci_evals("run", "1.json", "--provider=offline", cwd=tmp_path, env=env)
+    options = ("--provider=offline", "--agent-in-process")
+    ran = ci_evals("run", "1.json", *options, cwd=tmp_path, env=env)
     assert ran.returncode == 70
     assert "Traceback" in ran.stderr
     assert "***" in ran.stderr

@@ -147,7 +147,7 @@ def test_a_run_collects_its_garbage(tmp_path):
     (tmp_path / "suite.json").write_text(
         json.dumps({"name": "s", "adapter": "python:agent:reply", "tests": [test]})
     )
-    ran = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
+    ran = ci_evals("run", "suite.json", "--provider=offline", "--agent-in-process", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout
 
 

@@ -16,12 +16,14 @@ from fakes import ScriptedAgent
 from ci_evals.adapters.code import plugin_agent, python_agent
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.command_agent import CommandAgent
+from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Agent
+from ci_evals.redaction import Redactor
 
 MODULE = """
 import asyncio, threading
@@ -299,6 +301,33 @@ class Command(Ported):
 
     def unreachable(self) -> Any:
         return self.running("-I nowhere.py")
+
+
+class Hosted(Function):
+    """A function in a process of its own, as a run has it."""
+
+    def named(self, name: str) -> Agent:
+        return self.host.agent(f"python:echoing:{name}", About())
+
+    def _play(self, work: Any, given: Any = None) -> None:
+        async def play() -> None:
+            self.host = Host(os.environ, Redactor())
+            try:
+                await work((given or self.agent)())
+            finally:
+                await self.host.end()
+
+        asyncio.run(play())
+
+
+class HostedCoroutine(Hosted):
+    name = "reply_later"
+
+
+class HostedObject(Hosted):
+    """Made with the suite's options."""
+
+    name = "Echo"
 
 
 class PlugIn(Function):

@@ -162,6 +162,8 @@ class _Job:
     def _settle(self) -> None:
         if not self.done.done():
             self.done.set_result(None)
+        elif inspect.iscoroutine(self.value):
+            self.value.close()  # nobody waits for it any more
 
 
 def _work(jobs: "queue.SimpleQueue[_Job | None]") -> None:

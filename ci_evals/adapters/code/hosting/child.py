@@ -18,7 +18,13 @@ from typing import Any, NoReturn
 
 from ci_evals.adapters.code import plugin_agent, python_agent
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.foreign_code import CodeTimeoutError, shared_loop_answers, shares_loop
+from ci_evals.adapters.code.foreign_code import (
+    CodeError,
+    CodeTimeoutError,
+    Words,
+    shared_loop_answers,
+    shares_loop,
+)
 from ci_evals.adapters.code.hosting import wire
 from ci_evals.adapters.code.hosting.wire import Message
 from ci_evals.adapters.code.object_agent import CodeAgent
@@ -26,6 +32,7 @@ from ci_evals.adapters.transport.descendants import MARK, kill_marked
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
+from ci_evals.redaction import Redactor
 
 _CHUNK = 1 << 16
 _LAST_SECONDS = 5.0
@@ -90,7 +97,12 @@ class _Child:
     async def _answer(self, message: Message) -> None:
         answer: Message = {"id": message["id"]}
         try:
-            line = wire.encode(answer | {"value": await self._do[message["do"]](message)})
+            value = await self._do[message["do"]](message)
+            try:
+                line = wire.encode(answer | {"value": value})
+            except ValueError as error:  # a number of thousands of digits
+                words = Words(f"the answer of {self._name(message)} holds what is no JSON: ", str(error))
+                raise CodeError(words, Redactor()) from None
             if len(line) > wire.MOST_BYTES:
                 raise AgentError(f"the answer of {self._name(message)} is too large")  # noqa: TRY301
         except asyncio.CancelledError:

@@ -1,0 +1,234 @@
+"""Agents that are code and mean no good: none makes a run green, none tells a key, none leaves anything."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import ci_evals, files_in, results_in, write_suite
+
+KEY = "agent-key-3f9c77aa51"
+HEAD = """
+import ctypes, os, signal, subprocess, sys, threading, time
+KEY = os.environ.get("AGENT_KEY", "")
+
+class Items(dict):
+    def items(self):
+        sys.exit(0)
+    keys = values = __iter__ = items
+
+class Shown(Exception):
+    def __str__(self):
+        os._exit(0)
+
+class Leaving(Exception):
+    def __str__(self):
+        sys.exit(0)
+
+class Odd(BaseException):
+    pass
+
+class Named(type):
+    __name__ = property(lambda _: sys.exit(0))
+
+class Unnamed(Exception, metaclass=Named):
+    pass
+
+def setsid():
+    code = "import os, time; os.setsid(); os.fork() and os._exit(0); open('left', 'w'); time.sleep(60)"
+    for _ in range(3):
+        subprocess.Popen([sys.executable, "-c", code.replace("open('left', 'w')", "f = open('left', 'w')")])
+    while not os.path.exists("left"):
+        time.sleep(0.01)
+
+def endless():
+    while True:
+        print(KEY, "::error::owned", "#" * 4000)
+
+def deep():
+    return deep()
+"""
+
+ENDS = "the agent's process ended (exit status 0) in the middle of a reply"
+TRICKS = {
+    "exit": ("os._exit(0)", ENDS),
+    "sys.exit": ("sys.exit(0)", "raised SystemExit: 0"),
+    "sys.exit while the reply is read": ("return Items(text='Hi')", "raised SystemExit: 0"),
+    "exit while the error is shown": ("raise Shown", ENDS),
+    "sys.exit while the error is shown": ("raise Leaving", "raised Leaving"),
+    "sys.exit while the error is named": ("raise Unnamed", "raised Unnamed"),
+    "no Exception": ("raise Odd(KEY)", "raised Odd: ***"),
+    "KeyboardInterrupt": ("raise KeyboardInterrupt", "raised KeyboardInterrupt"),
+    "GeneratorExit": ("raise GeneratorExit", "raised GeneratorExit"),
+    "a crash in C": ("ctypes.string_at(0)", "the agent's process ended (signal 11)"),
+    "an abort": ("os.abort()", "the agent's process ended (signal 6)"),
+    "a kill": ("os.kill(os.getpid(), signal.SIGKILL)", "the agent's process ended (signal 9)"),
+    "recursion": ("return deep()", "raised RecursionError"),
+    "all descriptors closed": ("os.closerange(0, 4096); time.sleep(60)", "the agent's process"),
+    "last words": (
+        "print('::error::', KEY); os._exit(7)",
+        "(exit status 7) in the middle of a reply; its last",
+    ),
+    "endless output": ("endless()", "did not answer within 2 s"),
+    "a hang": ("time.sleep(60)", "did not answer within 2 s"),
+    "a stop": ("os.kill(os.getpid(), signal.SIGSTOP)", "did not answer within 2 s"),
+    "a huge reply": ("return 'x' * 40_000_000", "is longer than 16 MB"),
+    "no JSON": ("return {'text': 'Hi', 'trace': 10**5000}", "holds what is no JSON"),
+}
+
+
+def played(folder, work, *options, tests=1, kind="def"):
+    (folder / "agent.py").write_text(f"{HEAD}\n{kind} reply(message):\n    {work}\n")
+    says = {
+        "turns": [{"user": "Hello", "timeout": 2}],
+        "evaluations": [{"criterion": "Greets", "strict": "contains", "text": "Hello"}],
+    }
+    each = [says | {"name": f"test {number}"} for number in range(tests)]
+    suite = write_suite(folder, *each, adapter="python:agent:reply", agentId=None, apiKey=None)
+    given = ("run", suite, "--provider=offline", "--retries=0", *options)
+    return ci_evals(*given, cwd=folder, env={"AGENT_KEY": KEY, "GITHUB_ACTIONS": "true"})
+
+
+def first_error(folder):
+    return results_in(folder)["suites"][0]["tests"][0]["trials"][0]["error"]
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_no_trick_ends_the_run(tmp_path, name):
+    """Its trial fails with the reason, exit code 3, all reports written, no key and no command in them."""
+    work, reason = TRICKS[name]
+    ran = played(tmp_path, work)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert reason in first_error(tmp_path)
+    outputs = {name: data.decode() for name, data in files_in(tmp_path / "results").items()}
+    assert {"_results.json", "report.html", "junit.xml", "summary.md"} <= outputs.keys()
+    for text in (*outputs.values(), (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")):
+        assert KEY not in text
+        assert "\n::error::owned" not in text
+
+
+@pytest.mark.parametrize(
+    "name", ["exit", "sys.exit while the reply is read", "no Exception", "KeyboardInterrupt"]
+)
+def test_no_trick_ends_the_run_in_the_process_of_the_run(tmp_path, name):
+    """Asked for, to debug: what ends it there has not passed either."""
+    ran = played(tmp_path, TRICKS[name][0], "--agent-in-process")
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert KEY not in (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")
+
+
+def test_the_run_is_killed_by_its_agent(tmp_path):
+    """Exit code 3: nobody has decided anything."""
+    ran = played(tmp_path, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)")
+    assert ran.returncode == 3
+    assert "it was ended by SIGKILL" in ran.stdout + ran.stderr
+
+
+def test_one_that_dies_is_started_again(tmp_path):
+    """Each death costs the conversations that were under way; globals begin anew."""
+    work = "if os.path.exists('died'): return message\n    open('died', 'w').close(); os._exit(0)"
+    ran = played(tmp_path, work, tests=3)
+    assert ran.returncode == 3
+    outcomes = [test["outcome"] for test in results_in(tmp_path)["suites"][0]["tests"]]
+    assert outcomes == ["error", "passed", "passed"]
+
+
+def test_one_that_always_dies_ends_the_run(tmp_path):
+    """Its deaths are failures in a row."""
+    ran = played(tmp_path, "os._exit(0)", "--max-failures-in-row=2", tests=5)
+    assert ran.returncode == 3
+    assert "--max-failures-in-row" in results_in(tmp_path)["run"]["stoppedBecause"]
+
+
+def test_a_blocked_event_loop_does_not_hold_up_all_the_others(tmp_path):
+    """The process is ended some seconds after the first timeout, and the next conversation gets a new one."""
+    work = "if os.path.exists('blocked'): return message\n    open('blocked', 'w').close(); time.sleep(50)"
+    began = time.monotonic()
+    ran = played(tmp_path, work, tests=6, kind="async def")
+    assert time.monotonic() - began < 45
+    assert ran.returncode == 3
+    outcomes = [test["outcome"] for test in results_in(tmp_path)["suites"][0]["tests"]]
+    assert outcomes[0] == "error"
+    assert outcomes[-1] == "passed"
+
+
+def test_one_that_ends_at_its_import_runs_nothing(tmp_path):
+    """Exit 2, before anything is played, as where it cannot be imported."""
+    ran = played(tmp_path, "return message\nprint('no room'); os._exit(0)")
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert "the agent's process ended (exit status 0) while it was loaded; its last words: no room" in (
+        ran.stdout + ran.stderr
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+@pytest.mark.parametrize("options", [(), ("--agent-in-process",)])
+def test_no_process_of_it_is_left(tmp_path, options):
+    """Though they lead sessions of their own, and have lost their parents."""
+    ran = played(tmp_path, "setsid(); return message", *options)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert not holders(tmp_path / "left")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+def test_no_process_of_a_program_is_left(tmp_path):
+    """As soon as its conversation has ended."""
+    (tmp_path / "program.py").write_text(
+        f"{HEAD}\nsetsid()\nfor line in sys.stdin:\n"
+        "    if 'message' in line: print('\"Hello\"', flush=True)\n"
+    )
+    says = {"evaluations": [{"criterion": "Greets", "strict": "contains", "text": "Hello"}]}
+
+    suite = write_suite(
+        tmp_path, says, adapter=f"command: {sys.executable} program.py", agentId=None, apiKey=None
+    )
+    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert not holders(tmp_path / "left")
+
+
+def holders(file):
+    """Processes that have the file open."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if link.readlink() == file:
+                found.append(link)
+        except OSError:
+            continue
+    return found
+
+
+def test_what_it_prints_is_in_a_log_of_its_own(tmp_path):
+    """Without keys and commands, and not in the run's output."""
+    ran = played(tmp_path, "print('::error::owned', KEY); sys.stderr.write('more'); return message")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    log = (tmp_path / "results/agent.log").read_text()
+    assert "owned ***" in log
+    assert "more" in log
+    assert "\n::error::" not in f"\n{log}"
+    assert "owned" not in ran.stdout + ran.stderr
+
+
+def test_a_closed_standard_output_is_its_own(tmp_path):
+    """So is the folder that it goes to, and its signals."""
+    (tmp_path / "elsewhere").mkdir()
+    work = "sys.stdout.close(); os.chdir('/'); signal.SIGINT; return message"
+    ran = played(tmp_path, work, tests=2)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "2 of 2 tests passed" in ran.stdout
+
+
+def test_its_environment_lacks_what_is_ours_alone(tmp_path):
+    """Keys that it may need are there; the runner's doors are not."""
+    (tmp_path / "agent.py").write_text("import os\ndef reply(message): return ' '.join(sorted(os.environ))")
+    env = {
+        "OPENAI_API_KEY": "sk-88bb21cc77",
+        "CI_EVALS_LLM_KEY": "sk-99bb21cc77",
+        "INPUT_LLM-KEY": "sk-11bb21cc",
+    }
+    env |= {"GITHUB_ENV": str(tmp_path / "env"), "ACTIONS_RUNTIME_TOKEN": "token-1234567890"}
+    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
+    ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
+    (exchange,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["exchanges"]
+    assert set(env) & set(exchange["agent"].split()) == {"OPENAI_API_KEY"}
