@@ -1,6 +1,7 @@
 """A pull request replayed from event to comment: the action as a process, GitHub as a local server."""
 
 import json
+import re
 
 import github_api
 import pytest
@@ -201,6 +202,22 @@ def test_missing_secrets_may_fail_the_build(with_baseline):
         assert step.done.returncode == 2
         assert step.outputs["result"] == "invalid"
         assert "apiKey: is empty" in step.done.stderr
+        assert "write" not in step.done.stderr
+    assert "gives it no secrets" in forked.done.stderr
+    assert "never in a file" in forked.done.stderr
+    assert "gives it no secrets" not in own.done.stderr
+
+
+def test_no_page_and_no_message_puts_a_key_on_a_command_line():
+    """There every user of the machine can read it. docs/parity.md quotes another tool."""
+    files = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.yml")]
+    files += [*(ROOT / "ci_evals").rglob("*.py"), *(ROOT / "ci_evals").rglob("*.j2")]
+    for file in files:
+        if file.name != "parity.md":
+            assert not re.search(
+                r"--(llm|agent|github)-(key|token)[= ][\"'$\w]*\$|(set|give) --(llm|agent)-key",
+                file.read_text(),
+            ), file
 
 
 def test_dependabot_is_given_no_secrets_either(with_baseline):

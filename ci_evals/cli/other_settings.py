@@ -147,7 +147,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
     provider: Annotated[Provider, typer.Option(help="The LLM that judges.")] = Provider.OPENAI
     llm_key: Annotated[
         str | None,
-        typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
+        typer.Option(help="Key of the LLM; better set LLM_API_KEY or the provider's own variable."),
     ] = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,

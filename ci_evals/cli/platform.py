@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Wait = Callable[[Coroutine[Any, Any, Any]], Any]
 """Sees work to its end and gives what came of it, or None where it was cut off."""
 
-_NO_TOKEN = "there is no GitHub token: give --github-token or set GITHUB_TOKEN"  # noqa: S105  # says so
+_NO_TOKEN = "there is no GitHub token: set GITHUB_TOKEN"  # noqa: S105  # says so
 _NO_REPOSITORY = "GITHUB_REPOSITORY does not say in which repository"
 
 

@@ -27,7 +27,7 @@ from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.cli.trust import FileTrust
 from ci_evals.domain.agents import lacks_secret
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
@@ -85,7 +85,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     calibration = _calibration(settings)
     prices = _prices(settings)
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
-    loaded = load_suites(settings, environ, without_key=may_skip, replay=tape is not None)
+    loaded = _loaded(settings, platform, may_skip=may_skip, replay=tape is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
@@ -95,6 +95,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
     adapter, uncached = _checked_cache(adapter, settings, environ)
     if LLM_KEY in missing and not skipped:
+        _explain_missing(platform)
         raise UsageError(no_key(settings.provider))
     redactor = _redactor(settings, adapter, loaded, environ)
     actions.mask(redactor, environ)
@@ -313,6 +314,31 @@ def _missing_keys(
     return (*keys, *([AGENT_KEY] if blank or not all(map(has_key, suites)) else []))
 
 
+def _loaded(settings: RunSettings, platform: Platform, *, may_skip: bool, replay: bool) -> list[LoadedSuite]:
+    """The suites.
+
+    Raises:
+        UsageError: as `load_suites`.
+    """
+    try:
+        return load_suites(settings, os.environ, without_key=may_skip, replay=replay)
+    except SuiteError as error:
+        if any(problem.path == "apiKey" for problem in error.problems):
+            _explain_missing(platform)
+        raise
+
+
+def _explain_missing(platform: Platform) -> None:
+    """Says that a key cannot be there, so that nobody puts it into a file for want of it."""
+    if platform.context.without_secrets:
+        actions.warn(
+            f"the pull request {_whose(platform)}, so GitHub gives it no secrets, and on-missing-secrets is "
+            "fail. Keys stay in the secrets of the repository, never in a file: to have it tested, push its "
+            "branch to this repository once you have read it",
+            os.environ,
+        )
+
+
 def _are_filled(headers: str | None) -> bool:
     """Whether no line of `--agent-headers` lacks the secret that it should carry."""
     lines = [line.partition(":") for line in (headers or "").splitlines()]
@@ -320,9 +346,12 @@ def _are_filled(headers: str | None) -> bool:
 
 
 def _why_skipped(platform: Platform, missing: Sequence[str]) -> str:
-    whose = "comes from a fork" if platform.context.foreign else "is Dependabot's"
     said = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-    return f"the pull request {whose}, so GitHub gives it no secrets: {said}"
+    return f"the pull request {_whose(platform)}, so GitHub gives it no secrets: {said}"
+
+
+def _whose(platform: Platform) -> str:
+    return "comes from a fork" if platform.context.foreign else "is Dependabot's"
 
 
 @contextmanager

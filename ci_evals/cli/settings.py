@@ -59,7 +59,10 @@ class SuiteSettings:
         str | None, typer.Option(help="The agent to test, in place of the suite's agentId.")
     ] = None
     agent_key: Annotated[
-        str | None, typer.Option(help="The agent's network API key, in place of the suite's apiKey.")
+        str | None,
+        typer.Option(
+            help="The agent's network API key, in place of the suite's apiKey; better set CI_EVALS_AGENT_KEY."
+        ),
     ] = field(default=None, repr=False)
     base_url: Annotated[
         str | None, typer.Option(help="Where the agent's API is, in place of the adapter's own address.")
@@ -95,7 +98,7 @@ class ValidateSettings(SuiteSettings):
     ] = None
     llm_key: Annotated[
         str | None,
-        typer.Option(help="--probe: its key. Else LLM_API_KEY, else the provider's own variable."),
+        typer.Option(help="--probe: its key; better set LLM_API_KEY or the provider's own variable."),
     ] = field(default=None, repr=False)
     judge_model: Annotated[
         str | None, typer.Option(help="--probe: the judge's model. Default: the run's.")
@@ -257,7 +260,7 @@ class GitHubSettings:
     ] = "default"
     github_token: Annotated[
         str | None,
-        typer.Option(help="Token for GitHub's API. Else GITHUB_TOKEN."),
+        typer.Option(help="Token for GitHub's API; better set GITHUB_TOKEN."),
     ] = field(default=None, repr=False, metadata={INPUT_DEFAULT: "${{ github.token }}"})
 
 
@@ -322,7 +325,7 @@ class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSetti
 
     llm_key: Annotated[
         str | None,
-        typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
+        typer.Option(help="Key of the LLM; better set LLM_API_KEY or the provider's own variable."),
     ] = field(default=None, repr=False)
     llm_timeout: Annotated[
         float,

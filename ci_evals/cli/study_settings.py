@@ -26,7 +26,7 @@ class JudgeSettings:
     ] = None
     llm_key: Annotated[
         str | None,
-        typer.Option(help="Key of the LLM. Else LLM_API_KEY, else the provider's own variable."),
+        typer.Option(help="Key of the LLM; better set LLM_API_KEY or the provider's own variable."),
     ] = field(default=None, repr=False)
     judge_model: Annotated[
         str | None, typer.Option(help="The judge's model. Default: the run's, else the provider's default.")
@@ -148,7 +148,10 @@ class NoiseSettings(WireSettings, JudgeSettings):
     ] = None  # type: ignore[assignment]  # an agent is asked no faster than in the run
     agent_id: Annotated[str | None, typer.Option(help="The agent, in place of the suite's agentId.")] = None
     agent_key: Annotated[
-        str | None, typer.Option(help="The agent's network API key, in place of the suite's apiKey.")
+        str | None,
+        typer.Option(
+            help="The agent's network API key, in place of the suite's apiKey; better set CI_EVALS_AGENT_KEY."
+        ),
     ] = field(default=None, repr=False)
     base_url: Annotated[
         str | None, typer.Option(help="Where the agent's API is, in place of the adapter's own address.")

@@ -118,12 +118,12 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
                 missing.append(("adapterOptions", f"is missing: how the agent is asked; {hint}"))
             missing += _named_but_missing(suite)
     if not has_key(suite):
-        option = "give --agent-key or CI_EVALS_AGENT_KEY"
+        instead = "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key)"
         if suite.api_key is None:
-            missing.append(("apiKey", f'is missing; write "${{AGENT_KEY}}" there, or {option}'))
+            missing.append(("apiKey", f"is missing; {instead}, or name a variable there: ${{AGENT_KEY}}"))
         else:
             hint = "" if suite.adapter == "aui" else "; an agent that wants no key has no 'apiKey'"
-            missing.append(("apiKey", f"is empty; set the variable that it names, or {option}{hint}"))
+            missing.append(("apiKey", f"is empty; set the variable that it names, or {instead}{hint}"))
     return missing
 
 

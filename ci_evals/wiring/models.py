@@ -78,8 +78,8 @@ def no_key(provider: str) -> str:
     vendor = _class_of(provider, os.environ).vendor
     own = f"{vendor.key} or {vendor.bearer}" if vendor.bearer else vendor.key
     return (
-        f"no key for the LLM ({provider}) that plays the user and judges: give --llm-key, or set LLM_API_KEY "
-        f"or {own}; or run without an LLM: --provider=offline"
+        f"no key for the LLM ({provider}) that plays the user and judges: set LLM_API_KEY or {own} "
+        "(in a workflow the input llm-key), or run without an LLM: --provider=offline"
     )
 
 

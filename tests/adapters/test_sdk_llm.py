@@ -238,7 +238,7 @@ async def test_a_refused_key_says_what_to_do(make: Make, models: Models) -> None
     error = await failure(make(key="wrong-key-123"))
     assert isinstance(error, LLMAccessError)
     assert "127.0.0.1:" in str(error)
-    assert "refused the key (401): Invalid key provided; set --llm-key, LLM_API_KEY or " in str(error)
+    assert "refused the key (401): Invalid key provided; set LLM_API_KEY or " in str(error)
     models.always = world.fault(403, f"key {models.key} may not " + "x" * 500)
     error = await failure(make(), JUDGING)
     assert isinstance(error, LLMAccessError)

@@ -253,7 +253,8 @@ class AgentServer:
         if status == _UNAUTHORIZED or (status == 403 and not self._key_held):
             return AgentAccessError(
                 f"the agent at {self.host} refused the key ({status}): {detail}; "
-                "set --agent-key (or the suite's apiKey) to a key of this agent"
+                "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key), or the variable that the "
+                "suite's apiKey names, to a key of this agent"
             )
         if status in (404, 405):
             path = call.url.path if call.template is None else f"{self._path}{call.template}"
