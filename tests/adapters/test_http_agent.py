@@ -401,7 +401,7 @@ async def test_an_answer_too_large_to_look_through(stub: Endpoint) -> None:
 async def test_a_refused_key_says_what_to_do(stub: Endpoint, status: int) -> None:
     """The message names the host and the option, and never the key."""
     stub.faults = [Fault(status, json.dumps({"detail": f"Key {endpoints.KEY} is unknown"}))]
-    with pytest.raises(AgentAccessError, match=r"refused the key.*Key \*\*\* is unknown.*--agent-key"):
+    with pytest.raises(AgentAccessError, match=r"refused the key.*Key \*\*\* is unknown.*CI_EVALS_AGENT_KEY"):
         await say(agent_at(stub.url), "Hello")
 
 

@@ -96,7 +96,7 @@ class SdkLLM(ABC):
         """
         self.model = model
         vendor = self.vendor
-        self._key_hint = f"set LLM_API_KEY or {vendor.key} (in a workflow the input llm-key) to a valid key"
+        self._key_hint = f"set LLM_API_KEY or {vendor.key} to a valid key (in a workflow the input llm-key)"
         if token and not key and vendor.bearer:
             self._key_hint = f"set {vendor.bearer} to a valid token"
         self._key = connections.key_value(key or token or "", vendor.name, self._key_hint)
