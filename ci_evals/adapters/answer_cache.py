@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ci_evals.adapters import files
+from ci_evals.adapters import files, input_files
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.secrets import looks_made
 from ci_evals.redaction import Redactor
@@ -205,7 +205,7 @@ def _secret_in(folder: Path) -> str | None:
             files.write(path, secrets.token_hex(32) + "\n", private=True)
         if _is_everybodys(folder) or path.is_symlink():
             return None
-        text = path.read_bytes()[:_MOST_BYTES].decode("ascii").strip()
+        text = input_files.read(path, _MOST_BYTES).decode("ascii").strip()
         return text if can_sign(text) else None
     return None
 

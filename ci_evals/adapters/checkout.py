@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ci_evals.adapters import input_files
+
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_BYTES = 512 * 1024 * 1024
 """Of git's list of tracked files."""
@@ -41,8 +43,8 @@ def tracks(path: Path) -> bool:
     index = git_folder(root / ".git") / "index"
     name = path.relative_to(root).as_posix().encode(errors="surrogateescape")
     with suppress(OSError, struct.error, IndexError, ValueError):
-        if index.stat().st_size <= _MOST_BYTES:
-            return name in _tracked(index.read_bytes())
+        if index.is_file():
+            return name in _tracked(input_files.read(index, _MOST_BYTES))
     return False
 
 
@@ -62,7 +64,7 @@ def common_folder(git: Path) -> Path:
 def text_of(path: Path) -> str:
     """Return the text of a file; nothing if it cannot be read."""
     with suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8")
+        return input_files.read(path, _MOST_BYTES).decode("utf-8")
     return ""
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ci_evals import __version__
-from ci_evals.adapters import checkout, files, json_lines
+from ci_evals.adapters import checkout, files, input_files, json_lines
 from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
@@ -209,7 +209,7 @@ class Journal:
         """Keeps the journal of a run that was broken off: what it holds has been paid for."""
         if not self._path.exists():
             return
-        with self._path.open("rb") as file:
+        with input_files.open_file(self._path) as file:
             _lock(file.fileno(), self._path)
         try:
             found = self._read_again()
@@ -243,8 +243,8 @@ def _lock(fd: int, path: Path) -> None:
 
 def _read(path: Path, secret: str | None) -> _Read:
     try:
-        with path.open("rb") as file:
-            return _read_lines(path, file, secret)
+        with input_files.open_file(path) as file:
+            return _read_lines(path, input_files.lines(file), secret)
     except OSError as error:
         raise UsageError(f"--resume: {path} cannot be read: {error.strerror or error}") from error
 

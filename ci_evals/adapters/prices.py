@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ci_evals.adapters import input_files
 from ci_evals.adapters.suites import ENDINGS
 from ci_evals.domain.errors import Problem, UsageError
 from ci_evals.domain.prices import PriceTable
@@ -36,7 +37,7 @@ def read(path: Path) -> PriceTable:
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"{name}: a file of prices ends in {', '.join(ENDINGS)}")
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = input_files.read(path).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ci_evals.adapters import checkout
+from ci_evals.adapters import checkout, input_files
 from ci_evals.adapters.suites import ENDINGS
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.document import read
@@ -70,7 +70,7 @@ def _suites(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         with suppress(OSError, UnicodeDecodeError, SuiteError):
             if path.stat().st_size > _MOST_BYTES:
                 continue
-            text = path.read_text(encoding="utf-8-sig")
+            text = input_files.read(path, _MOST_BYTES).decode("utf-8-sig")
             if "guidelines" in text and "evaluations" in text:
                 value = read(text, path.name).value
                 tests = value.get("tests") if isinstance(value, dict) else None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci_evals.adapters import input_files
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import COLLECTIONS, is_bundled
 
@@ -105,7 +106,7 @@ def _read(path: Path, name: str) -> str:
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"{name}: a suite's file ends in {', '.join(ENDINGS)}")
     try:
-        data = path.read_bytes()
+        data = input_files.read(path)
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
     try:

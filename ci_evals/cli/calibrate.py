@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ci_evals.adapters import files
+from ci_evals.adapters import files, input_files
 from ci_evals.cli.console import show
 from ci_evals.cli.places import check_output
 from ci_evals.cli.saved import of_environment
@@ -58,7 +58,7 @@ def read(path: Path) -> Calibration:
         UsageError: it is not there, or something else.
     """
     try:
-        text = path.read_bytes()
+        text = input_files.read(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     return study.read(text, str(path))

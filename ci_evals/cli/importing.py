@@ -1,9 +1,10 @@
 """`import`: another tool's file made a suite, and what became of what it holds."""
 
+import errno
 import os
 from pathlib import Path
 
-from ci_evals.adapters import files
+from ci_evals.adapters import files, input_files
 from ci_evals.adapters.importers import READERS, Imported
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.suites import ENDINGS
@@ -12,7 +13,6 @@ from ci_evals.cli.other_settings import ImportSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.reports import numbers
 
-MOST_BYTES = 20_000_000
 MOST_NOTES = 20
 _PRINTED = "suite.yaml"
 
@@ -52,12 +52,11 @@ def _tell(imported: Imported, source: str, output: Path | None) -> None:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = input_files.read(path)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise UsageError(f"{path}: {error.strerror}; split the file") from error
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(data) > MOST_BYTES:
-        raise UsageError(f"{path}: larger than {MOST_BYTES // 1_000_000} MB; split the file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

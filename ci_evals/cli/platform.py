@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ci_evals.adapters import input_files
 from ci_evals.adapters.github.context import Context, read
 from ci_evals.adapters.github.keys import check_key
 from ci_evals.cli.choices import Commenting
@@ -109,6 +110,6 @@ def _event(environ: Mapping[str, str]) -> Any:
     """The event's payload; without a readable one nothing is known but the environment."""
     path = environ.get("GITHUB_EVENT_PATH")
     try:
-        return json.loads(Path(path).read_bytes()) if path else {}
+        return json.loads(input_files.read(Path(path))) if path else {}
     except (OSError, ValueError, RecursionError):
         return {}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ci_evals.adapters import input_files
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.console import environment_keys, environment_values, remember
@@ -92,7 +93,7 @@ def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> 
     if path is None:
         return None
     try:
-        text = path.read_text(encoding="utf-8")
+        text = input_files.read(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror or error) if isinstance(error, OSError) else "it is no UTF-8 text"
         raise UsageError(f"--adapter-options: {path} cannot be read: {why}") from None

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from ci_evals.adapters import files
+from ci_evals.adapters import files, input_files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.code import plugins
 from ci_evals.domain.comparison import Comparison
@@ -235,7 +235,7 @@ def load_results(path: str | Path) -> Results:
     """
     file = results_file(path)
     try:
-        text = file.read_bytes()
+        text = input_files.read(file, input_files.MAX_RESULTS)
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
         raise UsageError(f"{file}: {why}; name a {RESULTS}, or the folder that holds it") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci_evals.adapters import input_files
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.text import visible
 
@@ -118,10 +119,7 @@ def _labels(file: Path, problems: list[str]) -> Iterator[Label]:
 
 def _text(file: Path, problems: list[str]) -> str | None:
     try:
-        if file.stat().st_size > _MOST:
-            problems.append(f"{file}: it has more than {_MOST // 1_000_000} MB, so that it is no sheet")
-            return None
-        data = file.read_bytes()
+        data = input_files.read(file, _MOST)
     except OSError as error:
         problems.append(f"{file}: cannot be read: {error.strerror or error}")
         return None

@@ -7,7 +7,7 @@ from typing import BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
-from ci_evals.adapters import files, json_lines
+from ci_evals.adapters import files, input_files, json_lines
 from ci_evals.adapters.recording.tape import JUDGE_CHECK, NAME, Header, Key, RecordedSuite, Take
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
@@ -41,7 +41,7 @@ class Recording:
         """Whether the beginning of one more is there."""
         self._places: dict[Key, _Place] = {}
         try:
-            with self.path.open("rb") as file:
+            with input_files.open_file(self.path) as file:
                 self.header = self._read(file)
         except FileNotFoundError:
             raise UsageError(f"there is no recording in {str(path)!r} ({NAME}); --record makes one") from None
@@ -80,18 +80,18 @@ class Recording:
         place = self._places.get(key)
         if place is None:
             return None
-        with self.path.open("rb") as file:
+        with input_files.open_file(self.path) as file:
             file.seek(place.start)
             return _read_as(Take, file.read(place.length))
 
     def _read(self, file: BinaryIO) -> Header:
-        line = file.readline()
+        line = next(input_files.lines(file), b"")
         if not line.endswith(b"\n"):
             raise UsageError(f"{str(self.path)!r} is no recording: it ends before it has begun")
         header = self._header(line)
         self.size = len(line)
         bad: UsageError | None = None
-        for number, line in enumerate(file, start=2):
+        for number, line in enumerate(input_files.lines(file), start=2):
             if bad:
                 raise bad  # only the last line may be torn
             try:
