@@ -70,4 +70,5 @@ def _check_kind(path: Path, mode: int) -> None:
     for is_kind, name in _KINDS:
         if is_kind(mode):
             number = errno.EISDIR if is_kind is stat.S_ISDIR else errno.EINVAL
-            raise OSError(number, f"it is {name}, not a regular file", str(path))
+            words = os.strerror(number) if number == errno.EISDIR else f"it is {name}, not a regular file"
+            raise OSError(number, words, str(path))
