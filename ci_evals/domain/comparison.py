@@ -92,6 +92,11 @@ class Parting(Record):
         description="Where the agent did the same throughout, the first exchange in which it said something "
         "else; null where it did not.",
     )
+    unknown: tuple[int, ...] = Field(
+        (),
+        description="Where the agent seems to have done the same throughout, the exchanges of which one side "
+        "reports less than the other, or neither reports anything: there it may have done something else.",
+    )
 
 
 class TestName(Record):

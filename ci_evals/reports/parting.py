@@ -42,6 +42,10 @@ def _of_agent(parting: Parting, show: Callable[[str], str]) -> str:
 
 def _same(parting: Parting, baseline: str) -> str:
     """Where all that the agent did is the same."""
+    if parting.unknown:
+        listed = ", ".join(map(str, parting.unknown))
+        where = f"exchange {listed}" if len(parting.unknown) == 1 else f"exchanges {listed}"
+        return f"did the same as {baseline} as far as is known: not both report what it did in {where}"
     if parting.agent_differs is not None:
         where = f"first in exchange {parting.agent_differs}"
         return f"did the same as {baseline}: the difference is in what it said, {where}"

@@ -54,6 +54,7 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
             only=None if mine and theirs else "head" if mine else "base",
             user_differs=user_differs,
         )
+    unknown = [mine.index for mine, theirs in zip(here, there, strict=True) if _is_unknown(mine, theirs)]
     said = enumerate(zip(here, there, strict=True), start=1)
     return Parting(
         head_trial=head.index,
@@ -61,6 +62,7 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
         exchange=None,
         user_differs=user_differs,
         agent_differs=next((place for place, (mine, theirs) in said if mine.agent != theirs.agent), None),
+        unknown=tuple(unknown),
     )
 
 
@@ -76,6 +78,15 @@ def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
 def _traced(reply: Exchange) -> bool:
     told = (reply.workflows, reply.params, reply.rules, reply.integrations)
     return any(part is not None for part in told) or bool(reply.named_params)
+
+
+def _is_unknown(mine: Exchange, theirs: Exchange) -> bool:
+    """Whether one of two replies reports a kind that the other does not, or neither reports any."""
+    kinds = [
+        {name for name in ("workflows", "params", "rules", "integrations") if getattr(one, name) is not None}
+        for one in (mine, theirs)
+    ]
+    return kinds[0] != kinds[1] or not kinds[0]
 
 
 def _deeds(reply: Exchange | None, other: Exchange | None) -> dict[_Key, Deed]:

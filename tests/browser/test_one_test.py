@@ -91,7 +91,7 @@ PARTINGS = """async (number) => {
     const found = partingOf(mine, theirs);
     return found.untold ? null : { exchange: found.exchange, userDiffers: found.userDiffers,
       agentDiffers: found.agentDiffers ?? null, only: found.only ?? null,
-      head: told(found.head), base: told(found.base) };
+      head: told(found.head), base: told(found.base), unknown: found.unknown ?? [] };
   }));
 }"""
 """Where each trial of a test parts from each of the baseline, as the script finds it."""

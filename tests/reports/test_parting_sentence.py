@@ -23,6 +23,10 @@ def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields)
     ("sentence", "reads"),
     [
         (
+            said(None, agent_differs=2, unknown=(1, 3)),
+            "Did the same as the baseline as far as is known: not both report what it did in exchanges 1, 3.",
+        ),
+        (
             said(base=(RAN,)),
             "Parts from the baseline in exchange 2: there it ran RETURN_REQUEST; now it did not.",
         ),

@@ -44,6 +44,14 @@ def test_the_first_exchange_that_differs_is_where_they_part():
     assert (found.only, found.user_differs) == (None, None)
 
 
+def test_an_exchange_that_one_side_does_not_report_is_unknown():
+    """Not the same, and not different either."""
+    assert parted(talk(HELLO, {"workflows": None}), talk(HELLO, REFUND)).unknown == (2,)
+    assert parted(talk(HELLO, REFUND), talk(HELLO, REFUND)).unknown == ()
+    nothing = dict.fromkeys(("workflows", "params", "rules", "integrations"))
+    assert parted(talk(nothing, HELLO), talk(nothing, HELLO)).unknown == (1,)
+
+
 @pytest.mark.parametrize(
     ("field", "here", "there", "deeds"),
     [

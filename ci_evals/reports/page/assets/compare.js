@@ -3,7 +3,8 @@
 /**
  * Where two conversations part: {exchange, head, base, only, userDiffers, agentDiffers, untold}. `exchange` is null
  * where the agent did the same throughout, and `agentDiffers` then the first in which it said something else, `head`
- * and `base` are the deeds that the other side lacks, `untold` says that a side has no trace.
+ * and `base` are the deeds that the other side lacks, `unknown` the exchanges of which a side reports less than the
+ * other, `untold` says that a side has no trace.
  */
 function partingOf(here, there) {
   if (!here.some(traced) || !there.some(traced)) return { exchange: null, untold: true };
@@ -16,7 +17,15 @@ function partingOf(here, there) {
     return { exchange: place + 1, head, base, only: mine ? (theirs ? null : "head") : "base", userDiffers };
   }
   const first = here.findIndex((one, place) => one.agent !== there[place].agent);
-  return { exchange: null, userDiffers, agentDiffers: first < 0 ? null : first + 1 };
+  const unknown = here.flatMap((one, place) => (reportsLess(one, there[place]) ? [place + 1] : []));
+  return { exchange: null, userDiffers, agentDiffers: first < 0 ? null : first + 1, unknown };
+}
+
+/** Whether one of two replies reports a kind that the other does not, or neither reports any. */
+function reportsLess(mine, theirs) {
+  const kinds = (one) =>
+    ["workflows", "params", "rules", "integrations"].filter((kind) => (one[kind] ?? null) !== null).join(" ");
+  return kinds(mine) !== kinds(theirs) || kinds(mine) === "";
 }
 
 /** The deeds of each side that the other one lacks. */
@@ -29,9 +38,14 @@ function lacking(mine, theirs) {
 
 /** The same in words. `baseline` names its trial. */
 function partingText(parting, baseline) {
-  const { exchange, head, base, only, userDiffers, agentDiffers } = parting;
+  const { exchange, head, base, only, userDiffers, agentDiffers, unknown = [] } = parting;
   if (parting.untold) {
     return `A side carries no trace, so it cannot be told where this conversation parts from ${baseline}.`;
+  }
+  if (exchange === null && unknown.length) {
+    const where = `exchange${unknown.length > 1 ? "s" : ""} ${unknown.join(", ")}`;
+    const same = `The agent did the same as in ${baseline} as far as is known`;
+    return `${same}: not both report what it did in ${where}.`;
   }
   if (exchange === null && agentDiffers === null && userDiffers === null) {
     return `This conversation and ${baseline} are the same, word for word.`;
