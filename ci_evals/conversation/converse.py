@@ -9,6 +9,7 @@ from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.json_text import written
 from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.text import is_blank
 from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
 from ci_evals.ports import Agent
 
@@ -63,7 +64,7 @@ class Conversation:
             text = await self._user.next_message(test, tuple(self.exchanges)) if turn.auto else turn.user
             if turn.auto and STOP_MARKER in text:
                 remark = text.replace(STOP_MARKER, "").strip()
-                return Ended(EndState.STOPPED, closing_remark=remark or None)
+                return Ended(EndState.STOPPED, closing_remark=None if is_blank(remark) else remark)
             exchange = await self._exchange(session, turn, text)
             # An error is looked at first: an agent that fails while forwarding has failed.
             if exchange.error_response:
@@ -98,8 +99,10 @@ def bounded(reply: Reply) -> Reply:
     """The reply, with a note in place of a trace or a raw body that is too long: no verdict needs these.
 
     Raises:
-        AgentError: its text or its evidence is too long.
+        AgentError: its text cannot be seen, or it or its evidence is too long.
     """
+    if reply.agent.strip() and is_blank(reply.agent):
+        raise AgentError("the agent's reply has no visible character")
     if len(reply.agent) > MOST_CHARACTERS:
         raise AgentError(f"the agent's reply is longer than {MOST_CHARACTERS:,} characters")
     told = [reply.workflows, reply.params, reply.named_params, reply.rules, reply.error_detail]

@@ -25,6 +25,9 @@ ENDED = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED, End
 MOST_CHARACTERS, MOST_WORDS = 1_500, 250
 """Of a message. The prompt asks for one to three sentences; ten times as much is no line of a chat."""
 
+MOST_REMARK_CHARACTERS, MOST_REMARK_WORDS = 600, 100
+"""Of the words beside the stop marker: a goodbye, or why the user leaves."""
+
 _FEWEST_REPEATED = 4
 _RUN = 6
 """Words of a criterion in a row: fewer are met by chance."""
@@ -55,7 +58,7 @@ def breaches(test: Test, transcript: Transcript) -> tuple[Breach, ...]:
     Of each rule there is at most one breach in an exchange. `text` holds what was written, secrets and all.
     """
     case = _Case(test, transcript.exchanges)
-    found = [*_of_messages(case), *_stops_too_early(case, transcript)]
+    found = [*_of_messages(case), *_of_remark(test, transcript), *_stops_too_early(case, transcript)]
     by_place = {(breach.rule, breach.exchange): breach for breach in reversed(found)}
     return tuple(sorted(by_place.values(), key=lambda breach: breach.exchange))
 
@@ -88,10 +91,31 @@ class _Case:
         return " ".join([self.own_words, *self.by_agent[:place]])
 
 
-def _of_messages(case: _Case) -> Iterator[Breach]:
+def _of_remark(test: Test, transcript: Transcript) -> Iterator[Breach]:
+    """Breaches in the closing remark, which is looked at as a message is, though it was never sent."""
+    remark, before = transcript.closing_remark, transcript.exchanges
+    if transcript.status is not EndState.STOPPED or not remark:
+        return
+    if not _is_short_enough(remark):
+        most = f"{MOST_REMARK_CHARACTERS} characters and {MOST_REMARK_WORDS} words"
+        index = len(before) + 1
+        yield Breach(
+            rule="length", exchange=index, text=remark, reason=f"the closing remark is longer than {most}"
+        )
+    last = Exchange(
+        index=len(before) + 1, user=remark, user_source=UserSource.AUTO, agent="", latency_seconds=0
+    )
+    yield from _of_messages(_Case(test, (*before, last)), since=len(before))
+
+
+def _is_short_enough(remark: str) -> bool:
+    return len(remark) <= MOST_REMARK_CHARACTERS and len(remark.split()) <= MOST_REMARK_WORDS
+
+
+def _of_messages(case: _Case, since: int = 0) -> Iterator[Breach]:
     leaks = _leaks_of(case.test)
     for place, exchange in enumerate(case.exchanges):
-        if exchange.user_source is not UserSource.AUTO:
+        if place < since or exchange.user_source is not UserSource.AUTO:
             continue
         text = exchange.user
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
+from ci_evals.domain.text import is_blank
 from ci_evals.domain.transcript import Exchange
 from ci_evals.ports import LLM, Prompt
 from ci_evals.redaction import Redactor
@@ -57,7 +58,7 @@ class ModelUser:
                 continue
             if len(answer) > MOST_CHARACTERS:
                 trouble = f"the simulated user's message is longer than {MOST_CHARACTERS:,} characters"
-            elif answer:
+            elif not is_blank(answer):
                 return answer
         raise LLMError(f"{trouble} (asked twice)")
 

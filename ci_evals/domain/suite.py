@@ -2,11 +2,12 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field, JsonValue, SecretStr
+from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validator
 
 from ci_evals.domain.agents import COMMAND, PYTHON, is_program
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.evaluation import Evaluation
+from ci_evals.domain.text import is_blank
 
 DEFAULT_MAX_TURNS = 7
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -55,6 +56,13 @@ class Turn(Model):
         default=None,
         description="What should happen here: told to the judge only, never to agent or simulated user.",
     )
+
+    @field_validator("user")
+    @classmethod
+    def _is_visible(cls, text: str) -> str:
+        if is_blank(text):
+            raise ValueError("has no visible character; write the message, or auto")
+        return text
 
     @property
     def auto(self) -> bool:

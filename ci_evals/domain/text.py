@@ -70,6 +70,15 @@ def _harmless(text: str) -> bool:
     return not _SUSPECT.search(text)
 
 
+def is_blank(text: str) -> bool:
+    """True for a text in which nothing can be seen: white space, control, format and filler characters."""
+    return all(char in _BLANK_SIGNS or unicodedata.category(char) in _BLANK_KINDS for char in bare(text))
+
+
+_BLANK_KINDS = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+_BLANK_SIGNS = frozenset("\u2800\u3164\uffa0\u115f\u1160")
+"""Signs and letters of Unicode that are drawn as nothing."""
+
 LEAST_LETTERS = 2
 """Of a reason. A sign as wide as those of Chinese is a word by itself."""
 

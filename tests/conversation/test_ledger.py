@@ -408,11 +408,6 @@ def test_a_stop_in_the_same_breath_as_an_answer(transcript):
     assert (breach.rule, breach.exchange, breach.text) == ("stop", 2, transcript.closing_remark)
 
 
-def test_the_unsent_remark_is_held_to_nothing_else():
-    """What was never said cannot have spoilt the conversation."""
-    assert rules(talk("Hi", "Done.", remark="As a simulated user I have reached my goal.")) == []
-
-
 def test_one_breach_of_a_rule_in_an_exchange():
     """Of several rules several; in the order of the exchanges."""
     text = "As an AI language model I have processed your refund. As a simulated user I say so. " + "x " * 300
@@ -477,3 +472,22 @@ def test_the_users_of_the_bundled_suites_keep_to_their_role(test):
     spoken = talk(*(line for pair in zip(said, replies, strict=True) for line in pair))
     without = test.model_copy(update={"turns": test.turns[:0]})  # as if nobody had given it these lines
     assert breaches(without, spoken) == ()
+
+
+RUBBISH = " ".join(f"blorp{number}" for number in range(150))
+
+
+@pytest.mark.parametrize(
+    ("remark", "rule"),
+    [
+        (RUBBISH[:900], "length"),
+        (RUBBISH[:5] * 400, "length"),
+        ("As an AI language model, I cannot continue this role-play. Goodbye.", "meta"),
+        ("I would use CANCEL_PLAN now.", "criteria"),
+    ],
+    ids=["words", "one word", "meta", "criteria"],
+)
+def test_a_closing_remark_is_looked_at_as_a_message(remark, rule):
+    """It was never sent, and shows all the same who wrote the conversation."""
+    found = breaches(a_test(), talk("Hi", "How can I help?", remark=remark))
+    assert (rule, 2) in [(one.rule, one.exchange) for one in found]

@@ -53,6 +53,8 @@ async def test_the_agent_cannot_close_the_block_it_is_quoted_in():
 
 async def test_an_empty_line_is_asked_for_once_more():
     """Then it is a failure."""
+    played, llm = user("\u200b", "Hello")
+    assert await played.next_message(TEST, []) == "Hello"
     played, llm = user("  ", "Hello")
     assert await played.next_message(TEST, []) == "Hello"
     assert "has not begun" in llm.prompts[0].text

@@ -1,0 +1,48 @@
+"""Texts in which nothing can be seen."""
+
+import pytest
+from fakes import reply
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.conversation.converse import bounded
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.suite import Turn
+from ci_evals.domain.text import is_blank
+
+BLANK = [
+    "\u200b",
+    "\u2060\ufeff",
+    "\u00ad",
+    "\x07",
+    "\u2800",
+    "\u3164",
+    "\u3000\u200d",
+    "\u202e\u202c",
+    "\U000e0041",
+    "\ufe0f",
+]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", *BLANK], ids=ascii)
+def test_nothing_can_be_seen(text):
+    """White space, zero-width, control, format and filler characters."""
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "\u200b.", "\U0001f44d\ufe0f", "\u4f60", "\u0e2a\u0e27", "\ufffd", "\ue000"], ids=ascii
+)
+def test_something_can_be_seen(text):
+    """A letter, a sign, an emoji, whatever stands beside it."""
+    assert not is_blank(text)
+
+
+@given(st.text(st.sampled_from("".join(BLANK)), min_size=1))
+def test_such_a_line_is_no_message_of_a_suite(text):
+    """Neither is it a reply of an agent."""
+    with pytest.raises(ValueError, match=r"visible|pattern"):
+        Turn(user=text)
+    if text.strip():
+        with pytest.raises(AgentError, match="no visible character"):
+            bounded(reply(text))
