@@ -175,7 +175,7 @@ def shard(index: int = 1, of: int = 2, tests: tuple[int, ...] = (1,), **fields) 
 
 def decision(*checks: GateCheck, **fields) -> Decision:
     """What the gate says of these checks: exit code 0 if all hold, else 1."""
-    passed = all(check.holds for check in checks)
+    passed = all(check.holds is not False for check in checks)
     return Decision(**({"passed": passed, "exit_code": 0 if passed else 1, "checks": checks} | fields))
 
 
