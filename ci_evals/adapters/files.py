@@ -92,20 +92,20 @@ def _write_new(path: Path, text: str, owner: os.stat_result) -> None:
 
 
 def unfit(path: Path) -> str | None:
-    """Return why a path can be no output file; None if it can.
+    """Return what a path is that can be no output file; None if it can be one.
 
     A file is written aside and renamed, which would put it in place of a device, a pipe or a socket.
     """
     folder = path.parent.resolve()
     if any(folder.is_relative_to(system) for system in _SYSTEM) and not folder.is_relative_to(_MEMORY):
-        return "it is a file of the system; name a regular file, and show it with cat"
+        return "a file of the system; name a regular file, and show it with cat"
     if not os.path.lexists(path):
         return None
     if is_folder(path):
-        return "it is a folder; name a file"
+        return "a folder; name a file"
     with suppress(FileNotFoundError):  # a link that leads nowhere is replaced
         if not stat.S_ISREG(path.stat().st_mode):
-            return "it is no regular file but a device, a pipe or a socket; name a regular file"
+            return "no regular file but a device, a pipe or a socket; name a regular file"
     return None
 
 
@@ -148,7 +148,7 @@ def write(path: Path, text: Text, *, owner: os.stat_result | None = None, privat
     owner = owner or _owner(path.parent)
     aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
     if why := unfit(path):
-        raise UsageError(f"cannot write {str(path)!r}: {why}")
+        raise UsageError(f"cannot write {str(path)!r}: it is {why}")
     try:
         _make_folder(path.parent, owner, 0o700 if private else 0o777)
         mode = 0o600 if private else 0o666
@@ -190,7 +190,7 @@ def open_to_append(path: Path) -> int:
     if path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link")
     if why := unfit(path):
-        raise OSError(errno.EINVAL, why)
+        raise OSError(errno.EINVAL, f"it is {why}")
     if is_there(path) and path.stat().st_nlink > 1:
         raise OSError(errno.EMLINK, "it is one file with another name (a hard link)")
     no_link = getattr(os, "O_NOFOLLOW", 0)

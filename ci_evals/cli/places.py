@@ -92,7 +92,7 @@ def check_output(option: str, path: Path, inputs: Inputs) -> None:
         UsageError: it may not.
     """
     if why := files.unfit(path):
-        raise UsageError(f"{option}: cannot write {str(path)!r}: {why}")
+        raise UsageError(f"{option}: {str(path)!r} is {why}")
     for named, read in inputs.items():
         if read is not None and files.is_same(path, read):
             raise UsageError(
