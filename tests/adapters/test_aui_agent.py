@@ -269,7 +269,7 @@ async def test_a_refused_key_says_what_to_do(stub: StubAgent, waits: list[float]
     message = str(caught.value)
     assert f"127.0.0.1:{stub.url.rpartition(':')[2]} refused the key ({status})" in message
     assert "Key *** is unknown" in message
-    assert "--agent-key" in message
+    assert "CI_EVALS_AGENT_KEY" in message
     assert world.AGENT_KEY not in message
     assert waits == []
 

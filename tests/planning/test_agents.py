@@ -15,7 +15,7 @@ def chosen(suite=None, **choice) -> Suite:
     return choose(load(json.dumps(suite), "s.json", Reading()), AgentChoice(**choice)).suite
 
 
-@pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "--agent-key")])
+@pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "CI_EVALS_AGENT_KEY")])
 def test_an_aui_agent_needs_id_and_key(missing, option):
     """From the suite or from its user; the message names the option."""
     with pytest.raises(SuiteError, match=rf"s\.json:1:1: {missing}: is missing.*{option}"):
@@ -26,7 +26,7 @@ def test_an_aui_agent_needs_id_and_key(missing, option):
 
 def test_an_empty_key_is_told_from_a_missing_one():
     """The variable that it names is there, but holds nothing."""
-    with pytest.raises(SuiteError, match=r"s\.json:1:1: apiKey: is empty.*--agent-key"):
+    with pytest.raises(SuiteError, match=r"s\.json:1:1: apiKey: is empty.*CI_EVALS_AGENT_KEY"):
         chosen({"apiKey": ""})
 
 
