@@ -25,6 +25,7 @@ from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.adapters.transport.descendants import children_of
 from ci_evals.adapters.transport.pace import Pace
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results import Results, TrialResult
@@ -333,8 +334,10 @@ async def quota_is_used_up(folder: Path) -> int:
 
 
 async def disk_is_full(folder: Path) -> int:
-    process = start("run", "demo:hr", "--provider=offline", "--loops=2", "--quiet", cwd=folder)
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (40_000, 40_000))
+    process = start("run", "demo:hr", "--provider=offline", "--loops=2", cwd=folder)
+    assert any(line.startswith("[1/") for line in process.stderr)  # it has begun
+    (worker,) = children_of(process.pid)
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (40_000, 40_000))
     out, err = process.communicate(timeout=60)
     assert err.count("journal.jsonl cannot be written (File too large): the run goes on") == 1
     assert "There is no room for the reports" in err
