@@ -56,6 +56,7 @@ def create_adapter(
     agent_id: str | None = None,
     agent_key: str | None = None,
     base_url: str | None = None,
+    agent_in_process: bool = False,
 ) -> Adapter:
     """How a suite's agent is reached, and the LLM behind judge and simulated user. Opens nothing.
 
@@ -78,6 +79,8 @@ def create_adapter(
         agent_id: The agent's id.
         agent_key: The agent's key.
         base_url: Where the agent's API is.
+        agent_in_process: Whether an agent in Python that is named runs in this process, for a debugger; by
+            default it has a process of its own.
 
     Raises:
         UsageError: there is no such provider, the options cannot be read, or models contradict one another.
@@ -98,6 +101,7 @@ def create_adapter(
         audit_user=audit_user,
         audit_model=audit_model,
         judge_cache=Path(judge_cache) if judge_cache else None,
+        agent_in_process=agent_in_process,
         choice=AgentChoice(
             adapter=adapter,
             options=options,
