@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, files_in, results_in, write_suite
+from commands import ci_evals, files_in, results_in, start, write_suite
 
 KEY = "agent-key-3f9c77aa51"
 HEAD = """
@@ -167,6 +167,26 @@ def test_no_process_of_it_is_left(tmp_path, options):
     """Though they lead sessions of their own, and have lost their parents."""
     ran = played(tmp_path, "setsid(); return message", *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert not holders(tmp_path / "left")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+def test_no_process_of_it_is_left_where_the_run_is_killed(tmp_path):
+    """By SIGKILL, which nobody can answer: its process sees its pipe close."""
+    (tmp_path / "agent.py").write_text(
+        f"{HEAD}\ndef reply(message):\n    setsid(); open('began', 'w'); time.sleep(60)\n"
+    )
+    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
+    process = start("run", suite, "--provider=offline", cwd=tmp_path)
+    until = time.monotonic() + 30
+    while not (tmp_path / "began").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate(timeout=20)
+    assert process.returncode == -9
+    until = time.monotonic() + 10
+    while holders(tmp_path / "left") and time.monotonic() < until:
+        time.sleep(0.1)
     assert not holders(tmp_path / "left")
 
 

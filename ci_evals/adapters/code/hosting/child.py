@@ -34,6 +34,7 @@ from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.redaction import Redactor
 
+_MARK = os.environ.get(MARK)
 _CHUNK = 1 << 16
 _LAST_SECONDS = 5.0
 """The longest that code may take for its end (`atexit`, threads) once the run has closed the pipe."""
@@ -49,6 +50,7 @@ def main() -> None:
     os.close(nothing)
     os.dup2(2, 1)
     asyncio.run(_Child(writer).serve(reader))
+    _end_started()  # the run does so too, unless it was killed
 
 
 class _Child:
@@ -159,10 +161,14 @@ def _read(reader: int) -> bytes:
     return b""
 
 
+def _end_started() -> None:
+    if _MARK:
+        kill_marked(_MARK)
+
+
 def _end_all() -> NoReturn:
     """End what is left of this process and of all that it has started."""
-    if mark := os.environ.get(MARK):
-        kill_marked(mark)
+    _end_started()
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
