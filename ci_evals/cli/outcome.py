@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 from typer import BadParameter, TyperException
@@ -40,9 +41,9 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
         _give_up(how, args[0])
     before = _published()
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, _interrupt)
     ending = _ending(command)
     if ending.code == Exit.INTERRUPTED:
         # Another signal would only disturb what is left to do.
@@ -62,6 +63,13 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     gc.freeze()  # what was imported would be looked through once more for garbage, for 0.2 s
     supervision.conclude(ending.code)
     sys.exit(ending.code)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Interrupt the command, once: further signals would only disturb how it ends."""
+    for number in supervision.ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _give_up(how: str, command: str) -> NoReturn:
