@@ -1,0 +1,60 @@
+"""Whatever fails in a run: no false pass, nothing lost, nothing twice, no partial file, no key."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from injected_faults import KINDS, Injected, library, problems, resumes, scene
+
+LASTING = ("open", "write", "sync", "rename", "mkdir", "connect", "spawn")
+"""What stays as it is, such as a full disk, once it has happened."""
+SIZES = [2, pytest.param(None, marks=pytest.mark.endurance)]
+"""Faults of each kind, and by `make endurance` one at each call of a run."""
+MOST_OPENS = 240
+"""Most files are opened for imports, one like the other."""
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("faults")
+    if not library(folder):
+        pytest.skip("needs Linux and a C compiler")
+    with scene(folder) as play:
+        yield play
+
+
+def _spread(calls: int, most: int | None) -> list[int]:
+    """Numbers from 1 to `calls`, at most so many of them, from the first to the last."""
+    if most is None or calls <= most:
+        return list(range(1, calls + 1))
+    return sorted({1 + round(place * (calls - 1) / (most - 1)) for place in range(most)})
+
+
+def _faults(counts: dict[str, int], most: int | None) -> Iterator[Injected]:
+    for kind in KINDS:
+        for at in _spread(counts[kind], most or (MOST_OPENS if kind == "open" else None)):
+            yield Injected(kind, at)
+        if kind in LASTING:
+            for at in _spread(counts[kind], 1 if most else 12):
+                yield Injected(kind, at, lasts=True)
+
+
+def test_a_run_without_a_fault_fails_as_it_should(play):
+    """Else the tests below would look for nothing."""
+    whole = play()
+    assert (whole.code, problems(whole), len(whole.journal())) == (1, [], 6)
+    assert all(whole.counts[kind] for kind in KINDS), whole.counts
+
+
+@pytest.mark.parametrize("most", SIZES)
+def test_no_failing_call_makes_a_run_pass_or_loses_a_trial(play, most):
+    """Calls of each kind fail once, or for good. Resumed without faults, the run ends as it should."""
+    wrong, met = [], 0
+    for fault in _faults(play().counts, most):
+        hurt = play(fault)
+        met += hurt.failed > 0
+        found = [*problems(hurt), *resumes(play, hurt)]
+        wrong += [f"{fault} at {hurt.about!r}, exit code {hurt.code}: {one}" for one in found]
+        shutil.rmtree(hurt.folder, ignore_errors=True)
+    assert wrong == []
+    assert met >= (300 if most is None else 12)
