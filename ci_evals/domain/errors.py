@@ -38,7 +38,7 @@ class UsageError(CiEvalsError):
 
 
 def exhausted(error: BaseException) -> str | None:
-    """Return which resource of the machine ran out, in words; None if the error has another cause."""
+    """Return what the machine ran out of or failed at, in words; None if the error has another cause."""
     if isinstance(error, BaseExceptionGroup):
         return next((words for one in error.exceptions if (words := exhausted(one))), None)
     number = error.errno if isinstance(error, OSError) else None
@@ -46,6 +46,12 @@ def exhausted(error: BaseException) -> str | None:
         return "no more files or connections can be opened; raise the limit (ulimit -n) or lower --parallel"
     if isinstance(error, MemoryError) or number == errno.ENOMEM:
         return "the memory is used up; give the run more, or lower --parallel"
+    if number in {errno.ENOSPC, errno.EDQUOT}:
+        return "the disk is full; make room"
+    if number == errno.EIO:
+        return "a disk failed to read or write (I/O error); look at its health"
+    if number == errno.EAGAIN:
+        return "no more processes can be started; raise the limit (ulimit -u) or lower --parallel"
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return "no more threads can be started; raise the limits of memory or processes, or lower --parallel"
     return exhausted(error.__cause__) if error.__cause__ else None

@@ -56,9 +56,8 @@ class Making:
         info = self._info(finished, seconds)
         try:
             return self._made(info, self.work.baseline)
-        except Exception as bug:  # noqa: BLE001  # verdicts are paid for and must be reported
-            self.stop.bug = self.stop.bug or bug
-            self.stop.because(f"a bug in ci-evals: {type(bug).__name__}: {bug}")
+        except Exception as error:  # noqa: BLE001  # verdicts are paid for and must be reported
+            self.stop.broke(error)
             return self._made(self._info(finished, seconds), None)
 
     def _made(self, info: RunInfo, baseline: Results | None) -> Results:
