@@ -8,6 +8,7 @@ from contextlib import suppress
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from ci_evals.adapters.threads import in_thread
 from ci_evals.domain.base import Record
 
 try:
@@ -56,10 +57,7 @@ class Syncing:
             if self._synced >= mine:
                 return
             now = self._written
-            try:
-                await asyncio.to_thread(os.fsync, descriptor)
-            except RuntimeError:  # no thread can be started
-                os.fsync(descriptor)
+            await in_thread(os.fsync, descriptor)
             self._synced = now
 
 

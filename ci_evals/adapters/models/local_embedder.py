@@ -1,11 +1,11 @@
 """An embedding model that runs on this machine: static embeddings by model2vec, an extra of the package."""
 
-import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ci_evals.adapters.threads import in_thread
 from ci_evals.domain.errors import LLMAnswerError, UsageError
 from ci_evals.domain.prices import LOCAL
 from ci_evals.domain.text import whole
@@ -31,7 +31,7 @@ class LocalEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """In a thread of its own. Tokens are not counted, since nobody pays for them."""
-        vectors = await asyncio.to_thread(self._encode, [whole(text) for text in texts])
+        vectors = await in_thread(self._encode, [whole(text) for text in texts])
         return Embeddings(tuple(tuple(float(number) for number in vector) for vector in vectors), 0)
 
     def _encode(self, texts: list[str]) -> Any:

@@ -22,6 +22,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.vendor import Mode, Vendor
+from ci_evals.adapters.threads import in_thread
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
@@ -352,7 +353,7 @@ async def _imported(module: str) -> ModuleType:
     """An SDK. While it is imported the loop gets its turn only now and then: first messages go out before."""
     if module not in sys.modules:
         await asyncio.sleep(_HEAD_START)
-    return await asyncio.to_thread(import_module, module)
+    return await in_thread(import_module, module)
 
 
 def _names_form(status: int, told: str) -> bool:
