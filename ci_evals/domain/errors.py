@@ -37,24 +37,26 @@ class UsageError(CiEvalsError):
     """The user's mistake, found before anything was run."""
 
 
+_EXHAUSTED = {
+    errno.EMFILE: "no more files or connections can be opened; raise the limit (ulimit -n) or lower --parallel",
+    errno.ENOMEM: "the memory is used up; give the run more, or lower --parallel",
+    errno.ENOSPC: "the disk is full; make room",
+    errno.EIO: "a disk failed to read or write (I/O error); look at its health",
+    errno.EAGAIN: "no more processes can be started; raise the limit (ulimit -u) or lower --parallel",
+}
+_EXHAUSTED |= {errno.ENFILE: _EXHAUSTED[errno.EMFILE], errno.EDQUOT: _EXHAUSTED[errno.ENOSPC]}
+
+
 def exhausted(error: BaseException) -> str | None:
     """Return what the machine ran out of or failed at, in words; None if the error has another cause."""
     if isinstance(error, BaseExceptionGroup):
         return next((words for one in error.exceptions if (words := exhausted(one))), None)
-    number = error.errno if isinstance(error, OSError) else None
-    if number in {errno.EMFILE, errno.ENFILE}:
-        return "no more files or connections can be opened; raise the limit (ulimit -n) or lower --parallel"
-    if isinstance(error, MemoryError) or number == errno.ENOMEM:
-        return "the memory is used up; give the run more, or lower --parallel"
-    if number in {errno.ENOSPC, errno.EDQUOT}:
-        return "the disk is full; make room"
-    if number == errno.EIO:
-        return "a disk failed to read or write (I/O error); look at its health"
-    if number == errno.EAGAIN:
-        return "no more processes can be started; raise the limit (ulimit -u) or lower --parallel"
+    if isinstance(error, MemoryError):
+        return _EXHAUSTED[errno.ENOMEM]
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return "no more threads can be started; raise the limits of memory or processes, or lower --parallel"
-    return exhausted(error.__cause__) if error.__cause__ else None
+    words = _EXHAUSTED.get(error.errno or 0) if isinstance(error, OSError) else None
+    return words or (exhausted(error.__cause__) if error.__cause__ else None)
 
 
 @dataclass(frozen=True)
