@@ -24,10 +24,10 @@ def play(tmp_path_factory):
 
 
 def _spread(calls: int, most: int | None) -> list[int]:
-    """Numbers from 1 to `calls`, at most so many of them, from the first to the last."""
+    """Numbers from 1 to `calls`, at most so many of them, evenly spread."""
     if most is None or calls <= most:
         return list(range(1, calls + 1))
-    return sorted({1 + round(place * (calls - 1) / (most - 1)) for place in range(most)})
+    return sorted({1 + round((place + 0.5) * calls / most - 0.5) for place in range(most)})
 
 
 def _faults(counts: dict[str, int], most: int | None) -> Iterator[Injected]:

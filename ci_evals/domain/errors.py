@@ -38,11 +38,11 @@ class UsageError(CiEvalsError):
 
 
 _EXHAUSTED = {
-    errno.EMFILE: "no more files or connections can be opened; raise the limit (ulimit -n) or lower --parallel",
+    errno.EMFILE: "no more files or connections can be opened; raise ulimit -n or lower --parallel",
     errno.ENOMEM: "the memory is used up; give the run more, or lower --parallel",
     errno.ENOSPC: "the disk is full; make room",
     errno.EIO: "a disk failed to read or write (I/O error); look at its health",
-    errno.EAGAIN: "no more processes can be started; raise the limit (ulimit -u) or lower --parallel",
+    errno.EAGAIN: "no more processes can be started; raise ulimit -u or lower --parallel",
 }
 _EXHAUSTED |= {errno.ENFILE: _EXHAUSTED[errno.EMFILE], errno.EDQUOT: _EXHAUSTED[errno.ENOSPC]}
 
