@@ -55,6 +55,8 @@ class Interruption:
                 return asyncio.run(self._played(run))
         except SystemExit as error:  # nothing of ours raises it here
             raise RuntimeError("code in this process tried to end the run by sys.exit()") from error
+        finally:
+            supervision.end_strays()
 
     def aside(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What work before or after the run gives; None where a signal came, since GitHub kills soon."""

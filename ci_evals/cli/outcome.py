@@ -9,17 +9,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from typer import BadParameter, TyperException
 
+from ci_evals.adapters.github import command_files
 from ci_evals.cli import supervision
 from ci_evals.domain.errors import Exit, UsageError, exhausted
-
-REPORTS = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
-"""Where results show in GitHub Actions: what stands in neither file has not been published."""
 
 _WITH_OUTPUTS = {"run", "merge", "rejudge", "comment"}
 """Commands that write the action's outputs, however they end."""
@@ -37,9 +34,10 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     Commands that decide something do their work in a child process: see `supervision`.
     """
     _mend_streams()
+    command_files.watch(os.environ)
     if supervision.wanted(args) and (how := supervision.begin()):
         _give_up(how, args[0])
-    before = _published()
+    before = command_files.lengths()
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, _interrupt)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
@@ -49,8 +47,10 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
         # Another signal would only disturb what is left to do.
         for number in supervision.ENDING:
             signal.signal(number, signal.SIG_IGN)
-    lacking = set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and _published() == before
-    if lacking and any(map(os.environ.get, REPORTS)):
+    lacking = (
+        set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and command_files.lengths() == before
+    )
+    if lacking and any(map(os.environ.get, command_files.REPORTS)):
         from ci_evals.cli import actions
 
         actions.refused(os.environ)
@@ -59,6 +59,7 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     if lacking and ending is _INTERRUPTED:
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{ending.heading}: {ending.why}\n")
+    command_files.restore()
     _close_streams()
     gc.freeze()  # what was imported would be looked through once more for garbage, for 0.2 s
     supervision.conclude(ending.code)
@@ -77,6 +78,7 @@ def _give_up(how: str, command: str) -> NoReturn:
     from ci_evals.cli import actions
 
     _hear()
+    command_files.restore()
     heading = "ended without a verdict"
     why = f"The process that did the work is gone: {how}. Nothing has passed."
     if command == "run":
@@ -104,12 +106,6 @@ class _Ending:
 _INTERRUPTED = _Ending(
     Exit.INTERRUPTED, "interrupted", "It was told to end before there was anything to report."
 )
-
-
-def _published() -> int:
-    """How much stands in the files for results."""
-    paths = [Path(os.environ[name]) for name in REPORTS if os.environ.get(name)]
-    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def _ending(command: Callable[[], object]) -> _Ending:

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 SUPERVISED = frozenset({
@@ -27,7 +27,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 """The signals that end a command in order."""
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _FROM_A_PERSON = 0
 """A signal's code is no greater if a process sent it, and greater if the terminal did."""
 
@@ -53,6 +53,9 @@ def begin() -> str | None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would take the worker's status with it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     parent = os.getpid()
+    # Other programs of this user, such as agents, must not read our keys and streams in /proc, or our memory.
+    # What we start is not concerned.
+    _prctl(_PR_SET_DUMPABLE, 0)
     worker = os.fork()
     if not worker:
         os.close(reader)
@@ -75,6 +78,21 @@ def conclude(code: int) -> None:
     while _verdict:
         with suppress(OSError):  # the parent then finds no verdict, which opens no gate
             os.write(_verdict.pop(), b"%d\n" % code)
+
+
+def end_strays() -> None:
+    """End what agents have left running, before the worker writes what nobody else may change.
+
+    A process whose parent has ended is a child of the supervisor, whatever environment and session it has.
+    """
+    if not _verdict:
+        return
+    deadline = time.monotonic() + _LEFT_OVER_SECONDS
+    while time.monotonic() < deadline:
+        strays = [child for child in _children(os.getppid()) if child != os.getpid()]
+        if not strays:
+            return
+        _kill(strays)
 
 
 def _watch(worker: int, watched: set[signal.Signals]) -> int:
@@ -120,16 +138,20 @@ def _end_left_over() -> None:
         except ChildProcessError:
             return
         if not pid:
-            for child in _children():
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(child, signal.SIGKILL)
-            time.sleep(0.005)
+            _kill(_children(os.getpid()))
 
 
-def _children() -> list[int]:
+def _kill(processes: Iterable[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process, signal.SIGKILL)
+    time.sleep(0.005)
+
+
+def _children(parent: int) -> list[int]:
     from ci_evals.adapters.transport.descendants import children_of  # noqa: PLC0415  # rarely needed
 
-    return children_of(os.getpid())
+    return children_of(parent)
 
 
 def _end_with(parent: int) -> None:

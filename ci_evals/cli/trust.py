@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from ci_evals.adapters import files
 from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.checkout import Checkout, checkout_of
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
@@ -78,7 +79,7 @@ class FileTrust:
                 )
 
     def _foreign(self, place: Path) -> str | None:
-        checkout = checkout_of(place if place.is_dir() else place.parent)
+        checkout = checkout_of(place if files.is_folder(place) else place.parent)
         if checkout is None and not place.is_relative_to(self._workspace()):
             return None  # an earlier step made it
         return self._decided(rules.foreign_because, checkout)

@@ -1,11 +1,20 @@
 """Agents that are code and mean no good: none makes a run green, none tells a key, none leaves anything."""
 
+import asyncio
+import os
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, files_in, results_in, start, write_suite
+from commands import CLEAN, ci_evals, files_in, results_in, start, write_suite
+
+from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.hosting.host import Host
+from ci_evals.domain.errors import UsageError
+from ci_evals.redaction import Redactor
 
 KEY = "agent-key-3f9c77aa51"
 HEAD = """
@@ -252,3 +261,137 @@ def test_its_environment_lacks_what_is_ours_alone(tmp_path):
     ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
     (exchange,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["exchanges"]
     assert set(env) & set(exchange["agent"].split()) == {"OPENAI_API_KEY"}
+
+
+NO_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+PRY = """
+import os
+
+def parent_of(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+
+def attempt(path, mode):
+    try:
+        with open(path, mode) as file:
+            if "w" in mode:
+                file.write(b"\\n::error::owned\\n")
+            return file.read().decode(errors="replace") if mode == "rb" else "opened"
+    except OSError:
+        return ""
+
+def reply(message):
+    worker = parent_of(os.getpid())
+    found = []
+    for pid in (worker, parent_of(worker)):
+        found += [attempt(f"/proc/{pid}/{name}", mode) for name, mode in
+                  (("environ", "rb"), ("mem", "rb+"), ("fd/1", "wb"), ("fd/2", "wb"))]
+    open("found", "w").write("".join(found))
+    return message
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
+def test_it_finds_nothing_of_the_run_in_proc(tmp_path):
+    """Neither keys nor the streams that the runner reads, though it has the same user, root among them."""
+    rootly = os.geteuid() == 0
+    if rootly and not shutil.which("setpriv"):
+        pytest.skip("nothing takes root's capabilities away, as a container does")
+    (tmp_path / "agent.py").write_text(PRY)
+    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
+    ran = subprocess.run(
+        [
+            *(NO_CAPABILITIES if rootly else ()),
+            sys.executable,
+            "-m",
+            "ci_evals",
+            "run",
+            suite,
+            "--provider=offline",
+        ],
+        cwd=tmp_path,
+        env=CLEAN | {"CI_EVALS_LLM_KEY": KEY, "GITHUB_ACTIONS": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "owned" not in ran.stdout + ran.stderr
+    assert not (tmp_path / "found").read_text()
+
+
+FORGED = "passed=true\\nresult=passed\\nrest<<false\\n"
+
+
+def outputs_of(tmp_path, work, *options):
+    """The exit code and the step's outputs of a run whose agent did `work`."""
+    for name in ("outputs", "variables"):
+        (tmp_path / name).write_text("before=1\n")
+    (tmp_path / "agent.py").write_text(f"{HEAD}\nFORGED = '{FORGED}'\n{work}\n")
+    suite = write_suite(
+        tmp_path,
+        {"evaluations": [{"criterion": "No", "strict": "contains", "text": "Never"}]},
+        adapter="python:agent:reply",
+        agentId=None,
+        apiKey=None,
+    )
+    env = {"GITHUB_OUTPUT": str(tmp_path / "outputs"), "GITHUB_ENV": str(tmp_path / "variables")}
+    ran = ci_evals("run", suite, "--provider=offline", *options, cwd=tmp_path, env=env)
+    assert (tmp_path / "variables").read_text() == "before=1\n"
+    return ran.returncode, (tmp_path / "outputs").read_text()
+
+
+def test_what_it_says_to_the_runner_is_taken_back(tmp_path):
+    """It finds the runner's files, whose names it is not given."""
+    work = "[open(name, 'a').write(FORGED) for name in ('outputs', 'variables')]"
+    code, outputs = outputs_of(tmp_path, f"def reply(message):\n    {work}\n    return message")
+    assert code == 1
+    assert "passed=true" not in outputs
+    assert outputs.startswith("before=1\npassed<<")
+    (tmp_path / "refused").mkdir()
+    code, outputs = outputs_of(tmp_path / "refused", f"{work}\nos._exit(0)")
+    assert code == 2
+    assert "passed=true" not in outputs
+    assert "\ninvalid\n" in outputs
+
+
+LURKER = """
+import json, os, time
+os.setsid()
+os.fork() and os._exit(0)
+open("lurks", "w").close()
+end = time.time() + 20
+while time.time() < end:
+    try:
+        if json.load(open("results/_results.json"))["run"]["status"] != "unfinished":
+            open("too-late", "w").close()
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+def test_nothing_of_it_is_there_when_reports_are_written(tmp_path):
+    """It could change them: it has left its session, its parent and its environment behind."""
+    (tmp_path / "lurker.py").write_text(LURKER)
+    work = "def reply(message):\n    subprocess.Popen([sys.executable, 'lurker.py'], env={})\n"
+    work += "    while not os.path.exists('lurks'): time.sleep(0.01)\n    return message"
+    code, _ = outputs_of(tmp_path, work)
+    assert code == 1
+    assert not (tmp_path / "too-late").exists()
+
+
+def test_one_that_is_never_loaded_runs_nothing(tmp_path, monkeypatch):
+    """Its import hangs, be it on purpose or for want of a server."""
+    (tmp_path / "hanging.py").write_text("import time\ntime.sleep(600)")
+    monkeypatch.chdir(tmp_path)
+
+    async def started():
+        host = Host(os.environ, Redactor(), loading_seconds=0.5)
+        host.agent("python:hanging:reply", About())
+        try:
+            await host.start()
+        finally:
+            await host.end()
+
+    with pytest.raises(UsageError, match=r"adapter 'python:hanging:reply' was not loaded within 0.5 s"):
+        asyncio.run(started())

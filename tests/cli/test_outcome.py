@@ -193,7 +193,9 @@ def test_a_bug_is_told_to_github(tmp_path):
 def test_a_bug_after_the_reports_leaves_them_their_summary(tmp_path):
     """What was published stands."""
     summary = tmp_path / "summary"
-    code = BUG.replace("[][1]", f'open({str(summary)!r}, "w").write("# Results") and [][1]')
+    write = f'workflow.append_summary(Path({str(summary)!r}), "# Results")'
+    code = BUG.replace("[][1]", f"{write} or [][1]")
+    code = f"from pathlib import Path\nfrom ci_evals.adapters.github import workflow\n{code}"
     env = CLEAN | {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
     ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 70

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ci_evals.adapters.github import command_files
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.text import whole
 
@@ -64,7 +65,6 @@ def _output(name: str, value: str) -> str:
 
 def _append(path: Path, text: str) -> None:
     try:
-        with path.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        command_files.append(path, text.encode())
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from error

@@ -31,6 +31,8 @@ _PROGRAM = ("-P", "-u", "-m", "ci_evals.adapters.code.hosting")
 
 _LATE_SECONDS = 2.0
 """How much later than its timeout an answer may come: the process keeps that itself, unless it is blocked."""
+_LOADING_SECONDS = 600.0
+"""How long loading an agent may take: a module may load a large model."""
 _MOST_UNREAD = 4 * wire.MOST_BYTES
 _LOG_BYTES = 500_000
 """Of what all processes of a run have printed that are kept, from the end."""
@@ -39,13 +41,17 @@ _LOG_BYTES = 500_000
 class Host:
     """The process of the agents of a run that are code."""
 
-    def __init__(self, environ: Mapping[str, str], redactor: Redactor) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], redactor: Redactor, *, loading_seconds: float = _LOADING_SECONDS
+    ) -> None:
         """Start nothing yet.
 
         Args:
             environ: The environment; the process gets it without what is meant for us alone.
             redactor: Knows the run's secrets, for what is told of errors.
+            loading_seconds: How long loading an agent may take.
         """
+        self._loading_seconds = loading_seconds
         self.redactor = redactor
         self._environ = for_code(environ)
         self._folder, self._path = str(Path.cwd()), list(sys.path)
@@ -91,7 +97,7 @@ class Host:
             worker = self._current = _Worker(process, self.redactor)
             try:
                 for load in self._loads:
-                    await worker.ask(load, f"adapter {load['name']!r}", "while it was loaded")
+                    await self._load(worker, load)
             except BaseException:
                 await self._discard()
                 raise
@@ -105,6 +111,13 @@ class Host:
         """What the agents have printed, its end if it was much. It may hold secrets."""
         current = self._current.process.complained() if self._current else b""
         return (self._printed + current)[-_LOG_BYTES:].decode(errors="replace")
+
+    async def _load(self, worker: "_Worker", load: Message) -> None:
+        name, seconds = f"adapter {load['name']!r}", self._loading_seconds
+        try:
+            await worker.ask(load, name, "while it was loaded", seconds)
+        except CodeTimeoutError:
+            raise AgentError(f"{name} was not loaded within {seconds:g} s") from None
 
     async def _discard(self) -> None:
         if worker := self._current:
