@@ -71,6 +71,16 @@ class AnswerCache:
             )
         self._unsafe = self._lost is not None
         self._forged = 0
+        self._held: dict[str, list[tuple[str, str]]] = {}
+
+    def hold(self, model: str) -> None:
+        """Write no answers of a model until they are released."""
+        self._held[model] = []
+
+    def release(self, model: str) -> None:
+        """Write the answers of a model that were held, and from now on all at once."""
+        for key, answer in self._held.pop(model, ()):
+            self.keep(key, model, answer)
 
     def find(self, key: str, model: str) -> str | None:
         """The model's answer to the question of that digest; None if there is none with a good signature."""
@@ -95,6 +105,9 @@ class AnswerCache:
 
     def keep(self, key: str, model: str, answer: str) -> None:
         """Keeps an answer, in place of what was there; none that holds a secret, or is longer than any is."""
+        if model in self._held:
+            self._held[model].append((key, answer))
+            return
         if self._lost or len(answer) > MOST_CHARACTERS or self._redactor.text_to_read(answer) != answer:
             return
         at = int(self._clock())

@@ -118,11 +118,13 @@ class Entry(Record):
 
 
 class Mark(Record):
-    """Something that is true of all before it."""
+    """Something that happened to the run as a whole."""
 
-    mark: Literal["outage", "ended"]
+    mark: Literal["outage", "ended", "judge_distrusted", "resumed"]
     """`outage`: the run was stopped by an agent or model that could not be used, so what had broken off is
-    to be played again. `ended`: the whole plan was played, and its reports are written."""
+    to be played again. `ended`: the whole plan was played, and its reports are written. `judge_distrusted`:
+    a judge did not pass its check, so what it judged before and after is to be played again. `resumed`: what
+    follows was played when the run was taken up again, with a judge that is checked anew."""
 
 
 @dataclass(frozen=True)

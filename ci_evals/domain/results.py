@@ -170,6 +170,11 @@ class TrialResult(Record):
         return self.counts and self.exact_score() is not None
 
     @property
+    def judged(self) -> bool:
+        """Whether a judge had a say in it."""
+        return any(finding.kind == "judged" for finding in self.findings)
+
+    @property
     def spoiled(self) -> bool:
         """Whether what stands around the agent failed: the trial broke off, or nothing could be judged."""
         judged = [finding for finding in self.findings if finding.kind == "judged"]

@@ -5,10 +5,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal
 
 from pydantic import ValidationError
 
+from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results import Results, RoleUsage
 from ci_evals.domain.trust import CheckMode, JudgeCheck
@@ -18,6 +21,7 @@ from ci_evals.ports import LLM
 from ci_evals.redaction import Redactor
 from ci_evals.scoring.distrust import why_not_passed
 from ci_evals.scoring.usage import usage_of_roles
+from ci_evals.wiring import Cache
 
 LONGEST_AGE = timedelta(days=30)
 """A passed check counts for so long. A model that was replaced in silence is then asked again."""
@@ -33,6 +37,21 @@ class Examined:
     find: Callable[[str], str | None] = lambda _: None
     """Return what was kept for a digest of prompts."""
     keep: Callable[[str, str], object] = lambda _digest, _check: None
+    hold: Callable[[], object] = lambda: None
+    """Lets the cache keep no answers of this judge for now."""
+    release: Callable[[], object] = lambda: None
+    """Lets it keep them, those given meanwhile included."""
+
+    @classmethod
+    def cached(cls, llm: SdkLLM | ClaudeCodeLLM, cache: Cache) -> "Examined":
+        """A judge whose answers and passed checks are kept in a cache."""
+        return cls(
+            llm,
+            partial(cache.find_check, llm),
+            partial(cache.keep_check, llm),
+            partial(cache.hold, llm),
+            partial(cache.release, llm),
+        )
 
 
 @dataclass(frozen=True)
@@ -52,10 +71,13 @@ class JudgeChecks:
     """The checks of all judges of one run, taken from an earlier run or asked now."""
 
     def __init__(self, judges: Iterable[Examined], checking: Checking) -> None:
-        """Ask nobody yet. Each model is checked once."""
+        """Ask nobody yet. Each model is checked once; until it has passed, its answers are not cached."""
         self._judges = tuple({judge.llm.model: judge for judge in judges}.values())
         self._asked_for, self._meters = checking, list[MeteredLLM]()
         self._done: dict[str, JudgeCheck] = {}
+        if checking.mode is not CheckMode.OFF:
+            for judge in self._judges:
+                judge.hold()
 
     async def ask(self) -> None:
         """Check every judge, those that nothing is known of by asking it."""
@@ -78,6 +100,11 @@ class JudgeChecks:
         return next((meter.refusal for meter in self._meters if meter.refusal), None)
 
     @property
+    def distrusted(self) -> bool:
+        """Whether a judge did not pass, and that is no mere warning."""
+        return not self.only_warn and any(not check.passed for check in self.checks)
+
+    @property
     def only_warn(self) -> bool:
         """Whether a judge that did not pass is a warning only."""
         return self._asked_for.mode is CheckMode.WARN
@@ -90,7 +117,9 @@ class JudgeChecks:
     async def _check(self, judge: Examined) -> None:
         asked, digest = self._asked_for, control.prompt_digest()
         earlier = None if asked.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
-        self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
+        check = self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
+        if check.passed:
+            judge.release()
 
     async def _ask(self, judge: Examined, digest: str) -> JudgeCheck:
         asked = self._asked_for

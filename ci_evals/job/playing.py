@@ -69,6 +69,7 @@ async def evaluate(
         if job.journal and (past := job.journal.past):
             done = {trial: result for trial, result in past.done.items() if trial not in again}
             look.resumed = done.keys()
+            job.journal.mark(Mark(mark="resumed"))
             listen(TakenUp(len(done.keys() & set(job.plan.trials)), past.header.started_at))
         budget = Budget(job.policy.max_cost, job.prices)
         watch = Watch(job.limits, budget, stop, look.counting, job.options.parallel)
@@ -128,6 +129,8 @@ async def _asked(job: Job, checks: JudgeChecks, stop: Stop) -> AsyncIterator[Awa
         await stop.cuts_off(checks.ask())
         if checks.refusal:
             stop.because(checks.refusal, outage=True)
+        if job.journal and checks.distrusted:
+            job.journal.mark(Mark(mark="judge_distrusted"))
         job.checked()
 
     task = asyncio.create_task(stop.on_bug(ask()))
@@ -295,11 +298,7 @@ async def _players(job: Job, adapter: Adapter | Cast) -> AsyncIterator[_Players]
             yield _Players(lambda trial: job.through(trial, cast), judges=tuple(map(Examined, judges)))
         else:
             async with casts(job.plan, adapter, job.redactor) as company:
-                known = company.cache
-                examined = tuple(
-                    Examined(llm, partial(known.find_check, llm), partial(known.keep_check, llm))
-                    for llm in company.judges
-                )
+                examined = tuple(Examined.cached(llm, company.cache) for llm in company.judges)
                 yield _Players(
                     lambda trial: job.through(trial, company.casts[trial.suite]), company, examined
                 )

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
@@ -89,8 +88,7 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
             return cache.before(llm(model))
 
         def examined(model: str) -> Examined:
-            one = llm(model)
-            return Examined(one, partial(cache.find_check, one), partial(cache.keep_check, one))
+            return Examined.cached(llm(model), cache)
 
         async def check() -> None:
             # They have one key.

@@ -8,6 +8,7 @@ from typing import TypeVar
 from ci_evals.domain.comparison import TestName
 from ci_evals.domain.digest import jury
 from ci_evals.domain.results import Latency, Results, RunInfo, SuiteResult, TestResult, Usage
+from ci_evals.domain.trust import CheckMode, JudgeCheck
 from ci_evals.domain.verdict import Cause
 
 
@@ -20,16 +21,26 @@ class Side:
     usage: Usage
     latency: Latency
     suites: Sequence[SuiteResult]
+    judge_checks: Sequence[JudgeCheck] = ()
 
     @classmethod
     def of(cls, results: Results) -> "Side":
         """The side that a results file makes."""
-        return cls(results.run, results.score, results.usage, results.latency, results.suites)
+        return cls(
+            results.run, results.score, results.usage, results.latency, results.suites, results.judge_checks
+        )
 
     @property
     def offline(self) -> bool:
         """Whether nothing was to be judged."""
         return self.run.config.get("provider") == "offline"
+
+    @property
+    def distrusted(self) -> JudgeCheck | None:
+        """The check of a judge that did not pass, unless the run was to warn of it only."""
+        if self.run.config.get("judgeCheck") == CheckMode.WARN:
+            return None
+        return next((check for check in self.judge_checks if not check.passed), None)
 
     @property
     def trials(self) -> int:
@@ -73,6 +84,9 @@ def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:
 
 def differences(head: Side, base: Side) -> Iterator[str]:
     """What both runs must share for their scores to mean the same."""
+    for side, whose in ((head, "this run"), (base, "the baseline")):
+        if check := side.distrusted:
+            yield f"the judge of {whose} did not pass its check: {check.model} {check.why or 'failed it'}"
     here, there = head.run.digests, base.run.digests
     providers = [side.run.config.get("provider") for side in (head, base)]
     if providers[0] != providers[1]:

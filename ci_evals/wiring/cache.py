@@ -45,6 +45,16 @@ class Cache:
         if self.answers:
             self.answers.keep(self._check(llm, prompt), llm.model, check)
 
+    def hold(self, llm: SdkLLM | ClaudeCodeLLM) -> None:
+        """Keep no answers of this model until they are released."""
+        if self.answers:
+            self.answers.hold(llm.model)
+
+    def release(self, llm: SdkLLM | ClaudeCodeLLM) -> None:
+        """Keep the answers of this model that were held, and those to come."""
+        if self.answers:
+            self.answers.release(llm.model)
+
     def _check(self, llm: SdkLLM | ClaudeCodeLLM, prompt: str) -> str:
         return digest([VERSION, "judge check", self.provider, _address(llm), llm.model, prompt])
 

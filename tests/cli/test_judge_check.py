@@ -164,6 +164,46 @@ def test_a_check_in_the_judges_cache(play, tmp_path):
     assert play(content, "--judge-cache=cache", "--judge-check=always")[1] == ASKED
 
 
+def strict(asked) -> str:
+    """Right on every control question, content with nothing else."""
+    return good(asked) if is_control(asked) else fakes.judged("fail", "It is not so.")
+
+
+def test_no_answer_of_a_judge_that_did_not_pass_is_cached(play):
+    """Else its passes would stand in the next run, whose judge passes the check."""
+    assert play(content, "--judge-cache=cache")[0].returncode == 3
+    assert play(strict, "--judge-cache=cache")[0].returncode == 1
+    done, _ = play(content, "--judge-cache=cache")
+    assert done.returncode == 1, "answers of a judge that passed are kept"
+
+
+@pytest.mark.parametrize("options", [(), ("--judge-check=always",)])
+def test_nothing_that_such_a_judge_decided_is_resumed(play, tmp_path, options):
+    """Else the run would be green as soon as another judge passes the check."""
+    write_suite(tmp_path, {"name": "A"} | TEST, {"name": "B", "evaluations": [STRICT]}, judgeModel="small")
+    assert play(content)[0].returncode == 3
+    done, _ = play(strict, "--resume=results", *options)
+    assert done.returncode == 1, done.stdout
+    assert "1 of 2 trials had finished" in done.stderr, "what no judge decided is as it was"
+    done, _ = play(strict, "--resume=results")
+    assert (done.returncode, "2 of 2 trials had finished" in done.stderr) == (1, True), done.stderr
+
+
+def test_a_run_of_such_a_judge_is_compared_with_nothing(play, tmp_path):
+    """Neither by `compare`, on either side, nor as the baseline of a run."""
+    for judge, name in ((content, "loose"), (good, "good")):
+        play(judge, f"--output-dir={name}")
+    for head, base, whose in (("loose", "good", "this run"), ("good", "loose", "the baseline")):
+        done, _ = play(good, "--max-drop=5", command=("compare", head, base))
+        assert done.returncode == 3, done.stdout
+        assert f"the judge of {whose} did not pass its check: small answered 6 of 16" in done.stdout
+        assert "holds" not in done.stdout.partition("Gate\n")[2].replace("The gate holds", "")
+    done, _ = play(good, "--max-drop=5", "--baseline=loose", "--output-dir=next")
+    assert "max-drop was not checked: the judge of the baseline did not pass its check" in done.stdout
+    play(content, "--judge-check=warn", "--output-dir=warned")
+    assert play(good, "--max-drop=5", command=("compare", "good", "warned"))[0].returncode == 0
+
+
 def test_each_model_of_a_panel_is_checked(play, tmp_path):
     """One that does not judge is enough for no verdict."""
 
