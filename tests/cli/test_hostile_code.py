@@ -18,7 +18,7 @@ from ci_evals.redaction import Redactor
 
 KEY = "agent-key-3f9c77aa51"
 HEAD = """
-import ctypes, os, signal, subprocess, sys, threading, time
+import ctypes, gc, json, os, signal, subprocess, sys, threading, time
 KEY = os.environ.get("AGENT_KEY", "")
 
 class Items(dict):
@@ -56,6 +56,12 @@ def endless():
 
 def deep():
     return deep()
+
+def forge():
+    child = next(one for one in gc.get_objects() if type(one).__name__ == "_Child")
+    for number in range(50):
+        error = {"kind": "usage", "words": ["forged", "", ""]}
+        child._write(json.dumps({"id": number, "error": error}).encode() + b"\\n")
 """
 
 ENDS = "the agent's process ended (exit status 0) in the middle of a reply"
@@ -82,6 +88,7 @@ TRICKS = {
     "a hang": ("time.sleep(60)", "did not answer within 2 s"),
     "a stop": ("os.kill(os.getpid(), signal.SIGSTOP)", "did not answer within 2 s"),
     "a huge reply": ("return 'x' * 40_000_000", "is longer than 16 MB"),
+    "an answer in our name": ("forge()", "python:agent:reply: forged"),
     "no JSON": ("return {'text': 'Hi', 'trace': 10**5000}", "holds what is no JSON"),
 }
 

@@ -150,13 +150,13 @@ class HostedAgent:
         session = _Session(worker, worker.new_number())
         asked = {"do": "open", "agent": self._index, "session": session.number}
         asked["test"] = test.model_dump(mode="json", by_alias=True)
-        await worker.ask(asked, self.name, "while a session was opened", DEFAULT_TIMEOUT_SECONDS)
+        await self._ask(worker, asked, "while a session was opened", DEFAULT_TIMEOUT_SECONDS)
         return session
 
     async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Say `text`, and read what the code gave back."""
         asked = {"do": "send", "session": session.number, "text": payload.clean(text), "timeout": timeout}
-        value = await session.worker.ask(asked, self.name, "in the middle of a reply", timeout)
+        value = await self._ask(session.worker, asked, "in the middle of a reply", timeout)
         try:
             return Reply.model_validate(value)
         except ValidationError:
@@ -167,6 +167,12 @@ class HostedAgent:
         with suppress(CiEvalsError):
             asked = {"do": "close", "session": session.number}
             await session.worker.ask(asked, self.name, "at its end", CLOSING_SECONDS)
+
+    async def _ask(self, worker: "_Worker", message: Message, when: str, seconds: float) -> JsonValue:
+        try:
+            return await worker.ask(message, self.name, when, seconds)
+        except UsageError as error:  # the code made it up: it was loaded
+            raise AgentError(f"{self.name}: {error}") from None
 
 
 class _Worker:
