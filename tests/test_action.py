@@ -1,6 +1,9 @@
 """The action: its declaration, its documentation and the settings agree, and its door opens."""
 
+import json
+
 import pytest
+import world
 import yaml
 from commands import action
 from github_runner import Step
@@ -143,3 +146,33 @@ def test_its_help_is_that_of_the_command_line(step):
     assert "ci-evals run" in done.stdout
     assert "entrypoint" not in done.stdout
     assert step.summary == ""
+
+
+@pytest.mark.parametrize(
+    "link", ["results", "results/junit.xml", "results/HR-assistant", "results/report.html"]
+)
+def test_an_output_that_is_a_link_is_refused_before_anything_is_paid_for(step, link):
+    """A link in the checkout would lead what is written out of the workspace."""
+    outside = step.folder / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("theirs")
+    place = step.workspace / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(outside / "kept" if place.suffix else outside)
+    with world.agent() as agent:
+        suite = {"name": "HR assistant", "agentId": "a", "tests": [TEST]}
+        (step.workspace / "suite.json").write_text(json.dumps(suite))
+        done = play(step, suites="suite.json", provider="offline", base_url=agent.url, agent_key=agent.key)
+        assert agent.heard == []
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert link.partition("/")[0] in done.stderr
+    assert {file.name: file.read_text() for file in outside.iterdir()} == {"kept": "theirs"}
+
+
+TEST = {
+    "name": "Greets",
+    "guidelines": "You say hello.",
+    "maxTurns": 1,
+    "turns": [{"user": "Hello"}],
+    "evaluations": [{"criterion": "No forwarding", "strict": "not_escalated"}],
+}

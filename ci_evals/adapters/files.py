@@ -33,8 +33,7 @@ def write_all(root: Path, files: Mapping[str, Text]) -> None:
     Raises:
         UsageError: A path leads out of `root`, or something cannot be written. What was written before stays.
     """
-    for name in files:
-        _inside(root, name)
+    check_inside(root, files)
     write_each(root, files.items())
 
 
@@ -107,6 +106,29 @@ def unfit(path: Path) -> str | None:
         if not stat.S_ISREG(path.stat().st_mode):
             return "no regular file but a device, a pipe or a socket; name a regular file"
     return None
+
+
+def leads_out(path: Path, root: Path) -> bool:
+    """Return whether a path is named as one within `root` and a symbolic link takes it elsewhere."""
+    named = Path(os.path.abspath(path))  # noqa: PTH100  # `resolve` follows links
+    try:
+        return named.is_relative_to(root.absolute()) and not path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # links in a circle
+        return True
+
+
+def check_inside(root: Path, names: Iterable[str]) -> None:
+    """Make sure that no symbolic link takes files out of `root`.
+
+    Args:
+        root: The folder that they are to be in.
+        names: Their paths relative to it, with `/`.
+
+    Raises:
+        UsageError: one does, or a path is not within it.
+    """
+    for name in names:
+        _inside(root, name)
 
 
 def is_same(path: Path, other: Path) -> bool:

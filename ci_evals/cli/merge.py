@@ -40,7 +40,8 @@ def merge_runs(settings: MergeSettings) -> None:
     places = Places(settings.output_dir, settings.junit)
     places.check()
     legs = [Leg(str(file), results) for _, file, results in read_each(settings.results, if_missing=_NO_LEGS)]
-    places.check({f"the leg {leg.file}": Path(leg.file) for leg in legs})
+    suites = [suite.folder for leg in legs for suite in leg.results.suites]
+    places.check({f"the leg {leg.file}": Path(leg.file) for leg in legs}, suites)
     redactor = Redactor([*environment_keys(os.environ), settings.github_token or ""])
     actions.mask(redactor, os.environ)
     remember(redactor)

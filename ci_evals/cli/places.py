@@ -1,6 +1,6 @@
 """Where reports go, made sure of before there are any."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,19 +28,29 @@ class Places:
     folder: Path
     junit: Path | None = None
 
-    def check(self, inputs: Inputs | None = None) -> None:
-        """Makes sure, before there is anything to report, that all of it can be written, and over no input.
+    def check(self, inputs: Inputs | None = None, suites: Iterable[str] = ()) -> None:
+        """Make sure, before there is anything to report, that all of it can be written, and over no input.
+
+        Args:
+            inputs: What the command reads.
+            suites: The folders of the suites' own reports, as far as they are known.
 
         Raises:
-            UsageError: one cannot, or would be written over a file that is read or is no report.
+            UsageError: one cannot, would be written over a file that is read or is no report, or a link
+                leads elsewhere.
         """
+        check_folder("--output-dir", self.folder)
         if files.is_there(self.folder) and not files.is_folder(self.folder):
             raise UsageError(f"--output-dir: {str(self.folder)!r} is no folder; name a folder")
         files.check_writable(self.folder)
         for name in (*OF_RUN, JOURNAL):
             check_output("--output-dir", self.folder / name, inputs or {})
+            _check_no_link("--output-dir", self.folder / name)
+        self._check_suites(suites)
         if self.junit:
+            check_folder("--junit", self.junit.parent)
             self._check_junit(self.junit, inputs or {})
+            _check_no_link("--junit", self.junit)
             files.check_writable(self.junit.parent)
 
     def begin(self, results: Results) -> None:
@@ -52,6 +62,7 @@ class Places:
         Raises:
             UsageError: one cannot be written or taken away.
         """
+        self._check_suites(suite.folder for suite in results.suites)
         written = unfinished.files(results)
         if self.junit:
             files.write(self.junit, written.pop(JUNIT))
@@ -63,6 +74,9 @@ class Places:
     @property
     def _has_own_junit(self) -> bool:
         return self.junit is not None and files.is_same(self.junit, self.folder / JUNIT)
+
+    def _check_suites(self, suites: Iterable[str]) -> None:
+        files.check_inside(self.folder, (f"{suite}/{SUITE_SUMMARY}" for suite in suites))
 
     def _check_junit(self, path: Path, inputs: Inputs) -> None:
         check_output("--junit", path, inputs)
@@ -99,6 +113,28 @@ def check_output(option: str, path: Path, inputs: Inputs) -> None:
                 f"{option}: {str(path)!r} would be written over, and it is read too ({named}); name another "
                 "place, or copy that file first"
             )
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """Make sure that a folder for outputs is where it is named: in the working folder, if it is named there.
+
+    Args:
+        option: The option that names it.
+        folder: The folder.
+
+    Raises:
+        UsageError: a link leads out of the working folder.
+    """
+    if files.leads_out(folder, Path.cwd()):
+        raise UsageError(
+            f"{option}: a symbolic link leads from {str(folder)!r} out of the working folder; name "
+            "the folder that is meant, or take the link away"
+        )
+
+
+def _check_no_link(option: str, path: Path) -> None:
+    if path.is_symlink():
+        raise UsageError(f"{option}: {str(path)!r} is a symbolic link; take it away, or name another place")
 
 
 def _is_junit(path: Path) -> bool:

@@ -71,7 +71,7 @@ def rejudge_run(settings: RejudgeSettings) -> None:
     if adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
         raise UsageError(no_key(adapter.provider))
     console = error_console(environ)
-    places.check({"RESULTS": file, "--prices": settings.prices})
+    places.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption()
     baseline = baseline_of(settings, Platform.of(settings, environ), interruption.aside)
     if baseline.note:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +19,7 @@ from ci_evals.cli.console import Console, environment_keys, error_console, remem
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judge_cache import folder_of, refused
 from ci_evals.cli.models import models_asked
-from ci_evals.cli.places import RECORDING, Inputs, Places, check_output
+from ci_evals.cli.places import RECORDING, Inputs, Places, check_folder, check_output
 from ci_evals.cli.platform import Held, Platform, asked_baseline, wants_comment
 from ci_evals.cli.policy import in_force, read_policy
 from ci_evals.cli.reading import headers_of, load_suites, values_of
@@ -43,7 +44,7 @@ from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.redaction import MIN_LENGTH, Redactor
 from ci_evals.reports import numbers
-from ci_evals.reports.names import AGENT_LOG, RESULTS
+from ci_evals.reports.names import AGENT_LOG, RESULTS, folders_for
 from ci_evals.runner import Options
 from ci_evals.scoring.selectors import check_names
 from ci_evals.wiring import (
@@ -109,7 +110,8 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     )
     warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
     places = Places(settings.output_dir, settings.junit)
-    places.check(_suites_of(loaded))
+    inputs = _inputs(settings, loaded)
+    places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
     context = run_context(platform.context, environ)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
     secret = adapter.llm_key if context.ci else None
@@ -117,9 +119,11 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     interruption = Interruption()
     baseline = Held() if skipped else _baseline(settings, platform, interruption)
     _check_apart(baseline, journal, settings)
-    inputs = _inputs(settings, loaded)
-    places.check(inputs)
+    begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
+    names = [redactor.text(one.suite.name) for one in planned.suites]
+    places.check(inputs, folders_for(names, begun))
     if settings.record:
+        check_folder("--record", settings.record)
         check_output("--record", settings.record / RECORDING, inputs)
     if baseline.note:
         console.say(baseline.note)

@@ -31,7 +31,7 @@ from ci_evals.grading import judge, rubric
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.redaction import Redactor
-from ci_evals.reports.names import folder_for
+from ci_evals.reports.names import folders_for
 from ci_evals.runner import Cast
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate import Ending, Policy
@@ -261,12 +261,10 @@ def models_of(adapter: Adapter | Cast, suite: Suite) -> Named:
 
 
 def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
-    taken: set[str] = set()
     facts = []
-    for planned in job.plan.suites:
+    names = [job.redactor.text(planned.suite.name) for planned in job.plan.suites]
+    for planned, folder in zip(job.plan.suites, folders_for(names, started), strict=True):
         models = models_of(adapter, planned.suite)
-        folder = folder_for(job.redactor.text(planned.suite.name), started, taken)
-        taken.add(folder)
         facts.append(
             SuiteFacts(folder, models.judge, models.user, models.embedder, models.panel, models.votes)
         )

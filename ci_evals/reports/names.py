@@ -1,6 +1,6 @@
 """What the files and folders of a run are called."""
 
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -51,6 +51,14 @@ def folder_for(suite_name: str, started_at: datetime, taken: Collection[str]) ->
     stamp = started_at.astimezone(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
     names = {folder.split("/")[0].casefold() for folder in taken}
     return f"{unique(sanitize.file_name(suite_name), names)}/{stamp}"
+
+
+def folders_for(suite_names: Iterable[str], started_at: datetime) -> list[str]:
+    """Return the folder of each suite of a run, likewise."""
+    folders: list[str] = []
+    for name in suite_names:
+        folders.append(folder_for(name, started_at, folders))
+    return folders
 
 
 def unique(name: str, taken: Container[str]) -> str:

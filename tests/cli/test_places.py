@@ -1,6 +1,7 @@
 """What commands must not write over, and what reports say of a run that was killed."""
 
 import os
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -153,3 +154,22 @@ def test_a_killed_run_leaves_no_green_reports_of_an_earlier_one(tmp_path, played
 def test_a_run_that_is_refused_leaves_earlier_reports_alone(tmp_path, played):
     """Nothing was begun, so nothing is unfinished."""
     refused(played, tmp_path, "--thresholds=suite:Nowhere=90", says="Nowhere")
+
+
+@pytest.mark.parametrize("link", ["results/summary.md", "results", "results/Stub", "out.xml", "taped"])
+def test_an_output_that_is_a_link_is_refused_before_anything_is_played(tmp_path, played, link):
+    """What a checkout brings would lead reports elsewhere, or keep them from being written at the end."""
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    elsewhere.mkdir()
+    place = tmp_path / link
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    place.symlink_to(elsewhere)
+    if place.suffix:
+        place.unlink()
+        (elsewhere / "kept").write_text("<testsuite/>")
+        place.symlink_to(elsewhere / "kept")
+    options = {"out.xml": "--junit=out.xml", "taped": "--record=taped/here"}
+    refused(played, tmp_path, options.get(link, "--quiet"), says="symbolic link")
+    assert {file.name for file in elsewhere.iterdir()} <= {"kept"}
