@@ -35,6 +35,7 @@ from ci_evals.domain.evaluation import (
     ToolNotUsed,
     ToolUsed,
 )
+from ci_evals.domain.text import bare
 from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transcript, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import answers
@@ -88,13 +89,28 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
 
 
 def same(found: JsonValue, wanted: JsonValue) -> bool:
-    """Whether two parameter values are equal. Numbers and booleans are compared as JSON and as text."""
+    """Whether two parameter values are equal. Numbers and booleans are compared as JSON and as text.
+
+    Within lists and objects they are compared as JSON alone: there `true` is not 1, and "1" is not 1.
+    """
+    if isinstance(found, list | dict) or isinstance(wanted, list | dict):
+        return _equal(found, wanted)
     if type(found) is type(wanted) or {type(found), type(wanted)} == {int, float}:
         return found == wanted
     for plain, text in ((found, wanted), (wanted, found)):
         if isinstance(plain, bool | int | float) and isinstance(text, str):
             return text == json.dumps(plain) or same(_as_json(text), plain)
     return False
+
+
+def _equal(one: JsonValue, other: JsonValue) -> bool:
+    """Whether two JSON values are the same. To Python `True == 1`, to JSON it is not."""
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+        case list(), list():
+            return len(one) == len(other) and all(map(_equal, one, other))
+    return isinstance(one, bool) is isinstance(other, bool) and one == other
 
 
 def _as_json(text: str) -> JsonValue:
@@ -337,7 +353,11 @@ def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Exchan
         wanted, pattern = f"/{evaluation.pattern}/", evaluation.pattern
     for exchange in named:
         try:
-            found = regex.search(pattern, exchange.agent, timeout=PATTERN_SECONDS)
+            # Signs that nobody sees neither hide words nor part them.
+            found = any(
+                regex.search(pattern, text, timeout=PATTERN_SECONDS)
+                for text in dict.fromkeys((exchange.agent, bare(exchange.agent)))
+            )
         except TimeoutError:
             reason = (
                 f"{wanted} was searched in reply {exchange.index} for {PATTERN_SECONDS:g} s without an end"

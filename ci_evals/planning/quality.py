@@ -118,6 +118,8 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
         elif isinstance(evaluation, Judged):
             for message in filter(None, (_two_things(evaluation), _could_be_strict(evaluation))):
                 yield (*place, "criterion"), message
+        if isinstance(evaluation, ToolNotUsed) and evaluation.before_turn == 1:
+            yield (*place, "beforeTurn"), "is 1, before which there is no turn: no conversation can fail"
         talks_on = len(suite.turns_of(test)) > 1
         if isinstance(evaluation, NotContains | NotRegex) and evaluation.turn == "last" and talks_on:
             message = (

@@ -1,6 +1,6 @@
 """A run against its baseline: which tests can be compared, and what their change is worth."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -139,8 +139,7 @@ class Pairing:
     def comparison(self) -> Comparison:
         """The comparison as it stands in the results."""
         whole, suspects = self.whole(), self._suspects()
-        proven = {(test.suite, test.name): {"p": test.p, "confirmed": test.confirmed} for test in suspects}
-        failing = (self._told(pair, pair.head) for pair in self.newly_failing())
+        failing = (self._with_proof(pair) for pair in self.newly_failing())
         reasons = [*self.reasons]
         if not self.reasons:
             reasons += [f"{suite.name}: {reason}" for suite in self.suites for reason in suite.reasons]
@@ -158,9 +157,7 @@ class Pairing:
                 tests=sum(len(suite.tests) for suite in self.base.suites),
                 trials=self.base.trials,
             ),
-            regressed=_worst_first(
-                test.model_copy(update=proven.get((test.suite, test.name), {})) for test in failing
-            ),
+            regressed=_worst_first(failing),
             fixed=tuple(
                 self._told(pair, pair.base)
                 for pair in self.pairs
@@ -187,16 +184,29 @@ class Pairing:
         )
 
     def _suspects(self) -> tuple[TestChange, ...]:
-        if not any(scores.delta <= -SUSPECT for _, scores in self._scored):
-            return ()
-        proven = statistics.proven_drops([scores for _, scores in self._scored], self.seed)
         return _worst_first(
-            self._told(pair, pair.head).model_copy(
-                update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA}
-            )
+            self._with_proof(pair) for pair, _ in self._scored if pair.numbers in self._proofs
+        )
+
+    @cached_property
+    def _proofs(self) -> Mapping[tuple[int, int], float | None]:
+        """The adjusted p of each suspect, by the numbers of its suite and test."""
+        if not any(scores.delta <= -SUSPECT for _, scores in self._scored):
+            return {}
+        proven = statistics.proven_drops([scores for _, scores in self._scored], self.seed)
+        return {
+            pair.numbers: p
             for (pair, scores), p in zip(self._scored, proven, strict=True)
             if scores.delta <= -SUSPECT
-        )
+        }
+
+    def _with_proof(self, pair: TestPair) -> TestChange:
+        """A test of this run, with its p if it is a suspect."""
+        told = self._told(pair, pair.head)
+        if pair.numbers not in self._proofs:
+            return told
+        p = self._proofs[pair.numbers]
+        return told.model_copy(update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA})
 
     @cached_property
     def _scored(self) -> tuple[tuple[TestPair, statistics.Pair], ...]:

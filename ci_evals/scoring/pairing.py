@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import PurePath
 
 from ci_evals.domain.comparison import TestName
 from ci_evals.domain.digest import jury
@@ -74,12 +74,40 @@ class SuitePair:
 
 def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:
     """All suites of both sides, those of this run first; suites and tests are paired by name."""
-    here, there = _by_name(head.suites), _by_name(base.suites)
-    numbers = {key: number for number, key in enumerate(here, start=1)}
-    return tuple(
-        _paired(key[0], here.get(key), there.get(key), numbers.get(key, 0))
-        for key in dict.fromkeys([*here, *there])
-    )
+    partners = _partners(head.suites, base.suites)
+    taken = {id(partner) for partner in partners if partner}
+    found = [
+        _paired(suite.name, suite, partner, number)
+        for number, (suite, partner) in enumerate(zip(head.suites, partners, strict=True), start=1)
+    ]
+    removed = [_paired(suite.name, None, suite, 0) for suite in base.suites if id(suite) not in taken]
+    return (*found, *removed)
+
+
+def _partners(here: Sequence[SuiteResult], there: Sequence[SuiteResult]) -> list[SuiteResult | None]:
+    """The suite of the baseline for each suite of this run.
+
+    Of several with one name those of one file belong together. The others do so in their order, but only if
+    both sides have as many: else nobody knows which of them is new.
+    """
+    partners: dict[int, SuiteResult] = {}
+    for name in dict.fromkeys(suite.name for suite in here):
+        ours, theirs = ([suite for suite in side if suite.name == name] for side in (here, there))
+        left = []
+        for suite in ours:
+            same = next((one for one in theirs if _file(one) == _file(suite)), None)
+            if same:
+                partners[id(suite)] = same
+                theirs = [one for one in theirs if one is not same]
+            else:
+                left.append(suite)
+        if len(left) == len(theirs):
+            partners |= {id(suite): one for suite, one in zip(left, theirs, strict=True)}
+    return [partners.get(id(suite)) for suite in here]
+
+
+def _file(suite: SuiteResult) -> str:
+    return PurePath(suite.file).as_posix()
 
 
 def differences(head: Side, base: Side) -> Iterator[str]:
@@ -102,11 +130,8 @@ def differences(head: Side, base: Side) -> Iterator[str]:
         yield "the rules by which scores are computed changed"
 
 
-_Named = TypeVar("_Named", SuiteResult, TestResult)
-
-
-def _by_name(items: Iterable[_Named]) -> dict[tuple[str, int], _Named]:
-    """Suites, or tests, by name; those of one name, as where a secret was taken out of it, by their order."""
+def _by_name(items: Iterable[TestResult]) -> dict[tuple[str, int], TestResult]:
+    """Tests by name; those of one name, as where a secret was taken out of it, by their order."""
     seen: Counter[str] = Counter()
     named = {}
     for item in items:

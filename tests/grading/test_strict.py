@@ -229,6 +229,11 @@ def test_false_and_zero_are_values(value):
         ([1], [2], False),
         (["a"], "a", False),
         ({"a": 1}, {"a": 1}, True),
+        ({"a": 1}, {"a": True}, False),
+        ([False, 2], [0, 2], False),
+        ({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2.0}]}, True),
+        ({"a": "1"}, {"a": 1}, False),
+        ({"a": 1}, {"b": 1}, False),
         ("NaN", 1.5, False),
     ],
 )
@@ -339,6 +344,22 @@ def test_texts_are_literal_and_case_counts():
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
+
+
+@pytest.mark.parametrize(
+    "said", ["your re\u200bfund is here", "your re\xadfund is here", "your refund is here"]
+)
+def test_signs_that_nobody_sees_hide_no_words(said):
+    """A report shows the word, so a check must see it too."""
+    for kind, wanted, fields in (
+        ("contains", "passed", {"text": "refund"}),
+        ("not_contains", "failed", {"text": "refund"}),
+        ("regex", "passed", {"pattern": r"\brefund\b"}),
+        ("not_regex", "failed", {"pattern": "ref.nd"}),
+    ):
+        assert outcome(decide(kind, {"agent": said}, **fields)) == wanted, kind
+    family = "\U0001f468\u200d\U0001f469"
+    assert outcome(decide("contains", {"agent": f"a {family}"}, text=family)) == "passed"
 
 
 def test_a_pattern_without_end_decides_nothing():

@@ -68,6 +68,14 @@ def test_happy_paths_only():
     assert warnings(a_test(**happy), a_test("two")) == []
 
 
+def test_a_check_before_the_first_turn():
+    """It looks at nothing."""
+    check = {"criterion": "Not at once", "strict": "tool_not_used", "toolName": "REFUND", "beforeTurn": 1}
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, check]))
+    assert told.startswith("tests[0].evaluations[2].beforeTurn: is 1")
+    assert warnings(a_test(evaluations=[STRICT, REFUSED, check | {"beforeTurn": 2}])) == []
+
+
 @pytest.mark.parametrize(
     "criterion",
     [

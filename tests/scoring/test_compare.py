@@ -536,3 +536,39 @@ def test_a_drop_that_so_few_trials_could_not_prove_is_not_checked():
     )
     assert required.exit_code == 3
     assert close_calls(required)
+
+
+def suites(run_id: str, **trials: tuple) -> Results:
+    """Results of several suites of one name, in files of these names, with a test of one name each."""
+    made = [
+        build.suite_result("S", build.test_result("a", trials=played), file=f"{file}.json")
+        for file, played in trials.items()
+    ]
+    return build.results(*made, run=build.run_info(id=run_id))
+
+
+@pytest.mark.parametrize(
+    ("head", "base", "changes"),
+    [
+        ({"new": 100, "old": 0}, {"old": 100}, [-100]),
+        ({"b": 100, "a": 0}, {"a": 0, "b": 100}, [0, 0]),
+        ({"a": 0}, {"new": 0, "a": 100}, [-100]),
+        ({"moved/a": 0, "moved/b": 50}, {"a": 100, "b": 50}, [-100, 0]),
+        ({"x": 0, "y": 100}, {"z": 100}, []),
+    ],
+)
+def test_suites_of_one_name_are_paired_by_their_files(head, base, changes):
+    """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
+    sides = [{file: points(score) for file, score in side.items()} for side in (head, base)]
+    found = pairing(suites("head", **sides[0]), suites("base", **sides[1]))
+    assert list(found.comparison().deltas) == changes
+    assert len(found.newly_failing()) == changes.count(-100)
+
+
+def test_tests_of_one_name_have_a_p_of_their_own():
+    """Of two suites of one name, of which one surely fell and the other perhaps."""
+    head = suites("head", a=points(*[0] * 6), b=points(0, 100, 100, 0, 100, 100))
+    base = suites("base", a=points(*[100] * 6), b=points(*[100] * 6))
+    found = pairing(head, base).comparison()
+    for listed in (found.suspects, found.regressed):
+        assert [(round(test.delta), test.confirmed) for test in listed] == [(-100, True), (-33, False)]
