@@ -11,10 +11,10 @@ from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
 from ci_evals.cli.console import PLEASE_REPORT, error_console
 from ci_evals.cli.platform import Held, Platform, Wait, asked_baseline
-from ci_evals.cli.saved import finished
 from ci_evals.cli.settings import BaselineSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import load_results
+from ci_evals.library.runs import finished
 from ci_evals.reports import layout
 
 _FIND_SECONDS = 180.0
@@ -32,7 +32,7 @@ def baseline_of(settings: BaselineSettings, platform: Platform, wait: Wait = asy
         case "auto" | "required":
             return _recorded(settings, platform, wait)
     try:
-        return Held(finished(load_results(asked), asked))
+        return Held(load_results(asked))
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
 

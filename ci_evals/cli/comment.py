@@ -9,7 +9,7 @@ from ci_evals.cli import actions, outputs
 from ci_evals.cli.console import error_console, show
 from ci_evals.cli.other_settings import CommentSettings
 from ci_evals.cli.platform import Platform
-from ci_evals.cli.posting import post, text_of
+from ci_evals.cli.posting import post, text_of, withdraw
 from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import results_file
@@ -26,7 +26,12 @@ def comment(settings: CommentSettings) -> None:
     file = results_file(settings.results)
     if files.is_there(file) and file.stat().st_size > MOST_MB * 1_000_000:
         raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
-    results = read_clean(file)
+    try:
+        results = read_clean(file)
+    except UsageError as error:
+        if not (settings.dry_run or platform.missing or platform.read_only):
+            withdraw(error, settings.comment_key, platform)
+        raise
     outputs.write(results, results.gate.exit_code, file.parent, file.parent / JUNIT, os.environ)
     if settings.dry_run:
         show(text_of(results, platform))

@@ -8,7 +8,7 @@ from typing import Any
 from ci_evals.cli.choices import Form
 from ci_evals.cli.console import colored, show
 from ci_evals.cli.other_settings import CompareSettings, OddsSettings
-from ci_evals.cli.saved import finished, read_clean
+from ci_evals.cli.saved import read_clean
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.reports import console, markdown
@@ -29,9 +29,7 @@ def compare(settings: CompareSettings) -> None:
         UsageError: a file is not there or is none of ours, or an option cannot be read.
     """
     drop, drops = read_drops(settings.max_drop)
-    head, base = (
-        older.completed(finished(read_clean(path), path)) for path in (settings.head, settings.base)
-    )
+    head, base = (older.completed(read_clean(path)) for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
     here = Side.of(head)

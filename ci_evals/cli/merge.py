@@ -16,7 +16,7 @@ from ci_evals.cli.places import Places
 from ci_evals.cli.platform import Held, Platform
 from ci_evals.cli.policy import in_force, read_policy
 from ci_evals.cli.publish import publish
-from ci_evals.cli.saved import read_each
+from ci_evals.cli.saved import read_each, read_leg
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import SuiteResult
 from ci_evals.redaction import Redactor
@@ -39,7 +39,8 @@ def merge_runs(settings: MergeSettings) -> None:
     policy = read_policy(settings)
     places = Places(settings.output_dir, settings.junit)
     places.check()
-    legs = [Leg(str(file), results) for _, file, results in read_each(settings.results, if_missing=_NO_LEGS)]
+    read = read_each(settings.results, read_leg, if_missing=_NO_LEGS)
+    legs = [Leg(str(file), results) for _, file, results in read]
     suites = [suite.folder for leg in legs for suite in leg.results.suites]
     places.check({f"the leg {leg.file}": Path(leg.file) for leg in legs}, suites)
     redactor = Redactor([*environment_keys(os.environ), settings.github_token or ""])

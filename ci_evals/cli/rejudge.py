@@ -93,6 +93,7 @@ def rejudge_run(settings: RejudgeSettings) -> None:
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
+        begin=places.begin,
     )
     with _listening(settings, _Told(judged, console, len(trials))) as listen:
         again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))

@@ -9,6 +9,7 @@ from ci_evals.cli.console import environment_keys, remember
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import Results
 from ci_evals.library import load_results
+from ci_evals.library.runs import read_results
 from ci_evals.redaction import Redactor
 from ci_evals.reports.names import RESULTS
 
@@ -26,20 +27,18 @@ def read_clean(path: Path) -> Results:
     """Recorded results, without the keys that this environment holds: whoever wrote them may not have known.
 
     Raises:
-        UsageError: there are none, or they cannot be read.
+        UsageError: there are none, they cannot be read, or are of a run that has not finished.
     """
     return of_environment().model(load_results(path))
 
 
-def finished(results: Results, source: object) -> Results:
-    """Return the results, unless they are of a run that did not finish: nothing can be compared with them.
+def read_leg(path: Path) -> Results:
+    """Recorded results likewise, also those of a run that has not finished: merged, they are missing.
 
     Raises:
-        UsageError: they are.
+        UsageError: there are none, or they cannot be read.
     """
-    if results.run.status == "unfinished":
-        raise UsageError(f"{source}: the run that began to write these results has not finished")
-    return results
+    return of_environment().model(read_results(path))
 
 
 def of_environment() -> Redactor:

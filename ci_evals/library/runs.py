@@ -235,7 +235,30 @@ def load_results(path: str | Path) -> Results:
     """Reads the `_results.json` of a run, or the one in the folder of that name.
 
     Raises:
-        UsageError: there is none, or it cannot be read.
+        UsageError: there is none, it cannot be read, or the run that began to write it has not finished.
+    """
+    return finished(read_results(path), results_file(path))
+
+
+def finished(results: Results, source: object) -> Results:
+    """Return the results, unless they are of a run that did not finish: they say nothing of an agent.
+
+    Raises:
+        UsageError: they are.
+    """
+    if results.run.status == "unfinished":
+        raise UsageError(
+            f"{source}: the run that began to write these results has not finished; wait for its end, or if "
+            "it was killed go on with it by --resume"
+        )
+    return results
+
+
+def read_results(path: str | Path) -> Results:
+    """Read results likewise, also those of a run that has not finished.
+
+    Raises:
+        UsageError: there are none, or they cannot be read.
     """
     file = results_file(path)
     try:

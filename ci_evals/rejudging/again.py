@@ -149,6 +149,8 @@ async def rejudge(
         ),
     )
     started, begun = now(), time.perf_counter()
+    if work.begin:
+        work.begin(Making(work, juries, {}, stop, started).unfinished())
     try:
         await stop.cuts_off(judges.check())
     except LLMAccessError as error:

@@ -1,6 +1,6 @@
 """What is judged again: the saved run, and of each of its conversations what a judge is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue, ValidationError
@@ -47,6 +47,8 @@ class Rejudging:
     prices: PriceTable = NO_PRICES
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     ci: str | None = None
+    begin: Callable[[Results], None] | None = None
+    """Called before a judge is asked, with what the results are until all have answered."""
 
     def jury_of(self, suite: SuiteResult) -> "Jury":
         """Who judges a suite."""

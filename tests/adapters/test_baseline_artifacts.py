@@ -445,6 +445,17 @@ def test_expired_ones_are_told_as_such(api):
     )
 
 
+def test_a_run_that_was_cut_off_is_passed_over(api):
+    """Killed, it leaves what its folder said before its end: the run before it serves."""
+    unfinished = zip_of({"_results.json": json.dumps({"run": {"status": "unfinished"}}).encode()})
+    api.add_run(BASE, unfinished)
+    assert found(api) == Missing(
+        f"no baseline: the runs of main that left the artifact '{NAME}' were cut off before they had finished"
+    )
+    api.add_run(LINE[2], artifact("old"))
+    assert name_of(found(api)) == "old"
+
+
 @pytest.mark.parametrize("status", [404, 410])
 def test_what_expires_meanwhile_is_passed_over(api, status):
     """Between the list and the download: the next one serves."""

@@ -156,3 +156,35 @@ def test_a_suites_own_results_do_not_lead_to_writing_over_the_run(run, monkeypat
     (own,) = (run / "results/Stub").glob("*/_results.json")
     with pytest.raises(UsageError, match="would be written over"):
         rejudge_run(RejudgeSettings(results=own, llm_key="k"))
+
+
+def test_a_killed_rejudge_leaves_no_green_reports_of_an_earlier_one(run):
+    """Until all judges have answered, its folder says that it has not finished."""
+    with world.llm(says("pass")) as llm:
+        options = ("rejudge", "results", "--provider=openai", "--output-dir=again", "--junit=out.xml")
+        assert ci_evals(*options, cwd=run, env=llm.env).returncode == 0
+        assert json.loads((run / "again/_results.json").read_text())["run"]["status"] == "completed"
+
+    def hang(_):
+        time.sleep(20)
+
+    with world.llm(hang) as llm:
+        judging = start(*options, cwd=run, env=llm.env)
+        while not llm.asked:
+            time.sleep(0.05)
+        judging.kill()
+        judging.communicate(timeout=30)
+    told = json.loads((run / "again/_results.json").read_text())
+    assert (told["run"]["status"], told["gate"]["passed"], told["gate"]["exitCode"]) == (
+        "unfinished",
+        False,
+        3,
+    )
+    assert {path.name for path in (run / "again").iterdir() if path.is_file()} == {
+        "_results.json",
+        "summary.md",
+    }
+    assert 'errors="1"' in (run / "out.xml").read_text()
+    ran = ci_evals("report", "again", cwd=run)
+    assert ran.returncode == 2
+    assert "has not finished" in ran.stderr

@@ -5,6 +5,7 @@ anybody's pull request can leave one of this name, from a branch of this name. S
 event and its repository before it is believed. That a run missed its gate does not matter: it serves as well.
 """
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -196,7 +197,7 @@ class _Search:
         if not candidates:
             own = any(one.run.head_branch == self.branch for one in there)
             return self._missing(ALL_NEWER if own else ONLY_OTHERS)
-        expired = False
+        expired = unfinished = False
         for candidate in candidates[:MOST_CONFIRMED]:
             run = candidate.artifact.run
             if not await self._is_confirmed(run):
@@ -205,10 +206,15 @@ class _Search:
                 data = await self._content(candidate.artifact)
             except ArchiveError as error:
                 return self._missing(UNREADABLE, commit=run.head_sha[:_SHA_LENGTH], why=error)
+            if data is not None and _is_unfinished(data):
+                unfinished = True
+                continue
             if data is not None:
                 commit, lies = run.head_sha[:_SHA_LENGTH], candidate.lies
                 return Found(data, _line(FOUND, commit=commit, branch=self.branch, lies=lies), run.head_sha)
             expired = True
+        if unfinished:
+            return self._missing(ALL_UNFINISHED)
         return self._missing(ALL_EXPIRED if expired else ONLY_OTHERS)
 
     async def _listed(self) -> tuple[list[_Artifact], bool]:
@@ -327,6 +333,19 @@ def _read(kind: type[_T], told: Any) -> _T | None:
         return None
 
 
+def _is_unfinished(data: bytes) -> bool:
+    """Return whether results are of a run that was cut off before it could write its own."""
+    if b'"unfinished"' not in data:
+        return False  # most are large, and are read by the caller
+    try:
+        match json.loads(data):
+            case {"run": {"status": "unfinished"}}:
+                return True
+    except (ValueError, RecursionError):
+        pass  # the caller says what is wrong with it
+    return False
+
+
 def _line(text: str, **parts: object) -> str:
     """`text` with its parts, on one line that can be shown."""
     return " ".join(visible(text.format(**parts)).split())[:_LINE_LENGTH]
@@ -357,6 +376,9 @@ HIDDEN = (
 )
 ALL_EXPIRED = (
     "no baseline: all artifacts {name!r} of {branch} have expired; the next run there uploads a new one"
+)
+ALL_UNFINISHED = (
+    "no baseline: the runs of {branch} that left the artifact {name!r} were cut off before they had finished"
 )
 ALL_NEWER = "no baseline: all runs of {branch} that left the artifact {name!r} are newer than the base"
 UNREADABLE = "no baseline: the artifact {name!r} of commit {commit} {why}"
