@@ -12,14 +12,18 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.suite import AUTO, Suite, Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.trust import CheckMode
+from ci_evals.grading import control
 from ci_evals.grading.grade import judged
 from ci_evals.grading.judge import Judge
+from ci_evals.planning.estimate import of_suite
 from ci_evals.planning.forecast import (
     Forecast,
     PromptSizes,
     Range,
     Spending,
     duration,
+    of_check,
     of_trial,
     voted,
     votes_of,
@@ -30,7 +34,9 @@ from ci_evals.reports import numbers, sanitize
 from ci_evals.wiring import Adapter, Models, runs_here
 
 
-def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> str:
+def lines(
+    plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
+) -> str:
     """Tokens, cost and duration of playing the plan, a line each, and a line that says what they are."""
     spent: dict[str, Spending] = {}
     trials: list[Forecast] = []
@@ -48,14 +54,29 @@ def lines(plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int) -> st
                 asking.append((adapter.embedder, trial.embedder))
             for model, spending in asking:
                 spent[model] = spent.get(model, Spending()) + spending.times(loops)
-    asked = {model: spending for model, spending in spent.items() if spending.calls.high}
     seconds = duration(trials, parallel)
+    if judges := checked_judges(plan, adapter, check):
+        checking = of_check(len(control.questions()), _characters_of_check(), control.AT_A_TIME)
+        wanted = Range(check is CheckMode.ALWAYS, 1)  # a passed check of before saves the questions
+        for judge in judges:
+            spent[judge] = spent.get(judge, Spending()) + checking.judge.between(wanted)
+        beside = checking.judging * wanted
+        seconds = Range(max(seconds.low, beside.low), max(seconds.high, beside.high))
+    asked = {model: spending for model, spending in spent.items() if spending.calls.high}
     return (
         f"tokens      {_tokens(asked.values())}\n"
         f"cost        {_cost(asked, prices, told=adapter.tells_cost)}\n"
         f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
         "estimated: conversations may end early; what fails and is played again comes on top"
     )
+
+
+def checked_judges(plan: Plan, adapter: Adapter, check: CheckMode) -> set[str]:
+    """The judges that may be asked the control questions."""
+    if check is CheckMode.OFF:
+        return set()
+    judging = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
+    return {judge for suite in judging if (models := adapter.models(suite)) for judge in models.judges}
 
 
 def _judging(models: Models, trial: Forecast) -> Iterator[tuple[str, Spending]]:
@@ -118,12 +139,20 @@ class _Ruler:
     model = "ruler"
 
     def __init__(self) -> None:
-        self.characters = 0
+        self.characters = self.total = 0
 
     async def complete(self, prompt: Prompt) -> Completion:
         schema = json.dumps(prompt.schema) if prompt.schema else ""
         self.characters = len(prompt.system) + len(prompt.text) + len(schema)
+        self.total += self.characters
         return Completion(_ANSWER)
+
+
+def _characters_of_check() -> int:
+    """The size of all prompts of the judge check."""
+    ruler = _Ruler()
+    asyncio.run(control.ask(ruler, Redactor()))
+    return ruler.total
 
 
 async def _of_auditor(test: Test, exchanges: int) -> int:

@@ -12,6 +12,8 @@ from ci_evals.cli.reading import load_suites
 from ci_evals.cli.settings import EstimateSettings
 from ci_evals.cli.trust import FileTrust
 from ci_evals.domain.plan import Plan
+from ci_evals.domain.trust import CheckMode
+from ci_evals.grading import control
 from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
@@ -34,13 +36,16 @@ def plan(settings: EstimateSettings) -> None:
     total = of_plan(planned)
     agent, user, judge = _calls(total, adapter)
     audits = f", auditor {total.auditor_calls}" if adapter.audit_user and not adapter.offline else ""
+    check = CheckMode(settings.judge_check)
+    controls = len(control.questions()) * len(forecast.checked_judges(planned, adapter, check))
+    checked = f", judge check {controls}" if controls else ""
     meanings = f", embedding model {total.embedder_calls}" if adapter.embedder and total.semantic else ""
     show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judged} judged evaluations\n"
-        f"calls at most: agent {agent}, simulated user {user}, judge {judge}{audits}{meanings}\n"
-        f"{forecast.lines(planned, adapter, table, settings.parallel)}"
+        f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
+        f"{forecast.lines(planned, adapter, table, settings.parallel, check)}"
     )
 
 

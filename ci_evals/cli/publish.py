@@ -55,8 +55,8 @@ def publish(
         # The run is paid for: it must not be lost with the disk.
         folder = _rescue(results, baseline, console)
         instead = f"The reports are in {folder} instead." if folder else _NOWHERE
-        console.say(f"error: {error}\n{instead}")
         code = max(code, Exit.INVALID)
+        console.say(f"error: {error}\n{instead} The exit code is {code}, whatever the gate says.")
         _tell(results, code, Places(folder or places.folder), console, again=told)
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
     if folder:

@@ -159,6 +159,14 @@ class EstimateSettings(PlanSettings):
         str | None,
         typer.Option(metavar="MODEL,...", help="Models that vote in turn, in place of one judge's model."),
     ] = None
+    judge_check: Annotated[
+        JudgeChecking,
+        typer.Option(
+            help="Ask the judge control questions whose answers are known. If too few are answered right "
+            "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
+            "judge's cache holds a passed check of the same judge.",
+        ),
+    ] = JudgeChecking.AUTO
     audit_user: Annotated[
         bool,
         typer.Option(
@@ -413,14 +421,6 @@ class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSetti
             "and keys.",
         ),
     ] = None
-    judge_check: Annotated[
-        JudgeChecking,
-        typer.Option(
-            help="Ask the judge control questions whose answers are known. If too few are answered right "
-            "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
-            "judge's cache holds a passed check of the same judge.",
-        ),
-    ] = JudgeChecking.AUTO
     judge_cache: Annotated[
         str,
         typer.Option(

@@ -8,6 +8,7 @@ that are played again, and questions that are asked twice, take more.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapreplace
+from math import ceil
 
 from ci_evals.domain.evaluation import Graded, compares_meanings
 from ci_evals.domain.suite import Suite, Test, Turn
@@ -103,6 +104,17 @@ class Forecast:
     """Seconds of its judgements, which are asked for together."""
     embedder: Spending = Spending()
     auditor: Spending = Spending()
+
+
+def of_check(questions: int, characters: int, at_a_time: int) -> Forecast:
+    """What control questions to one judge take, so many under way; `characters` are those of all prompts."""
+    calls, rounds = Range(questions, questions), ceil(questions / at_a_time)
+    return Forecast(
+        user=Spending(),
+        judge=Spending(calls, _tokens(Range(characters, characters)), calls * JUDGE_TOKENS),
+        talking=Range(),
+        judging=JUDGE_SECONDS * Range(rounds, rounds),
+    )
 
 
 def votes_of(place: int, models: int, most: int) -> Range:

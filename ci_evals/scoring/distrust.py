@@ -37,8 +37,8 @@ def distrust(card: Scorecard, policy: "Policy", ending: "Ending") -> Iterator[st
 def why_not_passed(check: JudgeCheck) -> str:
     """Why a judge did not pass its check, and what to do about it."""
     return (
-        f"{check.model} {check.why or 'did not pass'}; do not trust its verdicts. Use a stronger "
-        "--judge-model, or --judge-check=warn to decide by it anyway"
+        f"{check.model} {check.why or 'did not pass'}; do not trust its verdicts. Use a "
+        "--judge-model that passes, or --judge-check=warn to decide by this one anyway"
     )
 
 

@@ -9,7 +9,7 @@ from operator import add
 import builders as build
 import fakes
 import world
-from commands import ci_evals, results_in
+from commands import ci_evals, results_in, write_suite
 from fakes import ScriptedLLM
 from plans import planned
 
@@ -109,3 +109,29 @@ def test_the_plan_tells_the_calls_of_all_votes(tmp_path):
     calls = [int(re.search(r"judge (\d+)", told)[1]) for told in (once, thrice)]
     assert calls[1] == 3 * calls[0]
     assert "there is no price for gpt-none" in thrice
+
+
+def test_the_plan_counts_the_judge_check(tmp_path):
+    """At most 16 questions to each judge; none if the check is off or nothing is judged."""
+    write_suite(tmp_path, {"evaluations": [{"criterion": "It greets"}]})
+    write_suite(tmp_path, name="strict.json")
+
+    def plan(*options, suite="suite.json"):
+        shown = ci_evals(
+            "plan",
+            suite,
+            *options,
+            cwd=tmp_path,
+            env={"AGENT_KEY": "agent-key-1234", "CI_EVALS_JUDGE_CHECK": "auto"},
+        ).stdout
+        asked = re.search(r"judge check (\d+)", shown)
+        return int(asked[1]) if asked else 0, re.search(r"tokens +(.*)", shown)[1]
+
+    (auto, may), (always, does), (off, less) = (
+        plan(*options) for options in ([], ["--judge-check=always"], ["--judge-check=off"])
+    )
+    assert (auto, always, off) == (16, 16, 0)
+    assert may.split(" to ")[0] == less.split(" to ")[0] != does.split(" to ")[0]
+    assert may.split(" to ")[1] == does.split(" to ")[1] != less.split(" to ")[1]
+    assert plan("--judge-panel=gpt-6.1-terra,gpt-6-luna,gpt-6.1-sol")[0] == 3 * 16
+    assert plan("--provider=offline")[0] == plan(suite="strict.json")[0] == 0
