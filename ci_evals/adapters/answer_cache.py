@@ -116,7 +116,7 @@ class AnswerCache:
             "version": VERSION, "key": key, "model": model, "answer": answer, "at": at, "signature": signature
         }  # fmt: skip
         try:
-            files.write(self._path(key), json.dumps(entry) + "\n", private=True)
+            files.write(self._path(key), json.dumps(entry) + "\n", private=True, durable=False)
         except UsageError as error:
             self._lost = str(error)
 

@@ -34,18 +34,18 @@ def write_all(root: Path, files: Mapping[str, Text]) -> None:
         UsageError: A path leads out of `root`, or something cannot be written. What was written before stays.
     """
     check_inside(root, files)
-    write_each(root, files.items())
+    write_each(root, files.items(), durable=True)
 
 
-def write_each(root: Path, files: Iterable[tuple[str, Text]]) -> None:
-    """The same for files that are made one after another.
+def write_each(root: Path, files: Iterable[tuple[str, Text]], *, durable: bool = False) -> None:
+    """The same for files that are made one after another, and can be made again: `durable` is as in `write`.
 
     Raises:
         UsageError: as `write_all`.
     """
     owner = _owner(root)
     for name, text in files:
-        write(_inside(root, name), text, owner=owner)
+        write(_inside(root, name), text, owner=owner, durable=durable)
 
 
 def write_new(root: Path, files: Mapping[str, str]) -> None:
@@ -159,10 +159,19 @@ def check_writable(folder: Path) -> None:
                 made.rmdir()
 
 
-def write(path: Path, text: Text, *, owner: os.stat_result | None = None, private: bool = False) -> None:
+def write(
+    path: Path,
+    text: Text,
+    *,
+    owner: os.stat_result | None = None,
+    private: bool = False,
+    durable: bool = True,
+) -> None:
     """Writes one file: aside first, then in place of what was there. `owner` gets it where we are root.
 
-    A private one is its owner's alone to read, and so are folders that are made for it.
+    A private one is its owner's alone to read, and so are folders that are made for it. A durable one is on
+    the disk before its name leads to it: whole or not there, even after a crash of the machine. That takes
+    some milliseconds.
 
     Raises:
         UsageError: It cannot be written.
@@ -180,6 +189,9 @@ def write(path: Path, text: Text, *, owner: os.stat_result | None = None, privat
 
         with open(aside, "x", encoding="utf-8", newline="\n", opener=opener) as file:
             file.writelines([text] if isinstance(text, str) else text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         _hand_over(aside, owner)
         aside.replace(path)
     except OSError as error:
