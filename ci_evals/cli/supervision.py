@@ -105,11 +105,14 @@ def _watch(worker: int, watched: set[signal.Signals]) -> int:
                     os.kill(worker, number)
             continue
         while True:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == worker:
-                return status
+            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
             if not pid:
                 break
+            if not os.WIFSTOPPED(status):
+                if pid == worker:
+                    return status
+            elif pid == worker and os.WSTOPSIG(status) == signal.SIGSTOP:
+                os.kill(worker, signal.SIGCONT)  # the terminal stops by SIGTSTP; this was an agent
 
 
 def _next_signal(watched: set[signal.Signals]) -> tuple[int, bool]:

@@ -140,6 +140,13 @@ def test_the_run_is_killed_by_its_agent(tmp_path):
     assert "it was ended by SIGKILL" in ran.stdout + ran.stderr
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the supervisor hears of it there")
+def test_the_run_is_stopped_by_its_agent(tmp_path):
+    """It goes on at once, and would otherwise stand still for ever."""
+    ran = played(tmp_path, "os.kill(os.getppid(), signal.SIGSTOP); return message")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
 def test_one_that_dies_is_started_again(tmp_path):
     """Each death costs the conversations that were under way; globals begin anew."""
     work = "if os.path.exists('died'): return message\n    open('died', 'w').close(); os._exit(0)"
