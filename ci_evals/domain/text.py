@@ -87,7 +87,8 @@ def has_words(text: str) -> bool:
     """True for a text that says anything: it has letters of some script, not only signs and digits."""
     weight = 0
     for char in bare(text):
-        if unicodedata.category(char)[0] in "LM":
+        kind = unicodedata.category(char)[0]
+        if kind == "L" or (kind == "M" and weight):  # a mark belongs to the letter before it
             weight += 2 if unicodedata.east_asian_width(char) in "WF" else 1
             if weight >= LEAST_LETTERS:
                 return True

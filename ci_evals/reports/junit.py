@@ -16,6 +16,7 @@ from junit_xml import TestCase, TestSuite
 from tabulate import tabulate
 
 from ci_evals.domain.comparison import SuiteComparison
+from ci_evals.domain.errors import Exit
 from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
@@ -51,7 +52,7 @@ def render(results: Results) -> str:
     """The whole file.
 
     Failed is `failure`; an error or undecided is `error`; not run, or undecided for want of a judge alone, is
-    `skipped`.
+    `skipped`. A run that did not pass has an error of its own if no test has any.
     """
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
@@ -62,17 +63,25 @@ def render(results: Results) -> str:
             name, cases, timestamp=_started(results), properties=_properties(results, suite, found)
         )
         root.append(_timed(whole.build_xml_doc(encoding="utf-8"), suite))
+    clean = not any(int(suite.get(bad, 0)) for suite in root for bad in ("failures", "errors"))
     if results.run.status == "unfinished":
-        case = TestCase("run unfinished", "ci-evals")
-        case.add_error_info(
-            sanitize.xml(sanitize.one_line(results.run.stopped_because or "", _MESSAGE_LIMIT))
-        )
-        root.append(TestSuite("ci-evals", [case]).build_xml_doc(encoding="utf-8"))
+        root.append(_of_the_whole("run unfinished", results.run.stopped_because or ""))
+    elif results.gate.exit_code != Exit.HOLDS and clean:
+        said = highlights.verdict(results)
+        root.append(_of_the_whole("gate", "; ".join([said, *results.gate.reasons])))
     for total in ("tests", "failures", "errors", "skipped"):
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
     root.set("time", _time(suite.tests for suite in results.suites))
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _of_the_whole(name: str, message: str) -> ET.Element:
+    """An error of the run as a whole, for readers that look at test cases alone."""
+    case = TestCase(name, "ci-evals")
+    case.add_error_info(sanitize.xml(sanitize.one_line(message, _MESSAGE_LIMIT)))
+    element: ET.Element = TestSuite("ci-evals", [case]).build_xml_doc(encoding="utf-8")
+    return element
 
 
 def _timed(element: ET.Element, suite: SuiteResult) -> ET.Element:

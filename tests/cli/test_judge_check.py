@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree as ET
 
 import fakes
 import pytest
@@ -77,6 +78,9 @@ def test_a_judge_that_passes_everything_gives_no_verdict(play, tmp_path):
                  (tmp_path / "results/report.html").read_text()):  # fmt: skip
         assert "small answered 6 of 16 control questions right" in text
     assert "1 judged pass: 0 with quotes" in done.stdout
+    junit = ET.parse(tmp_path / "results/junit.xml").getroot()
+    (error,) = junit.iter("error")
+    assert (junit.get("errors"), "judge check: small answered 6 of 16" in error.get("message")) == ("1", True)
 
 
 def test_a_good_judge(play, tmp_path):

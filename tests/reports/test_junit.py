@@ -11,6 +11,8 @@ import junitparser
 import pytest
 from hypothesis import given, settings
 
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results import Decision
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import junit, sanitize
@@ -140,6 +142,21 @@ def test_totals_add_up():
     assert root[0].get("timestamp") == "2026-11-21T09:30:00"
 
 
+@pytest.mark.parametrize(
+    ("code", "reasons", "errors"),
+    [(Exit.HOLDS, (), 0), (Exit.FAILED, (), 1), (Exit.INVALID, ("two judges disagree",), 1)],
+)
+def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
+    """Readers count test cases, and look at no properties."""
+    gate = Decision(passed=code is Exit.HOLDS, exit_code=code, reasons=reasons)
+    root = ET.fromstring(junit.render(build.results(gate=gate)))
+    assert root.get("errors") == str(errors)
+    found = [case.get("name") for case in root.iter("testcase") if case.find("error") is not None]
+    assert found == ["gate"] * errors
+    told = [error.get("message") for error in root.iter("error")]
+    assert all(reason in told[0] for reason in reasons)
+
+
 def test_two_suites_of_one_name_stay_two():
     """Readers drop test cases of the same class and name."""
     suites = [build.suite_result("Refunds", file=file) for file in ("a.json", "b.json", "b.json")]
@@ -204,7 +221,7 @@ def test_the_baseline_stands_in_the_suites_properties():
         "baseline-score": "94.4",
         "delta": "-5.6",
         "delta-low": "-18.4",
-        "delta-high": "+7.2",
+        "delta-high": "+5.5",
         "p": "0.315",
         "baseline-commit": cases.BASE_COMMIT,
         "agent": "agent-1",
