@@ -94,7 +94,8 @@ async def test_what_a_verdict_rests_on(quotes, changes, rests_on, evidence):
 
 
 @pytest.mark.parametrize(
-    "reason", ["", " ", "][", "...", "1.", "?!", "a", "\u3164\u3164", "\u200b\u200b", "✓ 100 %"]
+    "reason",
+    ["", " ", "][", "...", "1.", "?!", "a", "\u3164\u3164", "\u200b\u200b", "\u0301\u0301", "✓ 100 %"],
 )
 @pytest.mark.parametrize("verdict", ["pass", "fail", "cannot_tell"])
 async def test_a_reason_without_words(reason, verdict):
