@@ -491,6 +491,8 @@ REFUSED = [
     ("deepeval", '[{"turns": [{"role": "tool", "content": "a"}]}]', "g.json", "turns[0] wants a role"),
     ("deepeval", "scenario,turns\na,{", "g.csv", "g.csv:2:1: turns: the cell 'turns' holds no JSON"),
     ("csv", "user,expektation\na,b", "t.csv", "t.csv:1:1: the column 'expektation' is none of ours"),
+    ("csv", "question,owner\na,b", "t.csv", "the column 'question' is none of ours; did you mean 'user'?"),
+    ("csv", "user,answer\na,b", "t.csv", "the column 'answer' is none of ours; did you mean 'expected'?"),
     ("csv", "usr\na", "t.csv", "did you mean 'user'?"),
     ("csv", "zzzz\na", "t.csv", "there are: id, name, user, turns, guidelines, expected"),
     ("csv", "user,user\na,b", "t.csv", "t.csv:1:1: the column 'user' is there twice"),

@@ -49,6 +49,16 @@ USER_INFO = "user_info."
 _KEPT = "x-"
 _LIKE = 0.52
 """How like one of ours a column must be to be taken for a slip: `expektation` is like `expected`."""
+_MEANT = {
+    "question": "user",
+    "prompt": "user",
+    "input": "user",
+    "message": "user",
+    "answer": "expected",
+    "output": "expected",
+    "response": "expected",
+}
+"""Columns of other tools' tables, and ours that most likely holds the same."""
 _DEFAULT_MATCH = "contains"
 """How people expect a table's answers to be compared: they stand in a sentence of the agent."""
 
@@ -79,7 +89,8 @@ def _column(name: str, row: Record) -> str:
         return USER_INFO + name[len(USER_INFO) :]
     if folded in COLUMNS:
         return folded
-    close = difflib.get_close_matches(folded, COLUMNS, n=1, cutoff=_LIKE)
+    meant = _MEANT.get(folded)
+    close = [meant] if meant else difflib.get_close_matches(folded, COLUMNS, n=1, cutoff=_LIKE)
     kept = "-".join(re.findall(r"\w+", folded.removeprefix(_KEPT)))
     if kept and (not close or folded.startswith(_KEPT)):
         return f"{_KEPT}{kept}"
