@@ -27,7 +27,7 @@ from ci_evals.cli.run_context import run_context
 from ci_evals.cli.settings import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.cli.trust import FileTrust
-from ci_evals.domain.agents import lacks_secret
+from ci_evals.domain.agents import BUILT_IN, lacks_secret
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Plan
@@ -188,6 +188,8 @@ def _skip(ready: _Ready, why: str) -> int:
 def _play(ready: _Ready) -> int:
     """Plays the plan, publishes what came of it, and gives the exit code."""
     settings, console, stop = ready.settings, ready.console, ready.interruption.stop
+    if any(item.suite.adapter not in BUILT_IN for item in ready.job.plan.suites):
+        _import_reports(ready)
     reserve = Reserve()
     stop.release = reserve.release
     with (
@@ -212,6 +214,13 @@ def _play(ready: _Ready) -> int:
     if stop.bug:
         raise stop.bug
     return code
+
+
+def _import_reports(ready: _Ready) -> None:
+    """Import what writes reports, before agents that are code could change it on the disk."""
+    from ci_evals.cli.publish import load
+
+    load(not_played(ready.job, ready.adapter, ""))
 
 
 def _comment(results: Results, ready: _Ready, *, create: bool = True) -> None:

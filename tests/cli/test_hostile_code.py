@@ -409,3 +409,29 @@ def test_one_that_is_never_loaded_runs_nothing(tmp_path, monkeypatch):
 
     with pytest.raises(UsageError, match=r"adapter 'python:hanging:reply' was not loaded within 0.5 s"):
         asyncio.run(started())
+
+
+USURPER = "import os\nfrom ci_evals.cli import supervision\nsupervision.conclude(0)\nos._exit(0)\n"
+USURPED = ("jinja2", "junit_xml", "pickle", "six", "svg", "tabulate", "wcwidth", "yaml")
+"""Modules that only reports need."""
+
+
+@pytest.mark.parametrize("where", [".", "libraries"])
+def test_no_module_that_it_writes_is_imported_by_the_run(tmp_path, where):
+    """Neither from the folder that is tested nor from Python's path: it would decide the verdict."""
+    (tmp_path / "libraries").mkdir()
+    work = f"[open('{where}/' + name + '.py', 'w').write({USURPER!r}) for name in {USURPED}]"
+    (tmp_path / "agent.py").write_text(f"def reply(message):\n    {work}\n    return message")
+    never = {"evaluations": [{"criterion": "No", "strict": "contains", "text": "Never"}]}
+    suite = write_suite(tmp_path, never, adapter="python:agent:reply", agentId=None, apiKey=None)
+    ran = subprocess.run(
+        [sys.executable, "-m", "ci_evals", "run", suite, "--provider=offline"],
+        cwd=tmp_path,
+        env=CLEAN | {"PYTHONPATH": str(tmp_path / "libraries")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (tmp_path / where / "svg.py").exists()
+    assert ran.returncode == 1, ran.stdout + ran.stderr
