@@ -221,6 +221,8 @@ def _import_reports(ready: _Ready) -> None:
     from ci_evals.cli.publish import load
 
     load(not_played(ready.job, ready.adapter, ""))
+    if wants_comment(ready.settings, ready.platform):
+        import ci_evals.cli.posting  # noqa: F401
 
 
 def _comment(results: Results, ready: _Ready, *, create: bool = True) -> None:
