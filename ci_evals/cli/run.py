@@ -222,6 +222,7 @@ def _import_reports(ready: _Ready) -> None:
 
     load(not_played(ready.job, ready.adapter, ""))
     if wants_comment(ready.settings, ready.platform):
+        import ci_evals.adapters.transport.over_aiohttp
         import ci_evals.cli.posting  # noqa: F401
 
 
