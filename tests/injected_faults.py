@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import fakes
@@ -89,12 +90,20 @@ class Played:
     def results(self) -> Path:
         return self.folder / "results"
 
+    @property
+    def broken_off(self) -> bool:
+        """Whether a trial in the journal ended for a fault of others, which no resumed run plays again."""
+        return any(one["result"]["status"] == "failed" for one in self._entries())
+
     def journal(self) -> list[tuple[int, int, int]]:
         """The trials in the journal's whole lines."""
+        return [(one["suite"], one["test"], one["index"]) for one in self._entries()]
+
+    def _entries(self) -> list[dict[str, Any]]:
         path = self.results / "journal.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
         records = [json.loads(line) for line in lines[1:] if line.endswith(b"\n")]
-        return [(one["suite"], one["test"], one["index"]) for one in records if "result" in one]
+        return [one for one in records if "result" in one]
 
 
 @cache
@@ -311,7 +320,7 @@ def resumes(play: Callable[..., Played], hurt: Played) -> list[str]:
     if again.code == 2 and "resume" in again.err:  # it had come to its end, or nothing was kept
         return [] if hurt.code == 1 or "journal" in again.err else [f"cannot be resumed: {again.err}"]
     wrong = [f"resumed: {one}" for one in problems(again)]
-    if again.code != 1:
+    if again.code != (3 if hurt.broken_off else 1):
         wrong.append(f"resumed: exit code {again.code}: {again.err[-600:]}")
     if kept and again.conversations > TESTS - kept:
         wrong.append(f"{kept} trials were kept, and {again.conversations} conversations were opened")
