@@ -190,8 +190,8 @@ def rows(heading: str) -> dict[str, list[str]]:
 
 
 def pattern(cell: str) -> str:
-    """The words of a message, with anything where it has a word in capitals."""
-    return re.sub(r"\b(?:[A-Z]{4,}|N)\b", ".+", re.escape(code(cell)))
+    """The words of a message, with anything where it has a word in capitals or an ellipsis."""
+    return re.sub(r"\b(?:[A-Z]{4,}|N)\b|…", ".+", re.escape(code(cell)))
 
 
 TABLES = {AGENT: "an agent's server", MODELS: "a model's server"}

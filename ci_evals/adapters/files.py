@@ -27,6 +27,11 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
+def is_link(path: Path) -> bool:
+    """Whether a symbolic link can be seen there, likewise."""
+    return os.path.islink(path)  # noqa: PTH114
+
+
 def write_all(root: Path, files: Mapping[str, Text]) -> None:
     """Writes every file of `files` (path relative to `root`, with `/`, and text), making folders as needed.
 
@@ -221,7 +226,7 @@ def open_to_append(path: Path) -> int:
     """
     owner = _owner(path.parent)
     _make_folder(path.parent, owner)
-    if path.is_symlink():
+    if is_link(path):
         raise OSError(errno.ELOOP, "it is a symbolic link")
     if why := unfit(path):
         raise OSError(errno.EINVAL, f"it is {why}")

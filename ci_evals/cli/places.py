@@ -133,7 +133,7 @@ def check_folder(option: str, folder: Path) -> None:
 
 
 def _check_no_link(option: str, path: Path) -> None:
-    if path.is_symlink():
+    if files.is_link(path):
         raise UsageError(f"{option}: {str(path)!r} is a symbolic link; take it away, or name another place")
 
 

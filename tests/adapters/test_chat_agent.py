@@ -397,7 +397,7 @@ async def test_a_refused_key_says_what_to_do(stub: Endpoint, status: int) -> Non
     with pytest.raises(AgentAccessError) as caught:
         await say(agent_at(stub.url), "Hello")
     assert f"refused the key ({status}): Incorrect key: ***" in str(caught.value)
-    assert "--agent-key" in str(caught.value)
+    assert "CI_EVALS_AGENT_KEY" in str(caught.value)
     assert endpoints.KEY[:8] not in str(caught.value)
 
 

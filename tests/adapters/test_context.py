@@ -153,6 +153,7 @@ def test_an_event_says_what_is_tested_and_against_what(case: Case) -> None:
         run=case.run,
         own_run=THIS,
         of_dependabot=case.actor == "dependabot[bot]",
+        default_branch="main",
     )
     assert known.foreign is case.foreign
     assert known.without_secrets is case.without_secrets

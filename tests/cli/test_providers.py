@@ -152,7 +152,7 @@ def test_azure_without_a_key(tmp_path, agent, azure, suite):
     """OpenAI's own key is not sent there."""
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, **azure, OPENAI_API_KEY="key-of-openai"))
     assert (ran.returncode, agent.requests) == (2, [])
-    assert "set LLM_API_KEY or AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN; or" in ran.stderr
+    assert "set LLM_API_KEY or AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN (in a workflow" in ran.stderr
 
 
 def test_azure_without_a_version(tmp_path, agent, azure, suite):
@@ -177,7 +177,10 @@ def test_no_key_names_what_anthropic_takes(tmp_path, agent, suite):
     """Key or token."""
     ran = ci_evals("run", suite, "--provider=anthropic", cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 2
-    assert "set LLM_API_KEY or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN; or" in ran.stderr
+    assert (
+        "set LLM_API_KEY or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN (in a workflow the input llm-key), or"
+        in ran.stderr
+    )
 
 
 def test_a_judge_of_the_agents_family(tmp_path, agent):

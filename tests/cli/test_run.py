@@ -171,7 +171,7 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
         env = env_of(agent) | models.env | {"LLM_API_KEY": "wrong-llm-key"}
         ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)
     assert ran.returncode == 3
-    assert "--llm-key" in ran.stdout
+    assert "set LLM_API_KEY" in ran.stdout
     assert "wrong-llm-key" not in ran.stdout + ran.stderr
     assert results_in(tmp_path)["counts"]["notRun"] > 0
 
@@ -445,8 +445,17 @@ def test_debug_keeps_raw_replies(tmp_path, agent):
 def test_a_report_that_cannot_be_written(tmp_path, agent):
     """The run is not lost: reports elsewhere, outputs that name them, exit 3."""
     suite = write_suite(tmp_path)
-    (tmp_path / "results/junit.xml").mkdir(parents=True)
-    outputs = tmp_path / "outputs"
+    outputs, report = tmp_path / "outputs", tmp_path / "results/junit.xml"
+    reply = agent.answer
+
+    def put_a_folder_there(heard):
+        """In the place of the report, once the run has begun."""
+        if not report.is_dir():
+            report.unlink()
+            report.mkdir()
+        return reply(heard)
+
+    agent.answer = put_a_folder_there
     env = env_of(agent, GITHUB_OUTPUT=str(outputs), TMPDIR=str(tmp_path))
     ran = ci_evals("run", suite, cwd=tmp_path, env=env)
     assert ran.returncode == 3

@@ -50,7 +50,7 @@ from ci_evals.domain.json_path import JsonPath
 from ci_evals.domain.results import RoleUsage
 from ci_evals.domain.suite import Suite, Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
-from ci_evals.domain.verdict import Outcome
+from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.grading import answers, prefer, quotes, rubric, strict
 from ci_evals.grading.judge import Judge, read_answer
 from ci_evals.planning.adapters import read_options
@@ -373,14 +373,11 @@ def judge(data: bytes) -> None:
     verdict = asyncio.run(hearing.decide(Judged(criterion="c")))
     found = read_answer(text)
     if verdict.outcome is Outcome.UNDECIDED:
-        assert (
-            found is None
-            or found.verdict == "cannot_tell"
-            or any(one.exchange != 1 or one.quote for one in found.evidence)
-        )
+        assert found is None or found.verdict == "cannot_tell" or verdict.cause is Cause.VOID_ANSWER
     else:
         assert found is not None
         assert found.verdict == ("pass" if verdict.outcome is Outcome.PASSED else "fail")
+        assert found.met is (verdict.outcome is Outcome.PASSED)
         assert all(one.exchange == 1 for one in found.evidence)
         assert verdict.reason.strip()
 
@@ -500,14 +497,14 @@ _CLAUDE = _claude()
 _PROMPT = claude_code_llm.Prompt(system="", text="hi", schema={"type": "object"})
 
 
-def _counted(tokens_in: int, tokens_out: int, cost: float | None) -> None:
-    """What a model used stands in the results, over many calls."""
+def _counted(tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:
+    """What a model used stands in the results, over many calls; None if nobody knows it."""
     RoleUsage(
         role="judge",
         model="m",
         calls=1,
-        input_tokens=1000 * tokens_in,
-        output_tokens=1000 * tokens_out,
+        input_tokens=1000 * (tokens_in or 0),
+        output_tokens=1000 * (tokens_out or 0),
         cost_usd=cost,
     )
 

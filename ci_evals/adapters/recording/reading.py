@@ -136,7 +136,7 @@ class Recording:
 def is_written(path: Path) -> bool:
     """Return whether a run is recording to a file, or to the file in a folder, right now."""
     try:
-        with (path / NAME if files.is_folder(path) else path).open("rb") as file:
+        with input_files.open_file(path / NAME if files.is_folder(path) else path) as file:
             return not json_lines.lock(file.fileno(), shared=True)
     except OSError:
         return False  # reading it tells why
