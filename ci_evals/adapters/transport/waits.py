@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 from ci_evals.adapters.transport.pace import Waiting
 from ci_evals.domain.progress import Listener, StillWaiting
 
-FIRST_SECONDS = 10.0
-"""A wait of so many seconds is told, then one twice as long, and so on: a few lines for each neighbour."""
+LONG_SECONDS = 10.0
+"""A wait of so many seconds is worth a line."""
+MOST_BETWEEN_SECONDS = 60.0
+"""From one line on a neighbour to the next: twice as long each time, and at most this."""
 _LOOK_SECONDS = 1.0
 
 Waits = Callable[[], Iterable[tuple[str, Waiting | None]]]
@@ -16,20 +18,27 @@ Waits = Callable[[], Iterable[tuple[str, Waiting | None]]]
 
 
 class Reminder:
-    """Decides when a wait is worth another word."""
+    """Decides when a wait is worth another line. It is asked once a second."""
 
     def __init__(self) -> None:
-        self._next: dict[str, float] = {}
+        self._now = 0.0
+        self._last: dict[str, tuple[float, float]] = {}
+        """By neighbour: when the last line was due, and the time until the next one may be."""
 
     def due(self, waits: Iterable[tuple[str, Waiting | None]]) -> Iterable[StillWaiting]:
-        """Tell of the waits that have grown long enough."""
+        """Yield the long waits of neighbours that no line has named lately.
+
+        Waits of several calls in a row count together: a model may hang on every attempt.
+        """
+        self._now += _LOOK_SECONDS
         longest: dict[str, Waiting] = {}
         for who, wait in waits:
             if wait and wait.seconds > longest.get(who, wait._replace(seconds=-1)).seconds:
                 longest[who] = wait
         for who, wait in longest.items():
-            if wait.seconds >= self._next.get(who, FIRST_SECONDS):
-                self._next[who] = 2 * wait.seconds
+            last, between = self._last.get(who, (-LONG_SECONDS, LONG_SECONDS))
+            if wait.seconds >= LONG_SECONDS and self._now - last >= between:
+                self._last[who] = (self._now, min(2 * between, MOST_BETWEEN_SECONDS))
                 yield StillWaiting(who, wait.seconds, wait.reason)
 
 
