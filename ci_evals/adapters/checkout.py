@@ -1,37 +1,86 @@
-"""The git checkout around a folder, read from git's own files, so that no git is needed."""
+"""The git checkout around a file, read from git's own files, since the image has no git to ask.
+
+Formats: <https://git-scm.com/docs/gitrepository-layout>. What cannot be read is None: the caller must then
+assume the worst.
+"""
 
 import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ci_evals.adapters import input_files
 
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_MOST_BYTES = 512 * 1024 * 1024
-"""Of git's list of tracked files."""
-_FIXED, _HASH = 40, 20
-"""Bytes of an entry of that list before its hash, and of the hash."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_BRANCH_REF = "refs/heads/"
+_REMOTE_REF = "refs/remotes/origin/"
+_MAX_LINKS = 5
+"""How many symbolic refs in a row are followed."""
+_MAX_TEXT = 100_000_000
+"""Bytes of a text file of git's. Refs of very large repositories are packed in some megabytes."""
+_MAX_INDEX = 500_000_000
+"""Bytes of git's list of tracked files."""
+_ENTRY_HEAD = 40
+"""Bytes of an entry of that list before its hash."""
 _EXTENDED = 0x4000
 
 
-def root_of(folder: Path) -> Path | None:
-    """Return the root of the checkout that a folder is in; None if it is in none."""
-    folder = folder.resolve()
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+@dataclass(frozen=True)
+class RemoteRepository:
+    """A repository on a server, as an address names it; both parts are in lower case."""
+
+    host: str
+    name: str
+    """`owner/name`."""
 
 
-def head_of(folder: Path) -> str | None:
-    """Return the commit that is checked out around a folder; None if that is not known."""
-    root = root_of(folder)
+@dataclass(frozen=True)
+class Checkout:
+    """A working tree and what its HEAD is at."""
+
+    root: Path
+    commit: str | None = None
+    """The commit of HEAD."""
+    branch: str | None = None
+    """The branch of HEAD, unless it is detached."""
+    branch_at_origin: str | None = None
+    """The commit of that branch when it was last fetched from origin."""
+    origin: RemoteRepository | None = None
+
+
+def checkout_of(path: Path) -> Checkout | None:
+    """Return the innermost checkout that `path` (absolute) lies in, or None if it lies in none."""
+    root = root_of(path)
     if root is None:
         return None
-    git = git_folder(root / ".git")
-    head = text_of(git / "HEAD").strip()
-    if head.startswith("ref: "):
-        head = _commit_of(common_folder(git), head.removeprefix("ref: "))
-    return head if _SHA.fullmatch(head) else None
+    folder = git_folder(root)
+    folders = (folder, common_folder(folder))
+    head = text_of(folder / "HEAD").strip()
+    ref = head.removeprefix("ref:").strip() if head.startswith("ref:") else None
+    branch = ref.removeprefix(_BRANCH_REF) if ref and ref.startswith(_BRANCH_REF) else None
+    urls = list(_values(folders[1], '[remote "origin"]', "url"))
+    return Checkout(
+        root=root,
+        commit=_resolved(folders, ref) if ref else _commit(head),
+        branch=branch,
+        branch_at_origin=_resolved(folders, _REMOTE_REF + branch) if branch else None,
+        origin=repository_of(urls[0]) if len(urls) == 1 else None,
+    )
+
+
+def repository_of(url: str) -> RemoteRepository | None:
+    """Return the repository of an address for git (`https://…`, `ssh://…` or `git@host:owner/name`)."""
+    short = re.fullmatch(r"(?:[^@/:]+@)?([^/:]+):(?!//)(.+)", url)
+    try:
+        parts = urlsplit(url)
+        host, path = (short[1], short[2]) if short else (parts.hostname or "", parts.path)
+    except ValueError:
+        return None
+    name = path.strip("/").removesuffix(".git")
+    return RemoteRepository(host.lower(), name.lower()) if host and name.count("/") == 1 else None
 
 
 def tracks(path: Path) -> bool:
@@ -40,45 +89,79 @@ def tracks(path: Path) -> bool:
     root = root_of(path.parent)
     if root is None:
         return False
-    index = git_folder(root / ".git") / "index"
+    folder = git_folder(root)
+    formats = _values(common_folder(folder), "[extensions]", "objectformat")
     name = path.relative_to(root).as_posix().encode(errors="surrogateescape")
     with suppress(OSError, struct.error, IndexError, ValueError):
-        if index.is_file():
-            return name in _tracked(input_files.read(index, _MOST_BYTES))
+        data = input_files.read(folder / "index", _MAX_INDEX)
+        return name in _tracked(data, 32 if "sha256" in formats else 20)
     return False
 
 
-def git_folder(git: Path) -> Path:
-    """Return the folder that `.git` is or, in a working tree of its own, leads to."""
-    if git.is_file() and (found := re.match(r"gitdir: (.+)", text_of(git))):
-        return git.parent / found[1].strip()
-    return git
+def root_of(path: Path) -> Path | None:
+    """Return the root of the innermost checkout that `path` (absolute) lies in, or None."""
+    return next((folder for folder in (path, *path.parents) if (folder / ".git").exists()), None)
 
 
-def common_folder(git: Path) -> Path:
-    """Return the folder with the branches that belong to a git folder."""
-    common = text_of(git / "commondir").strip()
-    return git / common if common else git
+def git_folder(root: Path) -> Path:
+    """Return the folder that `.git` is or, in a worktree or a submodule, leads to."""
+    git = root / ".git"
+    target = "" if git.is_dir() else text_of(git).removeprefix("gitdir:").strip()
+    return root / target if target else git
+
+
+def common_folder(folder: Path) -> Path:
+    """Return the git folder that a worktree shares all but HEAD and index with; its own for any other."""
+    return folder / text_of(folder / "commondir").strip()
 
 
 def text_of(path: Path) -> str:
     """Return the text of a file; nothing if it cannot be read."""
-    with suppress(OSError, UnicodeDecodeError):
-        return input_files.read(path, _MOST_BYTES).decode("utf-8")
+    with suppress(OSError, ValueError):
+        return input_files.read(path, _MAX_TEXT).decode(errors="replace")
     return ""
 
 
-def _commit_of(common: Path, ref: str) -> str:
-    if found := text_of(common / ref).strip():
-        return found
-    lines = (line.split(" ", 1) for line in text_of(common / "packed-refs").splitlines())
-    return next((parts[0] for parts in lines if parts[1:] == [ref]), "")
+def _resolved(folders: tuple[Path, ...], ref: str) -> str | None:
+    """Return the commit of a ref, loose or packed."""
+    for _ in range(_MAX_LINKS):
+        if not ref.startswith("refs/") or ".." in ref.split("/"):
+            return None
+        loose = next((text for folder in folders if (text := text_of(folder / ref))), "").strip()
+        if not loose.startswith("ref:"):
+            return _commit(loose) or _packed(folders, ref)
+        ref = loose.removeprefix("ref:").strip()
+    return None
 
 
-def _tracked(data: bytes) -> Iterator[bytes]:
-    """Yield the paths in git's index, in any of its versions 2 to 4, of a repository with SHA-1 hashes.
+def _packed(folders: tuple[Path, ...], ref: str) -> str | None:
+    for folder in folders:
+        for line in text_of(folder / "packed-refs").splitlines():
+            commit, _, name = line.partition(" ")
+            if name == ref:
+                return _commit(commit)
+    return None
 
-    Format: Documentation/gitformat-index.
+
+def _values(folder: Path, section: str, key: str) -> Iterator[str]:
+    """Yield the values of a key in a section of a repository's configuration."""
+    inside = False
+    for line in map(str.strip, text_of(folder / "config").splitlines()):
+        name, _, value = line.partition("=")
+        if line.startswith("["):
+            inside = line == section
+        elif inside and name.strip().lower() == key:
+            yield value.strip().strip('"')
+
+
+def _commit(text: str) -> str | None:
+    return text if _COMMIT.fullmatch(text) else None
+
+
+def _tracked(data: bytes, hash_size: int) -> Iterator[bytes]:
+    """Yield the paths in git's index, in any of its versions 2 to 4.
+
+    Format: <https://git-scm.com/docs/gitformat-index>.
     """
     signature, version, count = struct.unpack_from(">4sII", data)
     if signature != b"DIRC" or version not in {2, 3, 4}:
@@ -86,7 +169,7 @@ def _tracked(data: bytes) -> Iterator[bytes]:
     at, name = 12, b""
     for _ in range(count):
         start = at
-        at += _FIXED + _HASH
+        at += _ENTRY_HEAD + hash_size
         (flags,) = struct.unpack_from(">H", data, at)
         at += 4 if flags & _EXTENDED else 2
         if version == 4:

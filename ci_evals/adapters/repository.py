@@ -42,13 +42,13 @@ class Repository:
 def look(folder: Path) -> Repository:
     """What `folder` and the repository around it tell."""
     folder = folder.resolve()
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    root = checkout.root_of(folder) or folder
     suites = dict(_suites(folder))
     adapters = {str(suite.get("adapter", "aui")) for suite in suites.values()}
     home = _home(folder, list(suites))
     return Repository(
         root=root,
-        branch=_branch(root / ".git"),
+        branch=_branch(root),
         home=home.relative_to(root).as_posix(),
         others=tuple(path.relative_to(root).as_posix() for path in suites if not path.is_relative_to(home)),
         adapter=adapters.pop() if len(adapters) == 1 else None,
@@ -94,9 +94,9 @@ def _candidates(folder: Path) -> Iterator[Path]:
                 yield here / name
 
 
-def _branch(git: Path) -> str:
+def _branch(root: Path) -> str:
     """The default branch: the remote's, else one of a usual name, else the one checked out, else main."""
-    git = checkout.common_folder(checkout.git_folder(git))
+    git = checkout.common_folder(checkout.git_folder(root))
     if found := _HEAD.match(checkout.text_of(git / "refs/remotes/origin/HEAD")):
         return found[1]
     packed = checkout.text_of(git / "packed-refs")

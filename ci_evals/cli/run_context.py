@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ci_evals.adapters.checkout import head_of
+from ci_evals.adapters.checkout import checkout_of
 from ci_evals.adapters.github.context import Context
 from ci_evals.cli.judge_cache import in_ci
 from ci_evals.domain.journal import RunContext
@@ -25,6 +25,7 @@ COMMITS = (
 def run_context(context: Context, environ: Mapping[str, str]) -> RunContext:
     """Return the CI run and the commit, as far as they are known."""
     own = context.own_run
+    checkout = checkout_of(Path.cwd())
     commit = context.sha or next((environ[name] for name in COMMITS if environ.get(name)), None)
     ci = in_ci(environ)
     return RunContext(
@@ -32,5 +33,5 @@ def run_context(context: Context, environ: Mapping[str, str]) -> RunContext:
         run_id=str(own.id) if own else None,
         attempt=own.attempt if own else None,
         commit=commit if ci else None,
-        checkout=head_of(Path.cwd()),
+        checkout=checkout.commit if checkout else None,
     )

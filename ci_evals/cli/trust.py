@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from ci_evals.adapters import files
+from ci_evals.adapters.checkout import Checkout, checkout_of
 from ci_evals.adapters.github import trust as rules
-from ci_evals.adapters.github.checkout import Checkout, checkout_of
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
 from ci_evals.cli.choices import Trust
 from ci_evals.cli.platform import Platform

@@ -17,7 +17,7 @@
 `workflow_call` has the event of its caller.
 """
 
-from ci_evals.adapters.github.checkout import Checkout, Repository, repository_of
+from ci_evals.adapters.checkout import Checkout, RemoteRepository, repository_of
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
 
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
@@ -119,7 +119,7 @@ def _is_own_tip(context: Context, checkout: Checkout, change: Context | None) ->
     )
 
 
-def _own_repository(context: Context) -> Repository | None:
+def _own_repository(context: Context) -> RemoteRepository | None:
     return repository_of(f"{context.server_url}/{context.repository}") if context.repository else None
 
 
