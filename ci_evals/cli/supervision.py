@@ -6,7 +6,11 @@ is gone in any other way (`os._exit(0)` in somebody's code, a crash in C, the sy
 and no exit status of it counts.
 
 The parent also does what process 1 of a container has to: it passes signals on, reaps orphans, and ends what
-the worker left running.
+the worker left running. A worker that hangs and does not end when it is told to is killed, since a runner
+would soon kill the parent too, and nobody would learn what came of the command.
+
+What the process had started before (`server & exec ci-evals run ...`) is not the command's. With such
+children it forks once more: it stays their parent, and the supervisor has none but the worker.
 """
 
 import os
@@ -27,9 +31,22 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 """The signals that end a command in order."""
 
+_WATCHED = {*ENDING, *(getattr(signal, name) for name in ("SIGCHLD", "SIGALRM") if hasattr(signal, name))}
+"""The signals that the parent waits for. SIGALRM is that of its own clock."""
+
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _FROM_A_PERSON = 0
 """A signal's code is no greater if a process sent it, and greater if the terminal did."""
+
+ENDING_SECONDS = 8.5
+"""How long a worker may take to end after the first signal that tells it to.
+
+Its reports take 7 seconds at most. GitHub sends SIGTERM after 7.5 seconds, upon which a worker that still
+hears anything ends at once, and SIGKILL after ten: 1.5 seconds are left to write the outputs.
+"""
+
+_KILLED_SECONDS = 0.5
+"""How long a killed worker is waited for: one that the system holds (a dead network disk) may stay."""
 
 _LEFT_OVER_SECONDS = 3.0
 """The longest that the parent takes to end what the worker left running."""
@@ -48,27 +65,28 @@ def begin() -> str | None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()  # else both would write what is in the buffer
-    reader, writer = os.pipe()
-    watched = {*ENDING, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would take the worker's status with it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    parent = os.getpid()
     # Other programs of this user, such as agents, must not read our keys and streams in /proc, or our memory.
     # What we start is not concerned.
     _prctl(_PR_SET_DUMPABLE, 0)
-    worker = os.fork()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    if _has_children() and (supervisor := _fork()):
+        code = _watch(supervisor, in_time=False)
+        if code is not None and code >= 0:
+            os._exit(code)
+        return _how(code)
+    reader, writer = os.pipe()
+    worker = _fork()
     if not worker:
         os.close(reader)
         _verdict.append(writer)
-        _end_with(parent)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return None
     os.close(writer)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    status = _watch(worker, watched)
-    _end_left_over()
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0 and _written(reader) == b"%d\n" % code:
+    code = _watch(worker)
+    _end_left_over(_LEFT_OVER_SECONDS if code is not None else _KILLED_SECONDS)
+    if code is not None and code >= 0 and _written(reader) == b"%d\n" % code:
         os._exit(code)
     return _how(code)
 
@@ -95,32 +113,67 @@ def end_strays() -> None:
         _kill(strays)
 
 
-def _watch(worker: int, watched: set[signal.Signals]) -> int:
-    """Pass on signals and reap orphans until the worker has ended; its wait status."""
+def _fork() -> int:
+    """Fork. The child, which gets 0, ends with this process."""
+    parent = os.getpid()
+    child = os.fork()
+    if not child:
+        _end_with(parent)
+    return child
+
+
+def _watch(worker: int, *, in_time: bool = True) -> int | None:
+    """Pass on signals and reap orphans until the worker has ended.
+
+    Returns:
+        Its exit code, negative for a signal; None where it did not end in time and was killed.
+    """
+    ending = killed = False
     while True:
-        number, from_terminal = _next_signal(watched)
-        if number != signal.SIGCHLD:
+        number, from_terminal = _next_signal()
+        if number == signal.SIGCHLD:
+            if (status := _reap(worker)) is not None:
+                code = os.waitstatus_to_exitcode(status)
+                return None if killed and code == -signal.SIGKILL else code
+        elif number == signal.SIGALRM:
+            if killed:
+                return None
+            killed = True
+            os.kill(worker, signal.SIGKILL)
+            signal.setitimer(signal.ITIMER_REAL, _KILLED_SECONDS)
+        else:
+            if in_time and not ending and _ends(number):
+                ending = True
+                signal.setitimer(signal.ITIMER_REAL, ENDING_SECONDS)
             if not from_terminal:
                 with suppress(ProcessLookupError):
                     os.kill(worker, number)
-            continue
-        while True:
-            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
-            if not pid:
-                break
-            if not os.WIFSTOPPED(status):
-                if pid == worker:
-                    return status
-            elif pid == worker and os.WSTOPSIG(status) == signal.SIGSTOP:
-                os.kill(worker, signal.SIGCONT)  # the terminal stops by SIGTSTP; this was an agent
 
 
-def _next_signal(watched: set[signal.Signals]) -> tuple[int, bool]:
+def _reap(worker: int) -> int | None:
+    """Reap what has ended; the worker's wait status if it is among that."""
+    while True:
+        pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+        if not pid:
+            return None
+        if not os.WIFSTOPPED(status):
+            if pid == worker:
+                return status
+        elif pid == worker and os.WSTOPSIG(status) == signal.SIGSTOP:
+            os.kill(worker, signal.SIGCONT)  # the terminal stops by SIGTSTP; this was an agent
+
+
+def _ends(number: int) -> bool:
+    """Whether the command heeds the signal: under nohup it goes on when the terminal is closed."""
+    return number != getattr(signal, "SIGHUP", None) or signal.getsignal(number) is not signal.SIG_IGN
+
+
+def _next_signal() -> tuple[int, bool]:
     """The next signal, and whether the terminal sent it: then the worker has it already."""
     if not hasattr(signal, "sigwaitinfo"):  # macOS
-        number = signal.sigwait(watched)
+        number = signal.sigwait(_WATCHED)
         return number, number == signal.SIGINT and os.isatty(0)
-    info = signal.sigwaitinfo(watched)
+    info = signal.sigwaitinfo(_WATCHED)
     return info.si_signo, info.si_signo != signal.SIGTERM and info.si_code > _FROM_A_PERSON
 
 
@@ -132,9 +185,9 @@ def _written(reader: int) -> bytes:
     return b""
 
 
-def _end_left_over() -> None:
+def _end_left_over(seconds: float) -> None:
     """End all descendants: those of an ended process become children of this one."""
-    deadline = time.monotonic() + _LEFT_OVER_SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -142,6 +195,16 @@ def _end_left_over() -> None:
             return
         if not pid:
             _kill(_children(os.getpid()))
+
+
+def _has_children() -> bool:
+    """Whether this process has any that run, as one that a shell has become by `exec`."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _kill(processes: Iterable[int]) -> None:
@@ -173,8 +236,10 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _how(code: int) -> str:
+def _how(code: int | None) -> str:
     """How the worker was lost, as a clause."""
+    if code is None:
+        return f"it was told to end, had not ended {ENDING_SECONDS} seconds later, and was killed"
     if code >= 0:
         return f"it exited with status {code} before it had decided"
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"

@@ -1,6 +1,7 @@
 """Nothing but the command's own verdict passes a gate, however the process that does the work ends."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -151,6 +152,83 @@ def test_each_signal_that_ends_a_run_leaves_its_reports(tmp_path, number):
     process.communicate(timeout=30)
     assert process.returncode == 130
     assert results_in(tmp_path)["run"]["status"] == "interrupted"
+
+
+HANGING = """
+import ctypes, pathlib, subprocess, sys
+def reply(message):
+    code = "left = open('left', 'w'); open('began', 'w').write('now'); import time; time.sleep(60)"
+    subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    ctypes.PyDLL(None).sleep(60)  # with the interpreter's lock
+"""
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_hangs_ends_before_its_runner_kills_it(tmp_path, number):
+    """Exit 3 with one message and the outputs of an invalid run, within GitHub's ten seconds."""
+    (tmp_path / "agent.py").write_text(HANGING)
+    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
+    env = CLEAN | {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
+    args = ("run", suite, "--provider=offline", "--agent-in-process")
+    process = start(*args, cwd=tmp_path, env=env)
+    wait_for(tmp_path / "began")
+    began = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 3, err
+    assert 8 < time.monotonic() - began < 10
+    assert "was told to end, had not ended 8.5 seconds later, and was killed" in err
+    assert err.count("ended without a verdict") == 1
+    assert "\ninvalid\n" in (tmp_path / "outputs").read_text()
+    assert not holders(tmp_path / "left")
+    assert results_in(tmp_path)["run"]["status"] == "unfinished"
+
+
+@linux
+@pytest.mark.parametrize("work", ["return 1", "os._exit(0)"])
+def test_what_ran_before_it_goes_on(tmp_path, work):
+    """As a server that a step's script has started; also what that starts meanwhile, and leaves an orphan."""
+    (tmp_path / "server.py").write_text(
+        "import os, pathlib, sys, time\n"
+        "while not os.path.exists('working'): time.sleep(0.01)\n"
+        "if not os.fork():\n"
+        "    if os.fork(): os._exit(0)\n"
+        "    held = open('grandchild', 'w'); time.sleep(60)\n"
+        "os.wait(); held = open('child', 'w'); time.sleep(60)\n"
+    )
+    held = [tmp_path / "child", tmp_path / "grandchild"]
+    waits = f"while not all(map(os.path.exists, {[*map(str, held)]})): time.sleep(0.01)"
+    work = f"open('working', 'w')\n    {waits}\n    {DAEMON}{work}"
+    code = f"{GUARDED}\ndef work():\n    {work}\nguarded(work, ['run'])"
+    ran = subprocess.run(
+        ["sh", "-c", f'{sys.executable} server.py & exec "$@"', "sh", sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=CLEAN,
+        check=False,
+        timeout=30,
+    )
+    left = [link for file in held for link in holders(file)]
+    for link in left:
+        os.kill(int(link.parts[2]), signal.SIGKILL)
+    assert ran.returncode == (1 if work.endswith("return 1") else 3)
+    assert len(left) == 2
+    assert not holders(tmp_path / "left")
+
+
+@linux
+def test_a_signal_reaches_what_has_older_siblings(tmp_path):
+    """The process that a script has become by `exec` passes it on."""
+    (tmp_path / "agent.py").write_text(WAITING)
+    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
+    script = 'sleep 60 & echo $! > other; exec "$@"'
+    command = [sys.executable, "-m", "ci_evals", "run", suite, "--provider=offline"]
+    process = subprocess.Popen(["sh", "-c", script, "sh", *command], cwd=tmp_path, env=CLEAN)
+    wait_for(tmp_path / "began")
+    process.terminate()
+    assert process.wait(30) == 130
+    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    os.kill(int((tmp_path / "other").read_text()), signal.SIGKILL)
 
 
 def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
