@@ -174,3 +174,15 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {
         p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
     }
+
+
+def holders(file: Path) -> list[Path]:
+    """Return the descriptors of processes that have the file open."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if link.readlink() == file:
+                found.append(link)
+        except OSError:
+            continue
+    return found

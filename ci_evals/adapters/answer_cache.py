@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ci_evals.adapters import files, input_files
+from ci_evals.adapters.signing import can_sign, derived_key
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.secrets import looks_made
 from ci_evals.redaction import Redactor
 
 VERSION = 2
@@ -34,8 +34,6 @@ MOST_CHARACTERS = 100_000
 _MOST_BYTES = 6 * MOST_CHARACTERS + 1_000
 """Of a file: JSON takes six bytes for a character at the most."""
 _DAY = 24 * 60 * 60
-_LEAST_SECRET = 16
-"""Characters of a key that may sign: shorter ones can be guessed."""
 _PURPOSE = b"ci-evals judge cache"
 _SECRET = "signing-key"  # noqa: S105  # a file's name
 _SWEPT = "swept"
@@ -87,7 +85,7 @@ class AnswerCache:
         if self._unsafe:
             return None
         try:
-            kept = json.loads(self._read(self._path(key)))
+            kept = json.loads(_read(self._path(key)))
         except (OSError, ValueError, RecursionError):
             return None
         match kept:
@@ -155,20 +153,6 @@ class AnswerCache:
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"
 
-    def _read(self, path: Path) -> bytes:
-        """What is in a file that is young enough.
-
-        Raises:
-            OSError, ValueError: it cannot be read, or is none that was written here.
-        """
-        # Neither a link, which may lead anywhere, nor a pipe, which would be waited for.
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
-                raise ValueError("it is no answer")
-            return file.read(_MOST_BYTES)
-
     def _age(self, path: Path) -> float:
         """Seconds since a file was written; no end of them where there is none."""
         try:
@@ -189,11 +173,6 @@ def folder_of_the_user(environ: Mapping[str, str]) -> Path | None:
     return place / "ci-evals" if place.is_absolute() else None
 
 
-def can_sign(secret: str | None) -> bool:
-    """Whether a key or token of an LLM is secret enough to sign with."""
-    return secret is not None and len(secret) >= _LEAST_SECRET and looks_made(secret)
-
-
 def signing_key(secret: str | None, environ: Mapping[str, str]) -> bytes | None:
     """The key that signs a run's answers: derived from the LLM's key, or from a secret of this user's.
 
@@ -205,9 +184,18 @@ def signing_key(secret: str | None, environ: Mapping[str, str]) -> bytes | None:
         secret = _secret_in(folder) if folder else None
         if secret is None:
             return None
-    # As HKDF (RFC 5869): extract, then expand, so that what is signed tells nothing of the key.
-    extracted = hmac.digest(_PURPOSE, secret.encode(errors="surrogatepass"), "sha256")
-    return hmac.digest(extracted, b"answers\x01", "sha256")
+    return derived_key(secret, _PURPOSE)
+
+
+def _read(path: Path) -> bytes:
+    """Return what is in a file.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is none that was written here.
+    """
+    if path.is_symlink():
+        raise ValueError("it is a link, which may lead anywhere")
+    return input_files.read(path, _MOST_BYTES)
 
 
 def _secret_in(folder: Path) -> str | None:

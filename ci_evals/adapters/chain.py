@@ -6,6 +6,8 @@ without that key; without one the chain still shows damage.
 
 import hmac
 
+from ci_evals.adapters.signing import derived_key
+
 _BEFORE, _AFTER = b',"chain":"', b'"}\n'
 _DIGITS = 32
 """Hexadecimal digits of a checksum: 128 bits."""
@@ -18,8 +20,7 @@ class Chain:
 
     def __init__(self, secret: str | None = None) -> None:
         """Begin a chain, keyed with a key that is derived from the secret if there is one."""
-        text = (secret or "").encode(errors="surrogatepass")
-        self._key = hmac.digest(_PURPOSE, text, "sha256")
+        self._key = derived_key(secret or "", _PURPOSE)
         self._last = b""
 
     def seal(self, line: bytes) -> bytes:

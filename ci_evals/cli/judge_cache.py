@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ci_evals.adapters.answer_cache import can_sign, folder_of_the_user
+from ci_evals.adapters.answer_cache import folder_of_the_user
+from ci_evals.adapters.signing import can_sign
 from ci_evals.domain.errors import UsageError
 
 _OFF = "--judge-cache: not used"

@@ -7,7 +7,14 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.choices import Foreign, Form, JudgeChecking, Provider, Regression
-from ci_evals.cli.settings import BaselineSettings, ChangeSettings, GateSettings, PullRequestSettings
+from ci_evals.cli.settings import (
+    BaselineSettings,
+    ChangeSettings,
+    GateSettings,
+    JudgeCheckMode,
+    LlmTimeout,
+    PullRequestSettings,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,22 +182,8 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         typer.Option(help="A YAML or JSON file of prices, in place of the bundled table."),
     ] = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged at a time.")] = 10
-    judge_check: Annotated[
-        JudgeChecking,
-        typer.Option(
-            help="Ask the judge control questions whose answers are known. If too few are answered right "
-            "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
-            "judge's cache holds a passed check of the same judge.",
-        ),
-    ] = JudgeChecking.AUTO
-    llm_timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="Seconds that each attempt to ask a model may take; there are up to three.",
-        ),
-    ] = 120
+    judge_check: JudgeCheckMode = JudgeChecking.AUTO
+    llm_timeout: LlmTimeout = 120
     judge_cache: Annotated[
         str,
         typer.Option(

@@ -13,6 +13,7 @@ from ci_evals.adapters import files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.reserve import Reserve
+from ci_evals.adapters.signing import can_sign
 from ci_evals.cli import actions, progress, recording
 from ci_evals.cli.choices import Commenting, MissingSecrets
 from ci_evals.cli.console import Console, environment_keys, error_console, remember
@@ -114,7 +115,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
     context = run_context(platform.context, environ)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
-    secret = adapter.llm_key if context.ci else None
+    secret = _signing_secret(adapter) if context.ci else None
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)
     interruption = Interruption()
     baseline = Held() if skipped else _baseline(settings, platform, interruption)
@@ -230,6 +231,12 @@ def _comment(results: Results, ready: _Ready, *, create: bool = True) -> None:
     from ci_evals.cli.posting import comment_on
 
     comment_on(results, ready.settings, ready.platform, ready.interruption.aside, create=create)
+
+
+def _signing_secret(adapter: Adapter) -> str | None:
+    """Return the key or token of the LLM, if it is secret enough to sign a journal with."""
+    secret = adapter.llm_key or adapter.llm_token
+    return secret if can_sign(secret) else None
 
 
 def _told(warnings: tuple[str, ...], console: Console) -> tuple[str, ...]:

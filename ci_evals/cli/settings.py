@@ -33,6 +33,23 @@ Suites = Annotated[
 REQUIRED = "required"
 """The baseline that is looked for as with `auto`, and without which a run has no verdict."""
 
+LlmTimeout = Annotated[
+    float,
+    typer.Option(
+        min=1,
+        metavar="SECONDS",
+        help="Seconds that each attempt to ask a model may take; there are up to three.",
+    ),
+]
+JudgeCheckMode = Annotated[
+    JudgeChecking,
+    typer.Option(
+        help="Ask the judge control questions whose answers are known. If too few are answered right "
+        "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
+        "judge's cache holds a passed check of the same judge.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class SuiteSettings:
@@ -159,14 +176,7 @@ class EstimateSettings(PlanSettings):
         str | None,
         typer.Option(metavar="MODEL,...", help="Models that vote in turn, in place of one judge's model."),
     ] = None
-    judge_check: Annotated[
-        JudgeChecking,
-        typer.Option(
-            help="Ask the judge control questions whose answers are known. If too few are answered right "
-            "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
-            "judge's cache holds a passed check of the same judge.",
-        ),
-    ] = JudgeChecking.AUTO
+    judge_check: JudgeCheckMode = JudgeChecking.AUTO
     audit_user: Annotated[
         bool,
         typer.Option(
@@ -335,14 +345,7 @@ class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSetti
         str | None,
         typer.Option(help="Key of the LLM; better set LLM_API_KEY or the provider's own variable."),
     ] = field(default=None, repr=False)
-    llm_timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="Seconds that each attempt to ask a model may take; there are up to three.",
-        ),
-    ] = 120
+    llm_timeout: LlmTimeout = 120
     retries: Annotated[
         int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
     ] = 1

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.choices import Provider, Trust
-from ci_evals.cli.settings import WireSettings
+from ci_evals.cli.settings import LlmTimeout, WireSettings
 
 Run = Annotated[
     Path,
@@ -38,14 +38,7 @@ class JudgeSettings:
     judge_panel: Annotated[
         str | None, typer.Option(metavar="MODEL,...", help="Models that vote in turn. Default: the run's.")
     ] = None
-    llm_timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="Seconds that each attempt to ask a model may take; there are up to three.",
-        ),
-    ] = 120
+    llm_timeout: LlmTimeout = 120
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Judgements at a time.")] = 10
     prices: Annotated[
         Path | None,

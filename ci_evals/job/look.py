@@ -33,7 +33,7 @@ from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.redaction import Redactor
 from ci_evals.reports.names import folders_for
 from ci_evals.runner import Cast
-from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.conclude import conclude, unfinished
 from ci_evals.scoring.gate import Ending, Policy
 from ci_evals.scoring.scorecard import SuiteFacts, score
 from ci_evals.scoring.selectors import Threshold
@@ -44,9 +44,6 @@ from ci_evals.wiring import Adapter
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, *rubric.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the suite's own words and the conversation."""
-
-
-UNFINISHED = "it has not finished: it is still going on, or was killed"
 
 
 class Look:
@@ -116,15 +113,9 @@ class Look:
         """Return the results of this run for as long as it goes on: nothing is played yet, nothing passed."""
         job = self._job
         nothing = [None] * len(job.plan.trials)
-        info = self._info(job.plan, None).model_copy(
-            update={"status": "unfinished", "stopped_because": UNFINISHED, "resumed": None}
-        )
         card = score(job.plan, nothing, self._facts, self.counting, prices=NO_PRICES, shown=job.redactor.text)
         card = replace(card, suites=tuple(_clean(suite, job.redactor) for suite in card.suites))
-        results = conclude(card, info, Policy(), Ending(stopped_because=UNFINISHED))
-        return job.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
-            update={"suites": card.suites}
-        )
+        return redacted(unfinished(card, self._info(job.plan, None)), job.redactor)
 
     def _made(
         self,
@@ -150,9 +141,7 @@ class Look:
             judge_only_warned=bool(checks and checks.only_warn),
         )
         results = conclude(card, info, _named_as_shown(job.policy, job.redactor), ending, baseline)
-        return job.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
-            update={"suites": card.suites}
-        )
+        return redacted(results, job.redactor)
 
     def _cautions(self) -> tuple[str, ...]:
         past = self._job.journal.past if self._job.journal else None
@@ -211,6 +200,13 @@ def _named_as_shown(policy: Policy, redactor: Redactor) -> Policy:
         )
 
     return replace(policy, thresholds=shown(policy.thresholds), max_drops=shown(policy.max_drops))
+
+
+def redacted(results: Results, redactor: Redactor) -> Results:
+    """Return results without secrets; those of their suites have been taken out before."""
+    return redactor.model(results.model_copy(update={"suites": ()})).model_copy(
+        update={"suites": results.suites}
+    )
 
 
 def _clean(suite: SuiteResult, redactor: Redactor) -> SuiteResult:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.pace import Waiting
 from ci_evals.adapters.transport.waits import Waits, telling
@@ -25,7 +24,8 @@ from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, 
 from ci_evals.scoring import older
 from ci_evals.scoring.agreement import Twice
 from ci_evals.stop import Stop
-from ci_evals.wiring import TELLS_COST, Adapter, Cache, models
+from ci_evals.wiring import TELLS_COST, Adapter, Cache
+from ci_evals.wiring.llms import LLMs
 
 
 @dataclass(frozen=True)
@@ -67,28 +67,15 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
         UsageError: there is no key, or the provider's program is not there.
     """
     async with AsyncExitStack() as stack:
-        built: dict[str, SdkLLM | ClaudeCodeLLM] = {}
+        built = LLMs(adapter, redactor, stack)
         cache = Cache.of(adapter, redactor, "rejudge")
         stack.callback(cache.close)
 
-        def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
-            if model not in built:
-                built[model] = models.llm(
-                    adapter.provider,
-                    model,
-                    adapter.llm_key,
-                    redactor,
-                    token=adapter.llm_token,
-                    timeout=adapter.llm_timeout,
-                )
-                stack.push_async_callback(built[model].aclose)
-            return built[model]
-
         def named(model: str) -> LLM:
-            return cache.before(llm(model))
+            return cache.before(built[model])
 
         def examined(model: str) -> Examined:
-            return Examined.cached(llm(model), cache)
+            return Examined.cached(built[model], cache)
 
         async def check() -> None:
             # They have one key.

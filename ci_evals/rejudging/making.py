@@ -22,14 +22,14 @@ from ci_evals.domain.results import (
 )
 from ci_evals.domain.transcript import Exchanges
 from ci_evals.job.judge_check import JudgeChecks
-from ci_evals.job.look import JUDGE_TEMPLATES, UNFINISHED
+from ci_evals.job.look import JUDGE_TEMPLATES, redacted
 from ci_evals.planning import kinship
 from ci_evals.rejudging.bench import not_judging
 from ci_evals.rejudging.work import Again, Jury, Rejudging
 from ci_evals.reports.names import folder_for
-from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.conclude import conclude, unfinished
 from ci_evals.scoring.coverage import wanted_of
-from ci_evals.scoring.gate import Ending, Policy
+from ci_evals.scoring.gate import Ending
 from ci_evals.scoring.scorecard import recounted, total
 from ci_evals.scoring.share import Counting
 from ci_evals.scoring.usage import summed, usage_of, usage_of_roles, with_other
@@ -63,15 +63,9 @@ class Making:
     def unfinished(self) -> Results:
         """Return the results for as long as the judges are asked: what is saved, and nothing passed."""
         work = self.work
-        info = self._info(self.started, 0).model_copy(
-            update={"status": "unfinished", "stopped_because": UNFINISHED}
-        )
         suites = tuple(self._suites())
         card = total(suites, work.judged.usage, Counting(offline=False), wanted_of([work.judged]))
-        results = conclude(card, info, Policy(), Ending(stopped_because=UNFINISHED))
-        return work.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
-            update={"suites": suites}
-        )
+        return redacted(unfinished(card, self._info(self.started, 0)), work.redactor)
 
     def _made(self, info: RunInfo, baseline: Results | None) -> Results:
         work, stop, counting = self.work, self.stop, Counting(offline=False)
@@ -91,9 +85,7 @@ class Making:
             incomplete=(*_unfinished(work.judged), *work.incomplete),
         )
         results = conclude(card, info, work.policy, ending, baseline)
-        return work.redactor.model(results.model_copy(update={"suites": ()})).model_copy(
-            update={"suites": suites}
-        )
+        return redacted(results, work.redactor)
 
     def _suites(self) -> Iterator[SuiteResult]:
         taken: set[str] = set()

@@ -24,6 +24,6 @@ def files(results: Results) -> dict[str, Iterable[str]]:
     )
     return {
         RESULTS: results_json.render(results),
-        SUMMARY: [f"## No verdict: the run has not finished\n\n{sanitize.inline(why, 300)}\n"],
+        SUMMARY: [f"## No verdict: {sanitize.inline(why, 300)}\n"],
         JUNIT: [junit],
     }

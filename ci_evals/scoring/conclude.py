@@ -14,6 +14,8 @@ from ci_evals.scoring.odds import applied, odds_of
 from ci_evals.scoring.pairing import Side
 from ci_evals.scoring.scorecard import Scorecard
 
+UNFINISHED = "it is still running, or was killed"
+
 LEFT_TO_MERGE = "with --shard the comparison is made by merge"
 
 
@@ -21,6 +23,13 @@ def _why_no_baseline(info: RunInfo) -> str:
     """The reason that the search for a baseline gave, or that there is none."""
     why = (info.baseline_note or "").removeprefix("no baseline: ").rstrip(".")
     return why or Case.unpaired
+
+
+def unfinished(card: Scorecard, info: RunInfo) -> Results:
+    """Return the results of a run for as long as it goes on: no verdict."""
+    update = {"status": "unfinished", "stopped_because": UNFINISHED, "resumed": None}
+    ending = Ending(incomplete=(f"the run has not finished: {UNFINISHED}",))
+    return conclude(card, info.model_copy(update=update), Policy(), ending)
 
 
 def conclude(

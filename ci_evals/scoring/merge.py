@@ -193,7 +193,9 @@ def _unfinished(legs: Sequence[Leg]) -> Iterator[str]:
         run = leg.results.run
         if not leg.results.suites:
             yield f"the run of {leg.file} holds no suite"
-        if run.status != "completed":
+        if run.status == "unfinished":
+            yield f"the run of {leg.file} has not finished"
+        elif run.status != "completed":
             why = f": {run.stopped_because}" if run.stopped_because else ""
             yield f"the run of {leg.file} was {run.status}{why}"
 

@@ -19,6 +19,7 @@ from ci_evals.runner import Cast
 from ci_evals.wiring import agents, models
 from ci_evals.wiring.adapter import Adapter
 from ci_evals.wiring.cache import Cache
+from ci_evals.wiring.llms import LLMs
 from ci_evals.wiring.paces import Paces
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
     """
     async with AsyncExitStack() as stack:
         servers: list[DemoServer] = []
-        llms: dict[str, SdkLLM | ClaudeCodeLLM] = {}
+        llms = LLMs(adapter, redactor, stack)
         paces = Paces()
 
         def demo() -> "DemoServer":
@@ -132,19 +133,6 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
 
         host = _PythonHost(adapter, redactor, stack)
 
-        def llm(model: str) -> SdkLLM | ClaudeCodeLLM:
-            if model not in llms:
-                llms[model] = models.llm(
-                    adapter.provider,
-                    model,
-                    adapter.llm_key,
-                    redactor,
-                    token=adapter.llm_token,
-                    timeout=adapter.llm_timeout,
-                )
-                stack.push_async_callback(llms[model].aclose)
-            return llms[model]
-
         cache = Cache.of(adapter, redactor, "run")
         stack.callback(cache.close)
         embedder = _embedder(plan, adapter, redactor, stack)
@@ -155,12 +143,12 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
             )
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
             if named and work.user_calls:
-                cast = replace(cast, user_llm=llm(named.user))
+                cast = replace(cast, user_llm=llms[named.user])
                 if auditor := adapter.auditor(planned.suite):
-                    cast = replace(cast, audit_llm=llm(auditor))
+                    cast = replace(cast, audit_llm=llms[auditor])
             if named and work.judge_calls:
-                judging |= {judge: llm(judge) for judge in named.judges}
-                judges = tuple(cache.before(llm(judge)) for judge in named.judges)
+                judging |= {judge: llms[judge] for judge in named.judges}
+                judges = tuple(cache.before(llms[judge]) for judge in named.judges)
                 cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
             built.append(cast)
         await host.start()

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, ci_evals, files_in, results_in, start, write_suite
+from commands import CLEAN, ci_evals, files_in, holders, results_in, start, write_suite
 
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.hosting.host import Host
@@ -228,18 +228,6 @@ def test_no_process_of_a_program_is_left(tmp_path):
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert not holders(tmp_path / "left")
-
-
-def holders(file):
-    """Processes that have the file open."""
-    found = []
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            if link.readlink() == file:
-                found.append(link)
-        except OSError:
-            continue
-    return found
 
 
 def test_what_it_prints_is_in_a_log_of_its_own(tmp_path):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, results_in, start, write_suite
+from commands import CLEAN, holders, results_in, start, write_suite
 
 KEY = "llm-key-7f2d91c4"
 GUARDED = "import os, signal, subprocess, sys, time\nfrom ci_evals.cli.outcome import guarded\n"
@@ -93,18 +93,6 @@ def test_nothing_that_it_started_outlives_it(tmp_path, end):
     assert ran.returncode == (0 if end == "return 0" else 3), ran.stderr
     assert time.monotonic() - began < 30
     assert not holders(tmp_path / "left")
-
-
-def holders(file):
-    """Processes that have the file open."""
-    found = []
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            if link.readlink() == file:
-                found.append(link)
-        except OSError:
-            continue
-    return found
 
 
 @linux
