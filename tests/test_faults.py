@@ -341,7 +341,7 @@ async def disk_is_full(folder: Path) -> int:
     out, err = process.communicate(timeout=60)
     assert err.count("journal.jsonl cannot be written (File too large): the run goes on") == 1
     assert "There is no room for the reports" in err
-    assert "The exit code is 3, whatever the gate says." in err
+    assert "The exit code is 3, whatever the verdict." in err
     assert "12 of 12 tests passed" in out
     assert not any(name.startswith("ci-evals-") for name in files_in(folder))
     kept = (folder / "results/journal.jsonl").read_bytes()

@@ -65,7 +65,7 @@ class AnswerCache:
             self._lost = f"everybody may write to {str(folder)!r}"
         elif key is None:
             self._lost = (
-                "nothing to sign answers with: the LLM's key is none that is secret, and no folder is yours"
+                "answers cannot be signed: the LLM's key can be guessed, and you have no cache folder"
             )
         self._unsafe = self._lost is not None
         self._forged = 0

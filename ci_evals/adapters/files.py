@@ -109,7 +109,7 @@ def unfit(path: Path) -> str | None:
         return "a folder; name a file"
     with suppress(FileNotFoundError):  # a link that leads nowhere is replaced
         if not stat.S_ISREG(path.stat().st_mode):
-            return "no regular file but a device, a pipe or a socket; name a regular file"
+            return "a device, a pipe or a socket; name a regular file"
     return None
 
 

@@ -80,7 +80,7 @@ def _give_up(how: str, command: str) -> NoReturn:
     _hear()
     command_files.restore()
     heading = "ended without a verdict"
-    why = f"The process that did the work is gone: {how}. Nothing has passed."
+    why = f"No verdict: the process of the run is gone: {how}."
     if command == "run":
         why += (
             " What had finished is in the journal: give the same command with --resume=OUTPUT_DIR to go on."

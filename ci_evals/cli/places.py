@@ -89,8 +89,8 @@ class Places:
                 raise UsageError(f"--junit: {str(path)!r} is {name} in the output folder; name another file")
         if files.is_there(path) and not _is_junit(path):
             raise UsageError(
-                f"--junit: {str(path)!r} is there and no JUnit file, so it is not written over; name another "
-                "file, or take it away"
+                f"--junit: {str(path)!r} exists and is not a JUnit file, so it is not overwritten; name "
+                "another file, or take it away"
             )
 
 
@@ -110,8 +110,8 @@ def check_output(option: str, path: Path, inputs: Inputs) -> None:
     for named, read in inputs.items():
         if read is not None and files.is_same(path, read):
             raise UsageError(
-                f"{option}: {str(path)!r} would be written over, and it is read too ({named}); name another "
-                "place, or copy that file first"
+                f"{option}: {str(path)!r} would be overwritten, but this command reads it ({named}); name "
+                "another place, or copy that file first"
             )
 
 

@@ -56,7 +56,7 @@ def publish(
         folder = _rescue(results, baseline, console)
         instead = f"The reports are in {folder} instead." if folder else _NOWHERE
         code = max(code, Exit.INVALID)
-        console.say(f"error: {error}\n{instead} The exit code is {code}, whatever the gate says.")
+        console.say(f"error: {error}\n{instead} The exit code is {code}, whatever the verdict.")
         _tell(results, code, Places(folder or places.folder), console, again=told)
     show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
     if folder:

@@ -54,7 +54,7 @@ def checked(
     if stated.rests_on == "absence":
         for number in stated.looked_at:
             if number not in exchanges:
-                return f"the judge looked at exchange {number}, which there is not"
+                return f"the judge looked at exchange {number}, which does not exist"
         if stated.looked_at:
             return Grounds("absence", tuple(sorted({*named, *stated.looked_at})), tuple(quotes))
     return Grounds("quotes" if quotes else None, tuple(sorted({*named})), tuple(quotes))

@@ -220,7 +220,7 @@ class Hearing:
         found: dict[Quote, None] = {}
         for one in evidence:
             if one.exchange not in self._said:
-                return f"the judge named exchange {one.exchange}, which there is not"
+                return f"the judge named exchange {one.exchange}, which does not exist"
             if quotes.is_empty(one.quote):
                 continue
             if not quotes.stands(one.quote, self._said[one.exchange]):

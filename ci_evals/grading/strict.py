@@ -264,7 +264,8 @@ def _param_exists(name: str, transcript: Transcript) -> Verdict:
     for exchange in reversed(exchanges):
         if name in exchange.named_params:
             return Verdict.passed(
-                f"{name} was extracted in exchange {exchange.index}, its value is not told", exchange.index
+                f"{name} was extracted in exchange {exchange.index}, its value is not reported",
+                exchange.index,
             )
     seen = _listed(key for e in exchanges for key, value in (e.params or {}).items() if not is_empty(value))
     return _not_seen(f"{name} was not extracted; seen: {seen}", _PARAMS, transcript)
@@ -281,7 +282,7 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
         value = (exchange.params or {}).get(name)
         if is_empty(value):
             if name in exchange.named_params:
-                reason = f"{name} was extracted in exchange {exchange.index}, its value is not told"
+                reason = f"{name} was extracted in exchange {exchange.index}, its value is not reported"
                 return Verdict.undecided(Cause.NO_EVIDENCE, reason, exchange.index)
             continue
         seen = f"{name} = {_shown(value)} in exchange {exchange.index}"

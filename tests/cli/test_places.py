@@ -57,7 +57,7 @@ def test_what_is_no_regular_file_is_no_place_for_a_report(tmp_path, played):
     os.mkfifo(tmp_path / "results/summary.md")
     ran = played()
     assert ran.returncode == 2
-    assert "--output-dir: 'results/summary.md' is no regular file" in ran.stderr
+    assert "--output-dir: 'results/summary.md' is a device, a pipe or a socket" in ran.stderr
 
 
 @pytest.mark.parametrize("name", ["_results.json", "journal.jsonl", "summary.md", "report.html"])
@@ -76,19 +76,21 @@ def test_nothing_that_the_run_reads_is_written_over(tmp_path, played):
     os.link(tmp_path / "suite.json", tmp_path / "hard.json")
     (tmp_path / "soft.json").symlink_to("suite.json")
     for name in ("suite.json", "hard.json", "soft.json"):
-        refused(played, tmp_path, f"--junit={name}", says="it is read too (the suite suite.json)")
-    refused(played, tmp_path, "--prices=prices.yaml", "--junit=prices.yaml", says="read too (--prices)")
-    refused(played, tmp_path, "--baseline=results", says="'results/_results.json' would be written over")
+        refused(played, tmp_path, f"--junit={name}", says="this command reads it (the suite suite.json)")
+    refused(
+        played, tmp_path, "--prices=prices.yaml", "--junit=prices.yaml", says="command reads it (--prices)"
+    )
+    refused(played, tmp_path, "--baseline=results", says="'results/_results.json' would be overwritten")
     (tmp_path / "new").mkdir()
     os.link(tmp_path / "suite.json", tmp_path / "new/recording.jsonl")
-    refused(played, tmp_path, "--record=new", says="--record: 'new/recording.jsonl' would be written over")
+    refused(played, tmp_path, "--record=new", says="--record: 'new/recording.jsonl' would be overwritten")
     assert played("--baseline=results", "--output-dir=other").returncode == 0
 
 
 def test_a_file_of_somebody_else_is_not_taken_for_a_junit_file(tmp_path, played):
     """One of an earlier run is written over, and so is an empty one."""
     (tmp_path / "notes.txt").write_text("to keep")
-    refused(played, tmp_path, "--junit=notes.txt", says="is there and no JUnit file")
+    refused(played, tmp_path, "--junit=notes.txt", says="exists and is not a JUnit file")
     (tmp_path / "out.xml").touch()
     for _ in range(2):
         assert played("--junit=out.xml").returncode == 0
@@ -111,7 +113,7 @@ def test_other_commands_keep_to_it_too(tmp_path, played, command):
     before = files_in(tmp_path)
     ran = ci_evals(command, *options, cwd=tmp_path)
     assert ran.returncode == 2
-    assert "would be written over, and it is read too" in ran.stderr
+    assert "would be overwritten, but this command reads it" in ran.stderr
     assert files_in(tmp_path) == before
 
 

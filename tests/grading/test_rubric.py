@@ -155,7 +155,7 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
         (levels("good", "1"), "named a level that 'tact' does not have"),
         (
             answer(entry("correctness", "good"), entry("tact", "good", (3, "x"))),
-            "exchange 3, which there is not",
+            "exchange 3, which does not exist",
         ),
         (
             answer(entry("correctness", "good", (1, "So sorry")), entry("tact", "good")),
@@ -166,7 +166,7 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
         (levels("good", "good", looked_at=[]), "on no grounds"),
         (levels("good", "good", rests_on="quotes"), "on no grounds"),
         (levels("bad", "fair", looked_at=[]), "on no grounds"),
-        (levels("good", "good", looked_at=[3]), "looked at exchange 3, which there is not"),
+        (levels("good", "good", looked_at=[3]), "looked at exchange 3, which does not exist"),
         (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
     ],
 )

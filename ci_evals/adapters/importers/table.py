@@ -95,7 +95,7 @@ def _column(name: str, row: Record) -> str:
     if kept and (not close or folded.startswith(_KEPT)):
         return f"{_KEPT}{kept}"
     hint = f"did you mean {close[0]!r}? Call it 'x-…' to keep it aside" if close else "give it a name"
-    raise _at_header(row, f"the column {name!r} is none of ours; {hint}")
+    raise _at_header(row, f"unknown column {name!r}; {hint}")
 
 
 def _columns(row: Record) -> dict[str, str]:
@@ -106,7 +106,7 @@ def _columns(row: Record) -> dict[str, str]:
     if all(column.startswith(_KEPT) for column in columns.values()):
         named = ", ".join(map(repr, columns))
         ours = f"{', '.join(COLUMNS)}, {USER_INFO}NAME"
-        raise _at_header(row, f"the columns {named} are none of ours; there are: {ours}")
+        raise _at_header(row, f"unknown columns {named}; there are: {ours}")
     return columns
 
 
