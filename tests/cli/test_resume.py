@@ -126,3 +126,19 @@ def test_in_ci_the_llm_key_vouches_for_the_journal(tmp_path, agent):
         ran = ci_evals("run", "suite.json", "--resume=results", cwd=tmp_path, env=env | keys | other)
         assert ran.returncode == 2
         assert "was written with another LLM key, or outside CI" in ran.stderr + ran.stdout
+
+
+def test_a_key_that_can_be_guessed_vouches_for_no_journal(tmp_path, agent):
+    """As local servers take it: run and commit alone decide, as without a key."""
+    with world.llm(lambda asked: "###STOP###") as models:
+        write_suite(tmp_path, FAILS)
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | RUN | models.env
+        ran = ci_evals("run", "suite.json", cwd=tmp_path, env=env | {"LLM_API_KEY": "none"})
+        assert ran.returncode == 1, ran.stderr
+        other = env | {"LLM_API_KEY": "not-needed"}
+        ran = ci_evals("run", "suite.json", "--resume=results", cwd=tmp_path, env=other)
+        assert ran.returncode == 1, ran.stderr
+        ran = ci_evals(
+            "run", "suite.json", "--resume=results", cwd=tmp_path, env=other | {"GITHUB_RUN_ID": "7002"}
+        )
+        assert ran.returncode == 2
