@@ -8,8 +8,8 @@ from contextlib import suppress
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from ci_evals.adapters.threads import in_thread
 from ci_evals.domain.base import Record
+from ci_evals.threads import in_thread
 
 try:
     import fcntl

@@ -3,16 +3,19 @@
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from ci_evals import threads
 from ci_evals.demo_agent.api import KEY_HEADER, Answer, Api, Dropped
 from ci_evals.demo_agent.faults import Fault
 from ci_evals.demo_agent.misbehaviour import Misbehaviour
 from ci_evals.demo_agent.temper import Temper
+from ci_evals.domain.errors import exhausted
 
 BASE_PATH = "/ia-controller"
 MAX_BODY_BYTES = 1_000_000
@@ -66,7 +69,7 @@ class DemoServer:
             wait=lambda: self._closing.wait(delay),
         )
         self._http = _Server((host, port), api)
-        self._thread: threading.Thread | None = None
+        self._served: threading.Event | None = None
 
     @property
     def port(self) -> int:
@@ -79,8 +82,20 @@ class DemoServer:
         return f"http://{self._http.server_address[0]!s}:{self.port}{BASE_PATH}"
 
     def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.serve_forever, name="demo-agent", daemon=True)
-        self._thread.start()
+        served = threading.Event()
+
+        def serve_apart() -> None:
+            try:
+                self.serve_forever()
+            finally:
+                served.set()
+
+        try:
+            threads.begin(serve_apart)
+        except RuntimeError:
+            self._http.server_close()
+            raise
+        self._served = served
         return self
 
     def __exit__(
@@ -90,14 +105,20 @@ class DemoServer:
 
     def serve_forever(self) -> None:
         """Serves until `close` is called from another thread, or an exception such as a Ctrl-C comes."""
-        self._http.serve_forever(poll_interval=_SOON)
+        try:
+            while not self._closing.is_set():
+                try:
+                    self._http.handle_request()
+                except MemoryError:
+                    time.sleep(_SOON)  # there may be some again
+        finally:
+            self._http.socket.close()  # else whoever connects would wait for an answer
 
     def close(self) -> None:
         """Ends all connections and frees the port. A waiting answer is not waited for."""
         self._closing.set()
-        if self._thread is not None:
-            self._http.shutdown()
-            self._thread.join()
+        if self._served is not None:
+            self._served.wait()
         self._http.server_close()
 
 
@@ -114,6 +135,7 @@ def serve(server: DemoServer, announce: Callable[[str], None]) -> None:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512
+    timeout = _SOON
 
     def __init__(self, address: tuple[str, int], api: Api) -> None:
         self.api = api
@@ -131,7 +153,7 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._changed:
             self._open.add(request)
-        super().process_request(request, client_address)
+        threads.begin(lambda: self.process_request_thread(request, client_address))
 
     def shutdown_request(self, request: Any) -> None:
         super().shutdown_request(request)
@@ -148,9 +170,15 @@ class _Server(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._open, timeout=1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news; a bug is, and is shown."""
-        if not isinstance(sys.exception(), ConnectionError):
+        """A client that went away is no news; a bug is, and is shown. A lack of memory takes one line."""
+        error = sys.exception()
+        if isinstance(error, ConnectionError):
+            return
+        if not (lack := error and exhausted(error)):
             super().handle_error(request, client_address)
+            return
+        with suppress(MemoryError, OSError, ValueError):
+            sys.stderr.write(f"the demo agent hung up on a client: {lack}\n")
 
 
 class _Handler(BaseHTTPRequestHandler):

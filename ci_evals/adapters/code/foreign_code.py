@@ -88,8 +88,9 @@ class Lane:
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         if self._jobs is None:
-            self._jobs = queue.SimpleQueue()
-            threading.Thread(target=_work, args=(self._jobs,), daemon=True, name="ci-evals agent").start()
+            jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+            threading.Thread(target=_work, args=(jobs,), daemon=True, name="ci-evals agent").start()
+            self._jobs = jobs  # only now: without a thread nobody would take a job from it
         job = _Job(work)
         self._jobs.put(job)
         try:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ci_evals.adapters.threads import in_thread
 from ci_evals.domain.errors import LLMAnswerError, UsageError
 from ci_evals.domain.prices import LOCAL
 from ci_evals.domain.text import whole
 from ci_evals.ports import Embeddings
+from ci_evals.threads import in_thread
 
 _ON_THE_HUB = re.compile(r"\w[\w.-]*/[\w.-]+")
 

@@ -22,7 +22,6 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.vendor import Mode, Vendor
-from ci_evals.adapters.threads import in_thread
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
@@ -32,6 +31,7 @@ from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt
 from ci_evals.redaction import Redactor
 from ci_evals.templates import render
+from ci_evals.threads import in_thread
 
 CHECK_SECONDS = 5.0
 """What asking whether a key is good may take."""

@@ -10,6 +10,7 @@ from typing import Self, cast
 
 from ci_evals.adapters.transport.descendants import MARK, kill_marked, new_mark
 from ci_evals.redaction import Redactor
+from ci_evals.threads import in_thread
 
 GRACE_SECONDS = 2.0
 """How long a program may go on when its standard input has ended, before it is told to end."""
@@ -172,7 +173,7 @@ class Process(asyncio.SubprocessProtocol):
                 await _soon(self._exited, LAST_GRACE_SECONDS)
         finally:
             self.kill()  # also where it has ended: what it started may still be there
-            await asyncio.to_thread(kill_marked, self._mark)
+            await in_thread(kill_marked, self._mark)
             if self._exited.is_set():  # what it wrote last is still read
                 await _soon(self._done, _SETTLING_SECONDS)
             self._transport.close()
