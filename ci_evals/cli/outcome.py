@@ -1,6 +1,7 @@
 """How the program ends: the user's mistake, a bug of ours and an interruption each in their own way."""
 
 import decimal  # noqa: F401  # before any signal: begun anew after one had cut it off, it warns on stderr
+import errno
 import gc
 import os
 import signal
@@ -20,6 +21,9 @@ from ci_evals.domain.errors import Exit, UsageError, exhausted
 
 _WITH_OUTPUTS = {"run", "merge", "rejudge", "comment"}
 """Commands that write the action's outputs, however they end."""
+
+_LACKS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Errors that are nobody's usage: a file that was named well cannot be opened all the same."""
 
 _NOTHING = "nothing was run"
 
@@ -135,6 +139,8 @@ def _hear() -> None:
 
 
 def _refused(error: UsageError) -> _Ending:
+    if isinstance(error.__cause__, OSError) and error.__cause__.errno in _LACKS:
+        return _broken(error)
     from ci_evals.cli.actions import complain
 
     complain(error, os.environ)

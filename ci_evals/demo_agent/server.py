@@ -141,6 +141,7 @@ class _Server(ThreadingHTTPServer):
         self.api = api
         self._open: set[socket.socket] = set()
         self._changed = threading.Condition()
+        self._spare: socket.socket | None = socket.socket()
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -150,10 +151,37 @@ class _Server(ThreadingHTTPServer):
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Hang up on a client for whom no file can be opened any more, and who would wait in vain."""
+        try:
+            return super().get_request()
+        except OSError as error:
+            if exhausted(error):
+                self._turn_away()
+            raise
+
+    def _turn_away(self) -> None:
+        if self._spare is None:
+            time.sleep(_SOON)
+        else:
+            self._spare.close()
+            self._spare = None
+            with suppress(OSError):
+                super().get_request()[0].close()
+        with suppress(OSError):
+            self._spare = socket.socket()
+
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._changed:
             self._open.add(request)
-        threads.begin(lambda: self.process_request_thread(request, client_address))
+
+        def serve() -> None:
+            try:
+                self.process_request_thread(request, client_address)
+            finally:
+                _hang_up(request)  # also where there was no memory to say what went wrong
+
+        threads.begin(serve)
 
     def shutdown_request(self, request: Any) -> None:
         super().shutdown_request(request)
@@ -164,6 +192,8 @@ class _Server(ThreadingHTTPServer):
     def server_close(self) -> None:
         """Wakes the threads that wait on kept-alive connections, and gives them a moment to end."""
         super().server_close()
+        if self._spare:
+            self._spare.close()
         with self._changed:
             for connection in self._open:
                 _hang_up(connection)

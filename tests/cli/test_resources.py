@@ -47,6 +47,10 @@ guarded(lambda: invoke(args), args)
 """
 
 
+PLANNED = 12
+"""Trials of the suite that is played."""
+
+
 def ends(folder, what):
     """A run in whose process, once it has begun, something takes all that there is."""
     ran = subprocess.run(
@@ -81,6 +85,41 @@ def test_where_the_memory_is_used_up_nothing_passes_that_was_not_played(tmp_path
     ended = (code, results["run"]["status"], results["gate"]["passed"])
     lost = {(3, "stopped", False), (3, "unfinished", False), (3, "completed", False)}
     assert ended in {(0, "completed", True), *lost}, said[-2000:]
+
+
+@pytest.mark.parametrize("limit", ["-n 12", "-n 15", "-n 20", "-n 32", "-v 165000", "-v 172000"])
+def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
+    """It never waits for what could not begin; it passes only where all was played and is reported."""
+    command = [sys.executable, "-m", "ci_evals", "run", "demo:hr", "--provider=offline"]
+    ran = subprocess.run(
+        [
+            "sh",
+            "-c",
+            f'ulimit {limit}; exec "$@"',
+            "sh",
+            *command,
+            "--parallel=4",
+            "--quiet",
+        ],
+        cwd=tmp_path,
+        env=CLEAN,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    names = {path.name for path in (tmp_path / "results").glob("*") if path.is_file()}
+    if ran.returncode in {0, 1}:
+        results = results_in(tmp_path)
+        assert results["run"]["status"] == "completed"
+        assert results["counts"]["trials"] == PLANNED
+        assert names >= {"_results.json", "summary.md", "junit.xml", "report.html"}
+        return
+    assert ran.returncode == 3, ran.stderr[-2000:]
+    assert ran.stdout + ran.stderr
+    assert "bug in ci-evals" not in ran.stderr
+    if "_results.json" in names:
+        assert not results_in(tmp_path)["gate"]["passed"]
 
 
 def test_as_many_files_may_be_open_as_the_system_allows(tmp_path):
