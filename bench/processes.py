@@ -52,9 +52,11 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None, *, code: i
 
 
 def environment() -> dict[str, str]:
-    """The variables of what is measured: bytecode is kept, no answer is, and no run is on GitHub."""
+    """The variables of what is measured: bytecode is kept, no answer is, and no run is in CI."""
     without = ("GITHUB_", "INPUT_", "PYTHONDONTWRITEBYTECODE")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(without)}
+    kept = {
+        name: value for name, value in os.environ.items() if name != "CI" and not name.startswith(without)
+    }
     return kept | {"CI_EVALS_JUDGE_CACHE": "off", "CI_EVALS_JUDGE_CHECK": "off"}
 
 

@@ -131,6 +131,7 @@ def test_results_are_kept_where_a_later_run_looks(workflow, job):
 ALSO_WHERE_THE_GATE_FAILED = (
     "${{ !cancelled() }}",
     "${{ !cancelled() && github.event_name != 'pull_request' }}",
+    "${{ !cancelled() && steps.evals.outputs.results-path != '' }}",
 )
 
 
