@@ -10,7 +10,7 @@ LASTING = ("open", "write", "connect")
 """Faults that stay: no descriptors, a full disk, no network."""
 SIZES = [1, pytest.param(None, marks=pytest.mark.endurance)]
 """How many faults of each kind, and by `make endurance` one at each call of a run."""
-MOST_OPENS = 240
+MOST_OPENS = 140
 """Most files are opened for imports, one like the other."""
 
 
