@@ -38,7 +38,7 @@ COPY --from=build /opt/ci-evals /opt/ci-evals
 RUN ci-evals --help >/dev/null \
     && ci-evals run demo:hr --provider=offline --no-gate --output-dir=/tmp/played >/dev/null \
     && rm -r /tmp/played \
-    && python -c "import anthropic, ci_evals, openai, pkgutil, rapidfuzz; \
+    && python -c "import anthropic, ci_evals, concurrent.futures.thread, openai, pkgutil, rapidfuzz; \
         names = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, 'ci_evals.')]; \
         [__import__(name) for name in names if not name.endswith('__main__')]"
 LABEL org.opencontainers.image.title="ci-evals" \

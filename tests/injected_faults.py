@@ -93,8 +93,10 @@ class Played:
 
     @property
     def broken_off(self) -> bool:
-        """Whether a trial in the journal ended for a fault of others, which no resumed run plays again."""
-        return any(one["result"]["status"] == "failed" for one in self._entries())
+        """Whether a trial in the journal suffered from a fault of others; no resumed run plays it again."""
+        results = [one["result"] for one in self._entries()]
+        undecided = any(found["outcome"] == "undecided" for one in results for found in one["findings"])
+        return undecided or any(one["status"] == "failed" for one in results)
 
     def journal(self) -> list[tuple[int, int, int]]:
         """The trials in the journal's whole lines."""
