@@ -9,6 +9,8 @@ print(format_suite_result(run_suite_sync(adapter, load_suite("my-suite.json"))))
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ci_evals._version import __version__
+
 if TYPE_CHECKING:
     from ci_evals.library import (
         LLM,
@@ -53,8 +55,6 @@ if TYPE_CHECKING:
         validate_suite,
         write_reports,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "LLM",

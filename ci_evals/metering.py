@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ci_evals.domain.base import MOST_DOLLARS, token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError
-from ci_evals.domain.results import Role, RoleUsage
+from ci_evals.domain.results.usage import Role, RoleUsage
 from ci_evals.ports import LLM, Completion, Embedder, Embeddings, Prompt
 
 T = TypeVar("T")

@@ -14,11 +14,12 @@ from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.process import Times
 from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
-from ci_evals.domain.results import Attempt, RoleUsage, TrialResult
+from ci_evals.domain.results.process import Times
+from ci_evals.domain.results.simulated_user import UserAudit
+from ci_evals.domain.results.trial import Attempt, TrialResult
+from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState, Exchanges, Transcript
-from ci_evals.domain.trust import UserAudit
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
@@ -26,9 +27,9 @@ from ci_evals.grading.judge import Judge
 from ci_evals.grading.semantic import Meanings
 from ci_evals.metering import Meter, MeteredEmbedder, MeteredLLM
 from ci_evals.ports import LLM, Agent, Embedder
-from ci_evals.redaction import Redactor
 from ci_evals.scoring import process
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 
 @dataclass(frozen=True)

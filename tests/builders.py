@@ -8,21 +8,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from statistics import fmean, stdev
 
-from ci_evals.domain.results import (
-    Counts,
-    Decision,
-    Digests,
-    GateCheck,
-    Results,
-    RunInfo,
-    Shard,
-    Statistics,
-    SuiteResult,
-    TestResult,
-    Tool,
-    TrialResult,
-    Usage,
-)
+from ci_evals.domain.results.gate import Decision, GateCheck
+from ci_evals.domain.results.run import Digests, Results, RunInfo, Shard, Tool
+from ci_evals.domain.results.suite import Counts, Statistics, SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.suite import AUTO, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
 from ci_evals.domain.verdict import Cause, Finding, Outcome

@@ -21,7 +21,7 @@ from typing import Any
 
 import fakes
 
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 
 AGENT_KEY, LLM_KEY = "agent-key-3d1f92aa", "llm-key-77c0be41"

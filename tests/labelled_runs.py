@@ -8,7 +8,7 @@ from pathlib import Path
 import builders as build
 from seeded import luck
 
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import results_json
 
 CRITERIA = {"It confirms the refund": "service", "It promises no date": "safety", "It is polite": None}

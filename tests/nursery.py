@@ -27,7 +27,8 @@ from importlib import import_module
 from pathlib import Path
 
 import ci_evals
-from ci_evals import bundled_suites, load_suite, templates
+from ci_evals import bundled_suites, load_suite
+from ci_evals.support import templates
 
 LATE = (
     "anthropic.resources.messages",

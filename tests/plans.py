@@ -3,11 +3,13 @@
 import builders as build
 
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results import Decision, TrialResult
+from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
-from ci_evals.scoring.gate import Case, Ending, Policy, decide
+from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.policy import Ending, Policy
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
 
 
 def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:

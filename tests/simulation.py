@@ -9,9 +9,10 @@ from statistics import fmean, variance
 import builders as build
 from population import CRITERIA, MEAN, Agent, agent, drifted, pairs, score, unchanged
 
-from ci_evals.domain.results import GateCheck, Odds, SuiteResult
-from ci_evals.scoring.close import CLOSE
-from ci_evals.scoring.odds import odds_of
+from ci_evals.domain.results.gate import GateCheck, Odds
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.scoring.gate.near_threshold import CLOSE
+from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.statistics import ALPHA, Pair, chance_of_drop, mean_interval, proven_drops, spread_of
 
 DRAWS = 99

@@ -9,7 +9,7 @@ from commands import action
 from github_runner import Step
 from papers import ROOT, code, table
 
-from ci_evals.cli.inputs import declared
+from ci_evals.cli.settings.inputs import declared
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 

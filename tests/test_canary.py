@@ -20,7 +20,7 @@ from world import Fault
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.adapters import read_options
 from ci_evals.planning.parse import Reading, load
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 PYTHON_AGENT = """
 import os, pathlib

@@ -19,7 +19,7 @@ from world import Fault
 
 from ci_evals.adapters.endpoints.http_wire import Reader
 from ci_evals.domain.agents import OF_A_TEST, TEXTS, ChatOptions, HttpOptions, HttpReply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 PAGES = {name: (ROOT / f"docs/{name}-agent.md").read_text() for name in ("openai", "http")}
 FORMS = {"openai": ChatOptions, "http": HttpOptions}

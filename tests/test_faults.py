@@ -28,16 +28,17 @@ from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.descendants import children_of
 from ci_evals.adapters.transport.pace import Pace
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options, run
-from ci_evals.scoring.gate import Policy
-from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import unsound
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.validity import unsound
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 PAGE = (ROOT / "docs/reliability.md").read_text()
 SECONDS = 1.0

@@ -16,13 +16,13 @@ from ci_evals.domain.errors import AgentAccessError, AgentError, LLMError, Usage
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import TakenUp, TrialFinished
-from ci_evals.domain.results import Origin, Results
+from ci_evals.domain.results.run import Origin, Results
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.ports import Completion
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 STRICT = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
 PASS = fakes.judged("pass", "Yes.")

@@ -17,7 +17,7 @@ from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.prices import Price, PriceTable
 from ci_evals.ports import Completion
 from ci_evals.runner import Cast
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
 
 
 async def test_a_bundled_suite_offline():

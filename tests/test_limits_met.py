@@ -12,7 +12,8 @@ import world
 from ci_evals import create_adapter, load_suite
 from ci_evals import run_suite as run_any_suite
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.wiring.paces import Paces
 

@@ -21,9 +21,9 @@ from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
 from ci_evals.runner import Cast
-from ci_evals.scoring.gate import Policy
-from ci_evals.scoring.selectors import Kind, Selector, Threshold
-from ci_evals.templates import as_data
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.scoring.gate.selectors import Kind, Selector, Threshold
+from ci_evals.support.templates import as_data
 
 NOTICED_BY = {
     Misbehaviour.SKIP_RULES: {"rule_triggered"},

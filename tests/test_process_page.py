@@ -9,11 +9,11 @@ import yaml
 from papers import ROOT, blocks, code, table
 from plans import planned
 
-from ci_evals.domain.process import ProcessSummary, Times
-from ci_evals.domain.results import Tokens, Usage
+from ci_evals.domain.results.process import ProcessSummary, Times
+from ci_evals.domain.results.usage import Tokens, Usage
 from ci_evals.domain.transcript import Integration
 from ci_evals.scoring import process
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
 
 PAGE = (ROOT / "docs/process.md").read_text()
 

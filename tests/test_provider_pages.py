@@ -9,9 +9,9 @@ from papers import ROOT, blocks, code, table
 from ci_evals.adapters.models import claude_code_llm
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
-from ci_evals.cli.console import SECRET_VARIABLES
-from ci_evals.cli.settings import RunSettings
-from ci_evals.planning.kinship import family
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.terminal.console import SECRET_VARIABLES
+from ci_evals.planning.model_family import family
 from ci_evals.wiring import DEFAULT_MODELS, PROVIDERS
 
 PAGE = (ROOT / "docs/providers.md").read_text()

@@ -17,10 +17,10 @@ from pydantic import JsonValue
 
 from ci_evals.domain.base import Record
 from ci_evals.domain.rubric import Rubric
-from ci_evals.domain.text import bare, visible
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
-from ci_evals.redaction import MASK, Redactor
+from ci_evals.support.redaction import MASK, Redactor
+from ci_evals.support.text import bare, visible
 
 KEY = 'sk-"pröj"/+=&\\n(!b6?)*\'-123'
 

@@ -13,17 +13,18 @@ from ci_evals import run_suite
 from ci_evals.adapters import prices as price_files
 from ci_evals.domain.errors import AgentError, LLMAccessError, LLMError, UsageError
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results import Origin, Results, RoleUsage
+from ci_evals.domain.results.run import Origin, Results
+from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.ports import Completion
-from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges, Rejudged, Rejudging, rejudge
 from ci_evals.rejudging.work import Jury
-from ci_evals.reports import layout
+from ci_evals.reports import report_files
 from ci_evals.runner import Cast
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 SECRET = "tenant-4711-blue"
 PASS, FAIL = map(fakes.judged, ("pass", "fail"))
@@ -93,7 +94,7 @@ async def played(what: dict, judge, loops: int = 1, script=answers) -> Results:
 
 
 def saved(results: Results) -> Results:
-    return layout.load(whole_text.dump(results), "_results.json")
+    return report_files.load(whole_text.dump(results), "_results.json")
 
 
 def work(judged: Results, **fields) -> Rejudging:
@@ -412,5 +413,5 @@ async def test_what_no_run_leaves_is_refused(spoil, told):
     spoil(data["suites"][0]["tests"][0]["trials"][0])
     judge = says("pass")
     with pytest.raises(UsageError, match=told):
-        await again(layout.load(json.dumps(data), "_results.json"), judge)
+        await again(report_files.load(json.dumps(data), "_results.json"), judge)
     assert judge.prompts == []

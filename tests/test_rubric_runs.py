@@ -11,13 +11,13 @@ from commands import ci_evals, results_in, write_suite
 from seeded import block, luck
 
 from ci_evals import run_suite
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.ports import Prompt
-from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges, Rejudging, rejudge
-from ci_evals.reports import layout
+from ci_evals.reports import report_files
 from ci_evals.runner import Cast
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support.redaction import Redactor
 
 SECRET = "tenant-4711-blue"
 LEVELS = [{"score": step / 4, "name": f"level {step}", "description": f"Number {step}."} for step in range(5)]
@@ -75,7 +75,7 @@ async def played(
     """A run, as it stands in its file."""
     cast = Cast(fakes.ScriptedAgent(script), judge_llm=None, judge_panel=judges, judge_votes=votes)
     made = await run_suite(cast, suite, retries=0, policy=Policy(max_errors=99), judge_check="off", **fields)
-    return layout.load(whole_text.dump(made), "_results.json")
+    return report_files.load(whole_text.dump(made), "_results.json")
 
 
 @pytest.fixture(autouse=True)

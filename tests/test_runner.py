@@ -5,12 +5,12 @@ from plans import planned
 
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.process import Fired, Process, Times
 from ci_evals.domain.progress import Exchanged, TrialFinished, TrialStarted
-from ci_evals.domain.results import TrialResult
-from ci_evals.redaction import Redactor
+from ci_evals.domain.results.process import Fired, Process, Times
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.runner import Cast, Options, run
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 PASS = fakes.judged("pass", "Yes.")
 

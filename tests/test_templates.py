@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ci_evals.templates import as_data
+from ci_evals.support.templates import as_data
 
 HARD = 'a<>&\\"\n\t\x00\x7f\x9b\xad\u200b\u202e\u2028\ufe0f\ue000\ud83d\U000e0041\U000e0100é'
 texts = st.text() | st.text(HARD)

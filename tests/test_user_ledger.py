@@ -10,9 +10,9 @@ from plans import planned
 
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.domain.errors import AgentError, LLMAccessError, LLMError
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options, run
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 PASS = fakes.judged("pass", "Yes.")
 KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})

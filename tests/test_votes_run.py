@@ -10,14 +10,14 @@ from commands import ci_evals, results_in, write_suite
 from seeded import block, luck, said
 
 from ci_evals import load_suite, run_suite
-from ci_evals.domain.digest import of_models
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.ports import Prompt
 from ci_evals.runner import Cast
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.support.digest import of_models
 
 ERROR = 0.1
 

@@ -16,9 +16,9 @@ from ci_evals.adapters.transport.waits import Reminder, telling
 from ci_evals.domain.errors import LLMAccessError, LLMError
 from ci_evals.domain.progress import StillWaiting
 from ci_evals.job import Job, evaluate
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support.redaction import Redactor
 
 STRICT = [{"criterion": "No forwarding", "strict": "not_escalated"}]
 TESTS = [

@@ -4,29 +4,27 @@ from datetime import UTC, datetime
 
 import builders as build
 
-from ci_evals.domain.results import Attempt, GateCheck, Results, RoleUsage, Tokens, Usage
-from ci_evals.domain.transcript import EndState, UserSource
-from ci_evals.domain.trust import (
+from ci_evals.domain.results.gate import GateCheck
+from ci_evals.domain.results.judge import Estimate, JudgeUsed, PartAgreement, VoteAgreement
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.simulated_user import Breach, UserAudit, UserLedger
+from ci_evals.domain.results.studies import (
     AttackKind,
     Attacks,
-    Breach,
     Calibration,
     Counted,
-    Estimate,
-    JudgeUsed,
     Noise,
     NoiseShare,
-    PartAgreement,
     Preference,
     Preferred,
     Probe,
     Probed,
     Rater,
     Studies,
-    UserAudit,
-    UserLedger,
-    VoteAgreement,
 )
+from ci_evals.domain.results.trial import Attempt
+from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
+from ci_evals.domain.transcript import EndState, UserSource
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Quote, Vote
 
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)

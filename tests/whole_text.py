@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
-from ci_evals.domain.results import Results
-from ci_evals.reports import layout, results_json
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import report_files, results_json
 
 
 def files(results: Results) -> dict[str, str]:
     """Every file of a run, by its path."""
-    return joined(layout.files(results))
+    return joined(report_files.files(results))
 
 
 def joined(files: Mapping[str, Iterable[str]]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters.signing import can_sign, derived_key
 from ci_evals.domain.errors import UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 VERSION = 2
 """Of what is kept: raised where an answer is read in another way than before, so that all are asked anew."""

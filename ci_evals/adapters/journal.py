@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ci_evals import __version__
+from ci_evals._version import __version__
 from ci_evals.adapters import checkout, files, input_files, json_lines
 from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.transport import payload
@@ -27,7 +27,7 @@ from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import Entry, Header, Mark, Past
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results.trial import TrialResult
 
 NAME = "journal.jsonl"
 

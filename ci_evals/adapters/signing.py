@@ -2,7 +2,7 @@
 
 import hmac
 
-from ci_evals.domain.secrets import looks_made
+from ci_evals.support.secrets import looks_made
 
 _LEAST_SECRET = 16
 """Characters of a secret that may sign: shorter ones can be guessed."""

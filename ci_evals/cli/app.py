@@ -8,9 +8,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ci_evals import __version__
-from ci_evals.cli.options import takes
-from ci_evals.cli.other_settings import (
+from ci_evals._version import __version__
+from ci_evals.cli.settings.options import takes
+from ci_evals.cli.settings.result_commands import (
     CommentSettings,
     CompareSettings,
     ImportSettings,
@@ -20,18 +20,14 @@ from ci_evals.cli.other_settings import (
     RejudgeSettings,
     ReportSettings,
 )
-from ci_evals.cli.settings import (
-    EstimateSettings,
-    RunSettings,
-    ValidateSettings,
-)
-from ci_evals.cli.study_settings import (
+from ci_evals.cli.settings.study_commands import (
     AttackSettings,
     CalibrateSettings,
     LabelSettings,
     NoiseSettings,
     PreferSettings,
 )
+from ci_evals.cli.settings.suite_commands import EstimateSettings, RunSettings, ValidateSettings
 
 PROGRAM = "ci-evals"
 
@@ -78,7 +74,7 @@ def run(settings: RunSettings) -> None:
     ci-evals run evals/ --tag=critical --min-score=85
     """
     gc.disable()  # until it plays: imports leave no garbage, and looking for it takes a tenth of their time
-    from ci_evals.cli.run import run_suites
+    from ci_evals.cli.commands.run import run_suites
 
     run_suites(settings)
 
@@ -92,7 +88,7 @@ def validate(settings: ValidateSettings) -> None:
     asks two things, only happy paths, a test that no tag reaches, guidelines that give the answer away.
     With --probe=RESULTS a judge is asked which criteria pass before conversations of other tests too.
     """
-    from ci_evals.cli.validate import validate as work
+    from ci_evals.cli.commands.validate import validate as work
 
     work(settings)
 
@@ -110,7 +106,7 @@ def init(settings: InitSettings) -> None:
     ci-evals init --adapter=python    (with a function to put your agent into)
     ci-evals init --adapter=demo      (plays at once, without any key)
     """
-    from ci_evals.cli.init import init as work
+    from ci_evals.cli.commands.init import init as work
 
     work(settings)
 
@@ -129,7 +125,7 @@ def import_(settings: ImportSettings) -> None:
     \b
     ci-evals import gaia metadata.jsonl --output=evals/gaia.yaml
     """
-    from ci_evals.cli.importing import import_suite
+    from ci_evals.cli.commands.importing import import_suite
 
     import_suite(settings)
 
@@ -141,7 +137,7 @@ def plan(settings: EstimateSettings) -> None:
 
     Calls nothing and needs no key. Prices are those of the bundled table, or those of your own file alone.
     """
-    from ci_evals.cli.plan import plan as work
+    from ci_evals.cli.commands.plan import plan as work
 
     work(settings)
 
@@ -149,7 +145,7 @@ def plan(settings: EstimateSettings) -> None:
 @app.command()
 def list_suites() -> None:
     """List the bundled suites."""
-    from ci_evals.cli.listing import list_suites as work
+    from ci_evals.cli.commands.list_suites import list_suites as work
 
     work()
 
@@ -161,7 +157,7 @@ def schema(
     ] = False,
 ) -> None:
     """Print the JSON Schema of a suite; name it as "$schema" in a suite and editors complete it."""
-    from ci_evals.cli.schema import schema as work
+    from ci_evals.cli.commands.schema import schema as work
 
     work(results=results)
 
@@ -178,7 +174,7 @@ def report(settings: ReportSettings) -> None:
     ci-evals report results past/ --baseline=main/_results.json
     ci-evals report past/ --format=html,badge      (the newest of the runs in past/)
     """
-    from ci_evals.cli.report import report as work
+    from ci_evals.cli.commands.report import report as work
 
     work(settings)
 
@@ -195,7 +191,7 @@ def compare(settings: CompareSettings) -> None:
     \b
     ci-evals compare results/ baseline/_results.json --regression=significant
     """
-    from ci_evals.cli.compare import compare as work
+    from ci_evals.cli.commands.compare import compare as work
 
     work(settings)
 
@@ -212,7 +208,7 @@ def comment(settings: CommentSettings) -> None:
     ci-evals comment results/ --pr-number=7
     ci-evals comment results/ --dry-run
     """
-    from ci_evals.cli.comment import comment as work
+    from ci_evals.cli.commands.comment import comment as work
 
     work(settings)
 
@@ -225,7 +221,7 @@ def odds(settings: OddsSettings) -> None:
     The gate is the run's own; options put other numbers in its place. Proposes the highest --min-score that
     an unchanged agent misses in fewer than 5 % of runs.
     """
-    from ci_evals.cli.compare import odds as work
+    from ci_evals.cli.commands.compare import odds as work
 
     work(settings)
 
@@ -243,7 +239,7 @@ def merge(settings: MergeSettings) -> None:
     ci-evals merge shards/ --min-score=85 --output-dir=merged
     ci-evals merge hr/_results.json retail/_results.json --max-drop=2 --baseline=main/
     """
-    from ci_evals.cli.merge import merge_runs
+    from ci_evals.cli.commands.merge import merge_runs
 
     merge_runs(settings)
 
@@ -261,7 +257,7 @@ def rejudge(settings: RejudgeSettings) -> None:
     ci-evals rejudge results/ --output-dir=rejudged                       (does the judge agree with itself?)
     ci-evals rejudge results/ --output-dir=rejudged --provider=anthropic  (and another one?)
     """
-    from ci_evals.cli.rejudge import rejudge_run
+    from ci_evals.cli.commands.rejudge import rejudge_run
 
     rejudge_run(settings)
 
@@ -277,7 +273,7 @@ def prefer(settings: PreferSettings) -> None:
     \b
     ci-evals prefer results/ main/
     """
-    from ci_evals.cli.prefer import prefer as work
+    from ci_evals.cli.commands.prefer import prefer as work
 
     work(settings)
 
@@ -293,7 +289,7 @@ def label(settings: LabelSettings) -> None:
     \b
     ci-evals label results/ --items=60
     """
-    from ci_evals.cli.label import label as work
+    from ci_evals.cli.commands.label import label as work
 
     work(settings)
 
@@ -310,7 +306,7 @@ def calibrate(settings: CalibrateSettings) -> None:
     \b
     ci-evals calibrate labels/one.csv labels/other.csv --results=results/
     """
-    from ci_evals.cli.calibrate import calibrate as work
+    from ci_evals.cli.commands.calibrate import calibrate as work
 
     work(settings)
 
@@ -326,7 +322,7 @@ def attack(settings: AttackSettings) -> None:
     \b
     ci-evals attack results/ --verdicts=20
     """
-    from ci_evals.cli.attack import attack as work
+    from ci_evals.cli.commands.attack import attack as work
 
     work(settings)
 
@@ -343,7 +339,7 @@ def noise(settings: NoiseSettings) -> None:
     \b
     ci-evals noise results/ --tests=10 --plays=3
     """
-    from ci_evals.cli.noise import noise as work
+    from ci_evals.cli.commands.noise import noise as work
 
     work(settings)
 
@@ -410,7 +406,7 @@ def demo_agent(settings: DemoAgentSettings) -> None:
     rude               every reply begins with an insult; it takes a judge
     err                every reply is an error response
     """
-    from ci_evals.cli.serve import Manners, serve
+    from ci_evals.cli.commands.demo_agent import Manners, serve
 
     manners = Manners(settings.fault, settings.noise, settings.seed, settings.break_, settings.misbehave)
     serve(settings.host, settings.port, manners)

@@ -7,21 +7,21 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
 
-from ci_evals import templates
 from ci_evals.adapters import prices as price_files
-from ci_evals.cli import actions
-from ci_evals.cli.choices import Provider
-from ci_evals.cli.console import environment_keys, environment_values, remember
+from ci_evals.cli.github import actions
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.study_commands import JudgeSettings
 from ci_evals.cli.studied import check_whole
-from ci_evals.cli.study_settings import JudgeSettings
+from ci_evals.cli.terminal.console import environment_keys, environment_values, remember
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results import Results
-from ci_evals.domain.trust import JudgeUsed
-from ci_evals.job.look import JUDGE_TEMPLATES
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
+from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.library import load_results, results_file
-from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges, judges
+from ci_evals.support import templates
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import (
     DEFAULT_MODELS,
     LLM_TIMEOUT,

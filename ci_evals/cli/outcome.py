@@ -55,7 +55,7 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
         set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and command_files.lengths() == before
     )
     if lacking and any(map(os.environ.get, command_files.REPORTS)):
-        from ci_evals.cli import actions
+        from ci_evals.cli.github import actions
 
         actions.refused(os.environ)
         if ending.why and args[0] != "comment":
@@ -79,7 +79,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _give_up(how: str, command: str) -> NoReturn:
     """End as invalid, after a worker that is gone without a verdict, whatever that has written."""
-    from ci_evals.cli import actions
+    from ci_evals.cli.github import actions
 
     _hear()
     command_files.restore()
@@ -141,7 +141,7 @@ def _hear() -> None:
 def _refused(error: UsageError) -> _Ending:
     if isinstance(error.__cause__, OSError) and error.__cause__.errno in _LACKS:
         return _broken(error)
-    from ci_evals.cli.actions import complain
+    from ci_evals.cli.github.actions import complain
 
     complain(error, os.environ)
     return _Ending(Exit.USAGE, _NOTHING, str(error))
@@ -149,7 +149,7 @@ def _refused(error: UsageError) -> _Ending:
 
 def _misread(error: TyperException) -> _Ending:
     """Says what cannot be read in a command line, and, but for GitHub Actions, how the command is written."""
-    from ci_evals.cli.actions import accuse
+    from ci_evals.cli.github.actions import accuse
 
     told, context = _told(error), getattr(error, "ctx", None)
     plain = f"Error: {told}"
@@ -178,8 +178,8 @@ def _told(error: TyperException) -> str:
 
 
 def _broken(error: BaseException) -> _Ending:
-    from ci_evals.cli.actions import accuse
-    from ci_evals.cli.console import PLEASE_REPORT, error_console
+    from ci_evals.cli.github.actions import accuse
+    from ci_evals.cli.terminal.console import PLEASE_REPORT, error_console
 
     if lack := exhausted(error):
         why = f"On this machine {lack}. What had finished is in the journal: --resume goes on from there."

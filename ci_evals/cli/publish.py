@@ -9,15 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli import outputs
-from ci_evals.cli.console import PLEASE_REPORT, Console, colored, show
-from ci_evals.cli.places import Places
+from ci_evals.cli.github import outputs
+from ci_evals.cli.output_paths import Places
+from ci_evals.cli.terminal.console import PLEASE_REPORT, Console, colored, show
 from ci_evals.domain.errors import Exit, UsageError
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import console as report
-from ci_evals.reports import layout, sanitize
+from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
-from ci_evals.reports.page.beside import Beside
+from ci_evals.reports.page.comparison_runs import Beside
 
 _NOWHERE = (
     "There is no room for the reports in the working folder or among the temporary files either: what "
@@ -50,7 +50,7 @@ def publish(
         code = max(code, _write_page(results, baseline, places.folder, console))
         if complete:
             _tell(results, code, places, console, again=True)
-        files.write_each(places.folder, layout.of_suites(results))
+        files.write_each(places.folder, report_files.of_suites(results))
     except UsageError as error:
         # The run is paid for: it must not be lost with the disk.
         folder = _rescue(results, baseline, console)
@@ -68,14 +68,14 @@ def publish(
 
 def load(results: Results) -> None:
     """Import all that `publish` needs, with the templates, by making reports of any results for nobody."""
-    for text in layout.files(results).values():
+    for text in report_files.files(results).values():
         "".join(text)
     report.render(results, color=False, verbose=True)
 
 
 def _write_run(results: Results, places: Places) -> None:
     """Writes the files of the run as a whole, but for the page."""
-    written = layout.of_run(results)
+    written = report_files.of_run(results)
     del written[PAGE]
     if places.junit:
         files.write(places.junit, written.pop(JUNIT))
@@ -86,7 +86,7 @@ def _write_page(results: Results, baseline: Results | None, folder: Path, consol
     """Writes the page, and gives the exit code for that. Where a bug keeps us from it there is none."""
     try:
         beside = Beside(console.redactor.model(baseline) if baseline else None)
-        files.write_all(folder, {PAGE: layout.of_run(results, beside)[PAGE]})
+        files.write_all(folder, {PAGE: report_files.of_run(results, beside)[PAGE]})
     except UsageError:
         raise
     except Exception:  # noqa: BLE001  # a bug of ours, told as such; what the run came to stands without it
@@ -117,7 +117,7 @@ def _rescue(results: Results, baseline: Results | None, console: Console) -> Pat
     for place in (Path.cwd(), None):
         with suppress(OSError):
             folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
-            written = layout.files(results)
+            written = report_files.files(results)
             del written[PAGE]
             try:
                 files.write_all(folder, written)

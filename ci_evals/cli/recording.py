@@ -5,16 +5,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ci_evals.cli.choices import Provider
-from ci_evals.cli.console import Console
-from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results import Origin
-from ci_evals.domain.trust import CheckMode
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.domain.results.run import Origin
 from ci_evals.job import Job
 from ci_evals.job.judge_check import Examined
-from ci_evals.redaction import MASK, Redactor
+from ci_evals.support.redaction import MASK, Redactor
 from ci_evals.wiring import Adapter, names_in, panel_of
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ci_evals.cli.console import environment_keys, remember
+from ci_evals.cli.terminal.console import environment_keys, remember
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.library import load_results
 from ci_evals.library.runs import read_results
-from ci_evals.redaction import Redactor
 from ci_evals.reports.names import RESULTS
+from ci_evals.support.redaction import Redactor
 
 
 class Saved(NamedTuple):

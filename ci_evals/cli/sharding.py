@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ci_evals.cli.choices import Commenting
-from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.settings.choices import Commenting
+from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.job import Job

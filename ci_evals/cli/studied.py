@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli.console import show
+from ci_evals.cli.terminal.console import show
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Results
-from ci_evals.domain.trust import Attacks, Calibration, Noise, Preference, Probe
-from ci_evals.redaction import Redactor
-from ci_evals.reports import layout, results_json, sanitize
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Attacks, Calibration, Noise, Preference, Probe
+from ci_evals.reports import report_files, results_json, sanitize
 from ci_evals.reports.names import RESULTS
+from ci_evals.support.redaction import Redactor
 
 Study = Calibration | Noise | Preference | Attacks | Probe
 
@@ -20,7 +20,7 @@ def check_whole(results: Results, file: Path) -> None:
     Raises:
         UsageError: they are one suite's own, which are part of the run's.
     """
-    if layout.is_of_suite(results, file.resolve()):
+    if report_files.is_of_suite(results, file.resolve()):
         raise UsageError(f"{file}: these are the results of one suite; name the {RESULTS} of the whole run")
 
 
@@ -37,6 +37,6 @@ def keep(file: Path, results: Results, redactor: Redactor, **studies: Study | No
     found = results.model_copy(update={"studies": results.studies.model_copy(update=clean)})
     place = file.parent.resolve() / file.name
     files.write(place, results_json.render(found))  # first: all else can be drawn anew from it
-    files.write_all(place.parent, layout.redraw(found, place))
+    files.write_all(place.parent, report_files.redraw(found, place))
     show(sanitize.log_line(f"Kept in {file} and its reports"))
     return found

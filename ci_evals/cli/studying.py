@@ -9,17 +9,20 @@ from typing import Any, Protocol, TypeVar
 from tabulate import tabulate
 
 from ci_evals.adapters.transport.waits import telling
-from ci_evals.cli import display, progress
-from ci_evals.cli.console import Console, error_console, show
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judging import Judging
 from ci_evals.cli.studied import Study, keep
+from ci_evals.cli.terminal import display, progress
+from ci_evals.cli.terminal.console import Console, error_console, show
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.progress import Event, StillWaiting
-from ci_evals.domain.results import Results, TrialResult, Usage
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Studies
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.trust import Studies
-from ci_evals.reports import cautions, numbers, sanitize, trust, trust_tables
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import run_warnings, trust, trust_tables
 from ci_evals.scoring.usage import usage_of
 from ci_evals.studies.asking import Asking
 
@@ -118,7 +121,7 @@ def told(results: Results, **studies: Study) -> str:
     blocks = [_table(grid) for grid in trust_tables.grids(alone)]
     said = [remark.text for remark in trust.remarks(alone) if remark.topic != trust.JUDGE]
     # Of criteria that measure nothing each has a warning already.
-    said += cautions.warnings(alone) if "probe" not in studies else ()
+    said += run_warnings.warnings(alone) if "probe" not in studies else ()
     blocks += map(sanitize.log_line, said)
     return "\n\n".join(blocks) + "\n"
 

@@ -11,14 +11,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.conversation.ledger import breaches, is_looked_at, spoken
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.json_text import answered
+from ci_evals.domain.results.simulated_user import Breach, UserAudit
 from ci_evals.domain.suite import Test
-from ci_evals.domain.text import has_words
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
-from ci_evals.domain.trust import Breach, UserAudit
 from ci_evals.ports import LLM, Prompt
-from ci_evals.redaction import Redactor
-from ci_evals.templates import render
+from ci_evals.support.json_text import answered
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.templates import render
+from ci_evals.support.text import has_words
 
 SYSTEM_TEMPLATE = "conversation/prompts/audit_system.md.j2"
 TEMPLATE = "conversation/prompts/audit.md.j2"

@@ -7,11 +7,11 @@ from typing import Any
 
 from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.errors import AgentError, LLMError
-from ci_evals.domain.json_text import written
 from ci_evals.domain.suite import Test, Turn
-from ci_evals.domain.text import is_blank
 from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
 from ci_evals.ports import Agent
+from ci_evals.support.json_text import written
+from ci_evals.support.text import is_blank
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from pydantic import JsonValue
 
 from ci_evals.conversation import phrases
 from ci_evals.domain.evaluation import Criterion
+from ci_evals.domain.results.simulated_user import Breach
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
-from ci_evals.domain.trust import Breach
 
 ENDED = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED, EndState.AGENT_ERROR})
 """How a conversation ended that is looked at. Others broke off, and count for nothing anyway."""

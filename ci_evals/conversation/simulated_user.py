@@ -5,11 +5,11 @@ from typing import Protocol
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
-from ci_evals.domain.text import is_blank
 from ci_evals.domain.transcript import Exchange
 from ci_evals.ports import LLM, Prompt
-from ci_evals.redaction import Redactor
-from ci_evals.templates import render
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.templates import render
+from ci_evals.support.text import is_blank
 
 STOP_MARKER = "###STOP###"
 """What a simulated user writes when the conversation is over for it; the message is then not sent."""

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
-from ci_evals.domain import placeholders, secrets
 from ci_evals.domain.base import Model, NonBlank
+from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def is_program(adapter: str) -> bool:
 
 
 def _is_a_json_path(text: str) -> str:
-    from ci_evals.domain.json_path import JsonPath  # noqa: PLC0415  # 0.1 s, for those who need it
+    from ci_evals.support.json_path import JsonPath  # noqa: PLC0415  # 0.1 s, for those who need it
 
     JsonPath(text)
     return text

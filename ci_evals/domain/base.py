@@ -8,6 +8,8 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
 from pydantic.alias_generators import to_camel
 
+from ci_evals.support.redaction import Clean
+
 
 class Model(BaseModel):
     """A frozen value that a person writes: camelCase in JSON, unknown keys refused."""
@@ -43,13 +45,6 @@ class Record(BaseModel):
 def _all_fields(model: type[BaseModel]) -> set[str]:
     """Of all slim records of a type; a copy of one has its own."""
     return set(model.model_fields)
-
-
-class Clean:
-    """Marks a field that the tool made itself, or its user typed: nothing foreign can put a secret there.
-
-    Names of folders, digests and the like would break if a value such as today's date were taken out of them.
-    """
 
 
 CleanText = Annotated[str, Clean()]

@@ -7,7 +7,8 @@ from typing import Literal
 
 from ci_evals.domain.base import Amount, CleanText, Instant, Record, Seconds
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.results import Digests, Origin, Tool, TrialResult
+from ci_evals.domain.results.run import Digests, Origin, Tool
+from ci_evals.domain.results.trial import TrialResult
 
 _OF_DIGESTS: Mapping[str, str] = {
     "suites": "the suites, or which of their tests are played (--test, --tag, --shard)",

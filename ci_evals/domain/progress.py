@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.results import RoleUsage, TrialResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import RoleUsage
 
 
 @dataclass(frozen=True)

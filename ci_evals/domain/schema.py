@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import Suite
 
 _DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validato
 from ci_evals.domain.agents import COMMAND, PYTHON, is_program
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.evaluation import Evaluation
-from ci_evals.domain.text import is_blank
+from ci_evals.support.text import is_blank
 
 DEFAULT_MAX_TURNS = 7
 DEFAULT_TIMEOUT_SECONDS = 120.0

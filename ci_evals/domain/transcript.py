@@ -12,6 +12,7 @@ from pydantic import Field, GetCoreSchemaHandler, JsonValue, TypeAdapter, Valida
 from pydantic_core import PydanticSerializationError, core_schema
 
 from ci_evals.domain.base import Amount, Record, Seconds
+from ci_evals.support import redaction
 
 ESCALATION = "CONVERSATION_FORWARDING"
 """The workflow, or the prefix of its name, by which an agent hands over to a person."""
@@ -106,7 +107,7 @@ class Exchange(Reply):
     user_source: UserSource
 
 
-class Exchanges(Sequence[Exchange]):
+class Exchanges(Sequence[Exchange], redaction.Redactable):
     """The exchanges of a trial that has ended.
 
     Packed they take a small part of the memory, and are made anew whenever they are looked at, but for

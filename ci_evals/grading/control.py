@@ -13,7 +13,6 @@ from importlib.resources import files
 from math import ceil
 from typing import Literal
 
-from ci_evals import templates
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
@@ -21,7 +20,8 @@ from ci_evals.domain.verdict import UNUSABLE, Cause, Outcome, Verdict
 from ci_evals.grading import judge
 from ci_evals.grading.judge import Judge
 from ci_evals.ports import LLM
-from ci_evals.redaction import Redactor
+from ci_evals.support import templates
+from ci_evals.support.redaction import Redactor
 
 FILE = "grading/control_questions.json"
 REQUIRED = 3 / 4

@@ -9,17 +9,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.evaluation import Judged
-from ci_evals.domain.json_text import answered
 from ci_evals.domain.suite import Test, Turn
-from ci_evals.domain.text import has_words
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Quote, Verdict, Vote
 from ci_evals.grading import grounds, quotes
 from ci_evals.grading.ballot import Majority, Panel
 from ci_evals.grading.steps import did, texts
 from ci_evals.ports import LLM, Prompt
-from ci_evals.redaction import Redactor
-from ci_evals.templates import Data, as_data, render
+from ci_evals.support.json_text import answered
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.templates import Data, as_data, render
+from ci_evals.support.text import has_words
 
 T = TypeVar("T")
 

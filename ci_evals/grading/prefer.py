@@ -8,17 +8,17 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.json_text import answered
-from ci_evals.domain.results import TestResult
+from ci_evals.domain.results.studies import Better
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Turn
-from ci_evals.domain.text import has_words
 from ci_evals.domain.transcript import Transcript
-from ci_evals.domain.trust import Better
 from ci_evals.grading.grounds import NO_WORDS
 from ci_evals.grading.judge import conversation
 from ci_evals.ports import LLM, Prompt
-from ci_evals.redaction import Redactor
-from ci_evals.templates import Data, as_data, render
+from ci_evals.support.json_text import answered
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.templates import Data, as_data, render
+from ci_evals.support.text import has_words
 
 SYSTEM_TEMPLATE = "grading/prompts/prefer_system.md.j2"
 TEMPLATE = "grading/prompts/prefer.md.j2"

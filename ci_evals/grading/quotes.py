@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ci_evals.domain.text import bare
+from ci_evals.support.text import bare
 
 LEAST = 3
 """Letters and digits that each part of a quote must have: fewer stand in any text. A sign that takes two

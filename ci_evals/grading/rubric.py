@@ -8,15 +8,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.evaluation import Graded
-from ci_evals.domain.json_text import answered
 from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Rubric, RubricDimension, key_of
-from ci_evals.domain.text import has_words
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading import grounds
 from ci_evals.grading.ballot import counted, no_majority, verdict_of
 from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, resting, turned
 from ci_evals.ports import Prompt
-from ci_evals.templates import render
+from ci_evals.support.json_text import answered
+from ci_evals.support.templates import render
+from ci_evals.support.text import has_words
 
 SYSTEM_TEMPLATE = "grading/prompts/rubric_system.md.j2"
 TEMPLATE = "grading/prompts/rubric.md.j2"

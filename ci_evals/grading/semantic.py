@@ -11,7 +11,7 @@ from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.answers import place, shown
 from ci_evals.grading.replies import Exchanges, if_all_came, replies
 from ci_evals.ports import Embedder
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float | None:

@@ -35,11 +35,11 @@ from ci_evals.domain.evaluation import (
     ToolNotUsed,
     ToolUsed,
 )
-from ci_evals.domain.text import bare
 from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transcript, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import answers
 from ci_evals.grading.replies import NO_REPLY, Exchanges, if_all_came, replies, times
+from ci_evals.support.text import bare
 
 PATTERN_SECONDS = 1.0
 """The longest that a suite's regular expression may search: a bad one could hold the program for hours."""

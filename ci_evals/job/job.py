@@ -9,13 +9,13 @@ from ci_evals.adapters.journal import Journal
 from ci_evals.domain.journal import Header, RunContext
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results import Git, Origin, Results, Shard
-from ci_evals.domain.trust import CheckMode
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.domain.results.run import Git, Origin, Results, Shard
 from ci_evals.job.judge_check import Examined
 from ci_evals.job.limits import Limits
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, CastOf, Keep, Options
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support.redaction import Redactor
 
 Through = Callable[[Trial, Cast], Cast]
 """What stands between a trial and its cast, as a recorder does."""

@@ -13,14 +13,15 @@ from pydantic import ValidationError
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results import Results, RoleUsage
-from ci_evals.domain.trust import CheckMode, JudgeCheck
+from ci_evals.domain.results.judge import CheckMode, JudgeCheck
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading import control
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
-from ci_evals.redaction import Redactor
-from ci_evals.scoring.distrust import why_not_passed
+from ci_evals.scoring.gate.invalid_run import why_not_passed
 from ci_evals.scoring.usage import usage_of_roles
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Cache
 
 LONGEST_AGE = timedelta(days=30)

@@ -11,12 +11,13 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Event, Spent, TrialFinished, TrialStarted
-from ci_evals.domain.results import RoleUsage, TrialResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
-from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import unsound
+from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import cost_of, unmeasured
+from ci_evals.scoring.validity import unsound
 from ci_evals.stop import Stop
 
 _TIE = 1e-9

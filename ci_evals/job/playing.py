@@ -25,15 +25,16 @@ from ci_evals.domain.journal import Mark
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, Spent, TakenUp
-from ci_evals.domain.results import Confirmation, Results, TrialResult
+from ci_evals.domain.results.run import Confirmation, Results
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
 from ci_evals.job.limits import Budget, Watch
-from ci_evals.job.look import Look, models_of
+from ci_evals.job.results_builder import Look, models_of
 from ci_evals.planning.estimate import of_plan, of_suite
 from ci_evals.runner import Cast, CastOf, Keep, run
-from ci_evals.scoring.close import close_calls
+from ci_evals.scoring.gate.near_threshold import close_calls
 from ci_evals.stop import Stop
 from ci_evals.wiring import Adapter, Company, casts
 

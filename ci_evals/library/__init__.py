@@ -11,7 +11,7 @@ from ci_evals.domain.errors import (
     SuiteError,
     UsageError,
 )
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import Suite, Test, Turn
 from ci_evals.domain.transcript import Exchange, Integration, Reply
 from ci_evals.library.runs import (
@@ -38,7 +38,7 @@ from ci_evals.library.suites import (
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
 from ci_evals.runner import Cast
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
 
 __all__ = [
     "LLM",

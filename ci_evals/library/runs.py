@@ -11,27 +11,30 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.code import plugins
-from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.results import Results, TestResult
-from ci_evals.domain.trust import CheckMode
+from ci_evals.domain.results.comparison import Comparison
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.job import Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapters import read_options
 from ci_evals.planning.agents import AgentChoice, choose
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.redaction import Redactor
-from ci_evals.reports import cautions, layout, markdown
+from ci_evals.reports import report_files
+from ci_evals.reports.facts import run_warnings
+from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
-from ci_evals.reports.page.beside import Beside
+from ci_evals.reports.page.comparison_runs import Beside
 from ci_evals.runner import Options
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.gate import Policy
-from ci_evals.scoring.pairing import Side
-from ci_evals.scoring.selectors import check_names
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import PROVIDERS, Adapter, checked, keys_of
 from ci_evals.wiring.objects import cast_of
 
@@ -266,7 +269,7 @@ def read_results(path: str | Path) -> Results:
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
         raise UsageError(f"{file}: {why}; name a {RESULTS}, or the folder that holds it") from error
-    return layout.load(text, str(file))
+    return report_files.load(text, str(file))
 
 
 def compare_results(head: Results, base: Results) -> Comparison:
@@ -292,7 +295,7 @@ run_suite_sync = _blocking(run_suite)
 
 def format_suite_result(results: Results) -> str:
     """The results as the Markdown of `summary.md`."""
-    return markdown.summary(results)
+    return documents.summary(results)
 
 
 def format_test_result(results: Results, test: str | TestResult) -> str:
@@ -306,12 +309,12 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
         UsageError: it is no test of the run.
     """
     name = test if isinstance(test, str) else test.name
-    doubts = cautions.Doubts(results)
+    doubts = run_warnings.Doubts(results)
     for suite in results.suites:
         for found in suite.tests:
             if found is test or found.name == test:
                 told = doubts.of_test(suite.name, found.name)
-                return "".join(markdown.test_report(suite, found, results.run, told))
+                return "".join(documents.test_report(suite, found, results.run, told))
     raise UsageError(f"no test of the run is named {name!r}")
 
 
@@ -332,6 +335,6 @@ def write_reports(
     compared = results.comparison.baseline if results.comparison else None
     if baseline and compared and baseline.run.id != compared.run_id:
         raise UsageError("the baseline is not the run that the results were compared with")
-    folder, written = Path(output_dir), layout.files(results, Beside(baseline))
+    folder, written = Path(output_dir), report_files.files(results, Beside(baseline))
     files.write_all(folder, written)
     return tuple(folder / name for name in written)

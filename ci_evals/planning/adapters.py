@@ -14,7 +14,7 @@ from ci_evals.planning.document import read
 from ci_evals.planning.faults import faults
 from ci_evals.planning.interpolate import interpolate
 from ci_evals.planning.places import Document, Path
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 
 def complaint(adapter: str, plugins: Collection[str]) -> str | None:

@@ -7,12 +7,12 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from ci_evals.domain import placeholders
 from ci_evals.domain.agents import OPTIONS, lacks_secret
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapters import OptionsFile, complaint
 from ci_evals.planning.parse import LoadedSuite
+from ci_evals.support import placeholders
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # there since
 from pathlib import PurePath
 from typing import Any
 
-from ci_evals.domain.text import whole
 from ci_evals.planning.places import MAX_DEPTH, TOO_LONG, Document, Path, Position, refuse
+from ci_evals.support.text import whole
 
 
 def read(text: str, file: str) -> Document:

@@ -13,7 +13,7 @@ from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import GRADED, JUDGED, Graded, Judged, Strict
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.places import Document, Path, short
-from ci_evals.redaction import MASK, Redactor
+from ci_evals.support.redaction import MASK, Redactor
 
 STRICT: Mapping[str, type[BaseModel]] = {
     get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)

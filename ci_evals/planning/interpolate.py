@@ -8,7 +8,7 @@ from typing import Any
 
 from ci_evals.domain.errors import Problem
 from ci_evals.planning.places import Document, Path, show
-from ci_evals.redaction import MASK, MIN_LENGTH
+from ci_evals.support.redaction import MASK, MIN_LENGTH
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}")
 _INSIDE = re.compile(r"(?P<plain>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)

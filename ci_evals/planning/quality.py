@@ -25,7 +25,7 @@ from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.places import Path, short
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 _VERBS = (
     "acknowledges|admits|apologi[sz]es|asks|avoids|books|cancels|checks|collects|confirms|declines|directs"

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.digest import digest
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import AUTO, Suite, Test, Turn
 from ci_evals.planning.parse import LoadedSuite
-from ci_evals.redaction import Redactor
+from ci_evals.support.digest import digest
+from ci_evals.support.redaction import Redactor
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from heapq import heapify, heapreplace
 from pathlib import PurePath
 from statistics import fmean
 
-from ci_evals.domain.digest import digest
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results import Results, Shard, TestResult
-from ci_evals.redaction import Redactor
+from ci_evals.domain.results.run import Results, Shard
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.support.digest import digest
+from ci_evals.support.redaction import Redactor
 
 MOST = 1000
 """Parts of one plan."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from ci_evals.domain.text import whole
 from ci_evals.planning.places import MAX_DEPTH, TOO_LONG, Document, Path, Position, refuse, short
+from ci_evals.support.text import whole
 
 MAX_NODES = 500_000
 """Aliases can make a YAML text of some hundred bytes grow without end."""

@@ -14,16 +14,16 @@ from ci_evals.adapters.transport.waits import Waits, telling
 from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
 from ci_evals.ports import LLM
-from ci_evals.redaction import Redactor
-from ci_evals.rejudging.bench import Bench, Sitting
 from ci_evals.rejudging.making import Making
+from ci_evals.rejudging.runner import Bench, Sitting
 from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, to_judge
 from ci_evals.scoring import older
-from ci_evals.scoring.agreement import Twice
+from ci_evals.scoring.agreement.judges import Twice
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import TELLS_COST, Adapter, Cache
 from ci_evals.wiring.llms import LLMs
 

@@ -6,34 +6,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import uuid4
 
-from ci_evals import templates
-from ci_evals.domain.digest import jury as voting
-from ci_evals.domain.digest import of_models
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.results import (
-    Digests,
-    Origin,
-    Results,
-    RunInfo,
-    Status,
-    SuiteResult,
-    TestResult,
-    TrialResult,
-)
+from ci_evals.domain.results.run import Digests, Origin, Results, RunInfo, Status
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Exchanges
 from ci_evals.job.judge_check import JudgeChecks
-from ci_evals.job.look import JUDGE_TEMPLATES, redacted
-from ci_evals.planning import kinship
-from ci_evals.rejudging.bench import not_judging
+from ci_evals.job.results_builder import JUDGE_TEMPLATES, redacted
+from ci_evals.planning import model_family
+from ci_evals.rejudging.runner import not_judging
 from ci_evals.rejudging.work import Again, Jury, Rejudging
 from ci_evals.reports.names import folder_for
 from ci_evals.scoring.conclude import conclude, unfinished
 from ci_evals.scoring.coverage import wanted_of
-from ci_evals.scoring.gate import Ending
+from ci_evals.scoring.gate.policy import Ending
 from ci_evals.scoring.scorecard import recounted, total
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import summed, usage_of, usage_of_roles, with_other
 from ci_evals.stop import Stop
+from ci_evals.support import templates
+from ci_evals.support.digest import jury as voting
+from ci_evals.support.digest import of_models
 
 
 @dataclass(frozen=True)
@@ -129,7 +122,7 @@ class Making:
             origin=_origin(saved),
             baseline_note=work.baseline_note,
             warnings=(
-                *(one for one in saved.warnings if not kinship.is_outdated(one, self._judges)),
+                *(one for one in saved.warnings if not model_family.is_outdated(one, self._judges)),
                 *self.notes,
             ),
         )

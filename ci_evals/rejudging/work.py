@@ -9,13 +9,15 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import judged
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import AUTO, Test, Turn
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.domain.trust import CheckMode
 from ci_evals.domain.verdict import Finding, Verdict
-from ci_evals.redaction import Redactor
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import DEFAULT_MODELS, votes_of
 
 

@@ -7,7 +7,7 @@ from tabulate import tabulate
 
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, sanitize
-from ci_evals.scoring.agreement import Agreement, Twice, agreement, changes, in_words
+from ci_evals.scoring.agreement.judges import Agreement, Twice, agreement, changes, in_words
 
 _NAME_LIMIT = 50
 _REASON_LIMIT = 120

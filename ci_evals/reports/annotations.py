@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ci_evals.domain.results import Results, SuiteResult, TestOutcome, TestResult
-from ci_evals.reports import cautions, change, gate, highlights, mishaps, numbers, sanitize
-from ci_evals.reports.highlights import Standing
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors
+from ci_evals.reports.facts.highlights import Standing
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
@@ -83,7 +85,7 @@ def _failed(results: Results, level: Level) -> Iterator[Annotation]:
 
 
 def _troubles(results: Results) -> Iterator[Annotation]:
-    for trouble in mishaps.troubles(results.suites):
+    for trouble in trial_errors.troubles(results.suites):
         if all(test.outcome is TestOutcome.PASSED for _, test in trouble.met):
             continue
         names, count = trouble.tests, len(trouble.tests)
@@ -97,7 +99,7 @@ def _troubles(results: Results) -> Iterator[Annotation]:
 
 def _doubts(results: Results) -> Iterator[Annotation]:
     """The criteria that are to be trusted less, a warning for each test."""
-    doubts = cautions.Doubts(results)
+    doubts = run_warnings.Doubts(results)
     for suite in results.suites:
         for test in suite.tests:
             told = [f"{name}: {why}" for name, why in doubts.of_test(suite.name, test.name).items()]

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.names import BADGE, BADGE_DATA
-from ci_evals.templates import render as fill
+from ci_evals.support.templates import render as fill
 
 LABEL = "evals"
 

@@ -6,10 +6,13 @@ from types import MappingProxyType
 
 from tabulate import tabulate
 
-from ci_evals.domain.comparison import Comparison, TestChange
-from ci_evals.domain.results import CheckKind, GateCheck, Odds, Results, SuiteResult, TestResult
-from ci_evals.reports import cautions, change, gate, highlights, mishaps, numbers, sanitize, trust
-from ci_evals.reports.highlights import OUTCOMES, Standing, Tone
+from ci_evals.domain.results.comparison import Comparison, TestChange
+from ci_evals.domain.results.gate import CheckKind, GateCheck, Odds
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors, trust
+from ci_evals.reports.facts.highlights import OUTCOMES, Standing, Tone
 
 _NAME_LIMIT = 60
 _REASON_LIMIT = 300
@@ -144,7 +147,7 @@ def _trials(test: TestResult) -> str:
 
 
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
-    lines, doubts = [], cautions.Doubts(results)
+    lines, doubts = [], run_warnings.Doubts(results)
     for suite, test in highlights.tests_of(results, "failed"):
         failed = highlights.failed_criteria(test)
         doubted = doubts.of_test(suite.name, test.name)
@@ -170,7 +173,7 @@ def _failed(results: Results, *, color: bool, verbose: bool) -> str:
 
 def _troubles(results: Results, *, color: bool) -> str:
     lines = []
-    for trouble in mishaps.troubles(results.suites):
+    for trouble in trial_errors.troubles(results.suites):
         why = sanitize.log_line(trouble.why, _REASON_LIMIT)
         lines.append(f"{_painted('!', _YELLOW, color=color)} {trouble.what}: {why}")
         named = "; ".join(sanitize.log_line(name, _NAME_LIMIT) for name in trouble.tests[:3])
@@ -232,7 +235,7 @@ def _doubted(
     results: Results, found: Comparison, others: Mapping[tuple[str, str], str]
 ) -> dict[tuple[str, str], str]:
     """What else is to be said of newly failing tests: that what shows them to fail is to be trusted less."""
-    doubts, told = cautions.Doubts(results), {}
+    doubts, told = run_warnings.Doubts(results), {}
     for test in found.regressed:
         doubt = doubts.of(test.suite, test.name, test.evidence.criterion) if test.evidence else ""
         if doubt:
@@ -368,7 +371,7 @@ def _verdict(results: Results, *, color: bool) -> str:
         *told,
         ", ".join(facts),
         *_took(results),
-        *cautions.warnings(results),
+        *run_warnings.warnings(results),
         *highlights.notes(results),
     ]
     head = _standing(results, "" if told else score + interval, color=color)

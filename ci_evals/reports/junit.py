@@ -15,13 +15,17 @@ from xml.etree import ElementTree as ET
 from junit_xml import TestCase, TestSuite
 from tabulate import tabulate
 
-from ci_evals.domain.comparison import SuiteComparison
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.results.comparison import SuiteComparison
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import cautions, change, gate, highlights, judged, mishaps, numbers, sanitize, trust
-from ci_evals.reports.highlights import FailedCriterion, Standing
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors, trust
+from ci_evals.reports.facts.highlights import FailedCriterion, Standing
+from ci_evals.reports.markdown import judged
 
 _GATE = {
     Standing.HOLDS: "holds",
@@ -45,7 +49,7 @@ class _Told:
     """Of those that fail newly, by suite and name."""
     not_tested: str | None
     """Why no test was played."""
-    doubts: cautions.Doubts
+    doubts: run_warnings.Doubts
 
 
 def render(results: Results) -> str:
@@ -56,7 +60,7 @@ def render(results: Results) -> str:
     """
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
-    told = _Told(_passed_before(results), _why_not_tested(results), cautions.Doubts(results))
+    told = _Told(_passed_before(results), _why_not_tested(results), run_warnings.Doubts(results))
     for suite, found, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
         cases = [_case(suite, test, name, told) for test in suite.tests]
         whole = TestSuite(
@@ -221,7 +225,9 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> 
         return case
     if _left_out(test):
         trials = numbers.count(len(test.trials), "trial")
-        why = f"{trials} left out: {mishaps.mishap(test.trials[0]) or 'the simulated user broke its role'}"
+        why = (
+            f"{trials} left out: {trial_errors.mishap(test.trials[0]) or 'the simulated user broke its role'}"
+        )
         case.add_skipped_info(sanitize.xml(sanitize.one_line(why, _MESSAGE_LIMIT)))
         return case
     if test.outcome == "passed":
@@ -255,7 +261,7 @@ def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
         case "undecided" if highlights.only_judge_missing(test):
             line = f"no judge ({highlights.tally(f for trial in test.trials for f in trial.findings)})"
         case _:
-            ended = [(trial.status.replace("_", " "), mishaps.mishap(trial)) for trial in test.trials]
+            ended = [(trial.status.replace("_", " "), trial_errors.mishap(trial)) for trial in test.trials]
             found = [f"{status}: {why}" for status, why in ended if why]
             found += [
                 f"undecided: {finding.criterion}: {finding.reason}"
@@ -277,7 +283,7 @@ def _left_out(test: TestResult) -> bool:
 def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], doubts: Mapping[str, str]) -> str:
     """What is to be known of one trial: its verdicts, and the exchanges that failed ones rest on."""
     head = f"Trial {trial.index}: {trial.status.replace('_', ' ')}"
-    why = mishaps.mishap(trial)
+    why = trial_errors.mishap(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
     lines += [_verdict(finding, doubts) for finding in trial.findings]
     failed = [criterion for criterion in all_failed if criterion.trial is trial]

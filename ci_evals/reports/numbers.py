@@ -37,8 +37,8 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.chance import named, written
-from ci_evals.domain.results import RoleUsage
+from ci_evals.domain.results.usage import RoleUsage
+from ci_evals.support.p_values import named, written
 
 NONE = "n/a"
 _EVERY_FLOAT = Context(prec=400)

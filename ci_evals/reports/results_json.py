@@ -6,9 +6,11 @@ from typing import Any
 from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.base import Record
-from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
-from ci_evals.domain.text import whole
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Exchanges
+from ci_evals.support.text import whole
 
 _STEP = 2
 _NO_EXCHANGES = Exchanges()

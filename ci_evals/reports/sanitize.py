@@ -12,7 +12,7 @@ from functools import lru_cache, wraps
 from itertools import groupby
 from typing import Concatenate, ParamSpec, cast
 
-from ci_evals.domain.text import visible
+from ci_evals.support.text import visible
 
 CUT_NOTE = "… (cut; _results.json has it whole)"
 

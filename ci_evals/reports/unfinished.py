@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr
 
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import results_json, sanitize
 from ci_evals.reports.names import BADGE, BADGE_DATA, JUNIT, PAGE, RESULTS, SUMMARY
 

@@ -2,16 +2,18 @@
 
 from dataclasses import replace
 
-from ci_evals import __version__
+from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Decision, Results, RunInfo, Tool
+from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.results.run import Results, RunInfo, Tool
 from ci_evals.scoring import older
-from ci_evals.scoring.compare import Pairing
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import against
-from ci_evals.scoring.distrust import worst
-from ci_evals.scoring.gate import Case, Ending, Policy, decide
-from ci_evals.scoring.odds import applied, odds_of
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.invalid_run import worst
+from ci_evals.scoring.gate.odds import applied, odds_of
+from ci_evals.scoring.gate.policy import Ending, Policy
 from ci_evals.scoring.scorecard import Scorecard
 
 UNFINISHED = "it is still running, or was killed"

@@ -14,10 +14,12 @@ from ci_evals.domain.evaluation import (
     ToolUsed,
 )
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.process import Coverage, Fired, LogicKind, Reach
-from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
-from ci_evals.scoring.pairing import TestPair
-from ci_evals.scoring.soundness import CUT_OFF
+from ci_evals.domain.results.process import Coverage, Fired, LogicKind, Reach
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.scoring.comparison.pairing import TestPair
+from ci_evals.scoring.validity import CUT_OFF
 
 _SELDOM, _SELDOM_WANTED = 0.25, 0.5
 """How often chance may lose what is told first: 0.25 is two trials of two tests, of one trial each."""

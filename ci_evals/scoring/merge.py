@@ -8,32 +8,22 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from ci_evals.domain.digest import digest, jury, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import (
-    Confirmation,
-    Digests,
-    Git,
-    Origin,
-    Results,
-    Resumed,
-    RunInfo,
-    Status,
-    SuiteResult,
-    TestResult,
-)
-from ci_evals.domain.trust import CheckMode, JudgeCheck
-from ci_evals.redaction import MASK
-from ci_evals.scoring import legs as of_one_run
+from ci_evals.domain.results.judge import CheckMode, JudgeCheck
+from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results, Resumed, RunInfo, Status
+from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.scoring import older
+from ci_evals.scoring import shards as of_one_run
+from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import wanted_of
-from ci_evals.scoring.distrust import worst
-from ci_evals.scoring.gate import Ending
-from ci_evals.scoring.legs import Leg, told_apart
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.gate.invalid_run import worst
+from ci_evals.scoring.gate.policy import Ending
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.shards import Leg, told_apart
 from ci_evals.scoring.usage import summed
+from ci_evals.support.digest import digest, jury, of_loops, of_models, of_tests
+from ci_evals.support.redaction import MASK
 
 _SHOWN = 3
 _ALIKE: dict[str, str] = {

@@ -1,10 +1,12 @@
 """Results of versions that told nothing of process, with what their conversations tell of it."""
 
-from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.scoring import process
+from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import coverage
-from ci_evals.scoring.pairing import Side
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
 
 
 def completed(results: Results) -> Results:

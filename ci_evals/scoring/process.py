@@ -12,13 +12,15 @@ from statistics import median
 from sys import intern
 
 from ci_evals.domain.base import MOST
-from ci_evals.domain.json_text import canonical
-from ci_evals.domain.process import Fired, LogicKind, Process, ProcessSummary, Times
-from ci_evals.domain.results import TestResult, TrialResult, Usage
+from ci_evals.domain.results.process import Fired, LogicKind, Process, ProcessSummary, Times
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.transcript import Exchange, Integration, is_empty
-from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import CUT_OFF, all_passed, left_out
+from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import cost_of_trial
+from ci_evals.scoring.validity import CUT_OFF, all_passed, left_out
+from ci_evals.support.json_text import canonical
 
 MOST_NAMES = 1_000
 """Of workflows begun, and of each kind of logic, that are kept of one conversation."""

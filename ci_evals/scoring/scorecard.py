@@ -7,35 +7,27 @@ from statistics import fmean, stdev
 from typing import Any
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.digest import jury
 from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.process import Coverage, ProcessSummary
-from ci_evals.domain.results import (
-    Counts,
-    Group,
-    Latency,
-    Results,
-    Statistics,
-    SuiteResult,
-    TestOutcome,
-    TestResult,
-    TrialResult,
-    Usage,
-    points,
-)
+from ci_evals.domain.results.judge import VoteAgreement
+from ci_evals.domain.results.process import Coverage, ProcessSummary
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.simulated_user import UserLedger
+from ci_evals.domain.results.suite import Counts, Group, Statistics, SuiteResult, TestOutcome, TestResult
+from ci_evals.domain.results.trial import TrialResult, points
+from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.trust import UserLedger, VoteAgreement
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.scoring import process, share
+from ci_evals.scoring import process, scores
+from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.coverage import Part, coverage, wanted
-from ci_evals.scoring.ledger import user_ledger
-from ci_evals.scoring.share import Choice, Counting
-from ci_evals.scoring.soundness import all_passed, left_out, outcome_of, scores_of_tests, unsound
+from ci_evals.scoring.scores import Choice, Counting
+from ci_evals.scoring.simulated_users import user_ledger
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
-from ci_evals.scoring.votes import vote_agreement
+from ci_evals.scoring.validity import all_passed, left_out, outcome_of, scores_of_tests, unsound
+from ci_evals.support.digest import jury
 
 
 @dataclass(frozen=True)
@@ -115,12 +107,12 @@ def total(
 ) -> Scorecard:
     """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
-    points_of_all = points(share.of_tests(tests, counting))
+    points_of_all = points(scores.of_tests(tests, counting))
     played = sum(len(test.trials) for test in tests)
     return Scorecard(
         score=points_of_all,
         interval=_interval(tests, counting),
-        decided_share=share.decided(tests, counting),
+        decided_share=scores.decided(tests, counting),
         **_passing(tests),
         counts=_counts(tests, counting),
         usage=usage,
@@ -182,10 +174,10 @@ def _held(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple
 
 def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Counting) -> dict[str, Any]:
     """What a `TestResult` tells of its trials, of which so many were planned."""
-    passed = [all_passed(trial, counting) for trial in trials if share.of_trial(trial, counting) is not None]
+    passed = [all_passed(trial, counting) for trial in trials if scores.of_trial(trial, counting) is not None]
     outcome = outcome_of(trials, planned, counting)
     return {
-        "score": points(share.mean(share.of_trial(trial, counting) for trial in trials)),
+        "score": points(scores.mean(scores.of_trial(trial, counting) for trial in trials)),
         "pass_rate": sum(passed) / len(passed) if passed else None,
         "passed": outcome is TestOutcome.PASSED,
         "outcome": outcome,
@@ -198,16 +190,16 @@ def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Coun
 def _statistics(
     trials: Sequence[TrialResult], passed: Sequence[bool], counting: Counting
 ) -> Statistics | None:
-    scores = [score for trial in trials if (score := share.of_trial(trial, counting)) is not None]
-    if not scores:
+    of_each = [score for trial in trials if (score := scores.of_trial(trial, counting)) is not None]
+    if not of_each:
         return None
-    shown = [float(score) for score in scores]
+    shown = [float(score) for score in of_each]
     tried, successes = len(passed), sum(passed)
     return Statistics(
-        mean=points(share.mean(scores)),
+        mean=points(scores.mean(of_each)),
         standard_deviation=stdev(shown) if tried > 1 else None,
-        min=points(min(scores)),
-        max=points(max(scores)),
+        min=points(min(of_each)),
+        max=points(max(of_each)),
         pass_at_k={k: pass_at_k(tried, successes, k) for k in range(1, tried + 1)},
         pass_hat_k={k: pass_hat_k(tried, successes, k) for k in range(1, tried + 1)},
     )
@@ -224,7 +216,7 @@ def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
 
 
 def _interval(
-    tests: Iterable[TestResult], counting: Counting, choice: Choice = share.every
+    tests: Iterable[TestResult], counting: Counting, choice: Choice = scores.every
 ) -> Interval | None:
     return mean_interval([float(score) for score in scores_of_tests(tests, counting, choice)])
 
@@ -258,13 +250,13 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], counting: Counting) -> dict
     tags = _names(tag for test in tests for tag in test.tags)
     difficulties = _names(test.difficulty for test in tests)
     return {
-        "score": points(share.of_tests(tests, counting)),
+        "score": points(scores.of_tests(tests, counting)),
         "interval": _interval(tests, counting),
-        "decided_share": share.decided(tests, counting),
+        "decided_share": scores.decided(tests, counting),
         **_passing(tests),
         "counts": _counts(tests, counting),
-        "categories": tuple(_group(n, tests, counting, share.of_category(n)) for n in categories),
-        "aui_logic": tuple(_group(n, tests, counting, share.of_logic(n)) for n in logic),
+        "categories": tuple(_group(n, tests, counting, scores.of_category(n)) for n in categories),
+        "aui_logic": tuple(_group(n, tests, counting, scores.of_logic(n)) for n in logic),
         "tags": tuple(_group(n, [t for t in tests if n in t.tags], counting) for n in tags),
         "difficulties": tuple(
             _group(n, [t for t in tests if t.difficulty == n], counting) for n in difficulties
@@ -279,12 +271,14 @@ def _names(names: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
-def _group(name: str, tests: Sequence[TestResult], counting: Counting, choice: Choice = share.every) -> Group:
+def _group(
+    name: str, tests: Sequence[TestResult], counting: Counting, choice: Choice = scores.every
+) -> Group:
     chosen = [[f for trial in test.trials for f in trial.findings if choice(f)] for test in tests]
     outcomes = Counter(finding.outcome for found in chosen for finding in found)
     return Group(
         name=name,
-        score=points(share.of_tests(tests, counting, choice)),
+        score=points(scores.of_tests(tests, counting, choice)),
         interval=_interval(tests, counting, choice),
         tests=sum(map(bool, chosen)),
         passed=outcomes[Outcome.PASSED],
@@ -306,7 +300,7 @@ def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
         undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in tests),
         flaky=sum(test.flaky for test in tests),
         trials=len(trials),
-        scored_trials=sum(share.of_trial(trial, counting) is not None for trial in trials),
+        scored_trials=sum(scores.of_trial(trial, counting) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),
         invalid_users=sum(map(left_out, trials)),
         by_status={state: statuses[state] for state in EndState},

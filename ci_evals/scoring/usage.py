@@ -7,7 +7,8 @@ from statistics import median
 
 from ci_evals.domain.base import MOST, MOST_DOLLARS
 from ci_evals.domain.prices import PriceTable, unpriced
-from ci_evals.domain.results import Latency, Role, RoleUsage, Tokens, TrialResult, Usage
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Latency, Role, RoleUsage, Tokens, Usage
 
 
 def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:

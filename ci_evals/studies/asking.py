@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ci_evals.domain.errors import LLMAccessError
-from ci_evals.domain.results import RoleUsage
-from ci_evals.domain.trust import JudgeUsed
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading.judge import Judge
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
-from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 _MOST_IN_ROW = 10
 """Things that nobody could be asked about: after so many in a row the models are taken to be gone."""

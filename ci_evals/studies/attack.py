@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.trust import AttackKind, Attacks
+from ci_evals.domain.results.studies import AttackKind, Attacks
 from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.rejudging.work import Case
-from ci_evals.scoring.clustered import Bundle, share_of
+from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import Pair, chance_of_drop
 from ci_evals.studies.asking import Asking, drawn, spread
 from ci_evals.studies.attacks import Attack, attacks, harmless

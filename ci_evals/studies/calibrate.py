@@ -8,11 +8,11 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Results
-from ci_evals.domain.trust import Calibration, OldCalibration, Rater, Studies
-from ci_evals.scoring.calibration import Group, Kind, corrected, rater
-from ci_evals.scoring.judge import judge_of, unlike
-from ci_evals.scoring.labelled import DRAWS, Labelled
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Calibration, OldCalibration, Rater, Studies
+from ci_evals.scoring.agreement.calibration import Group, Kind, corrected, rater
+from ci_evals.scoring.agreement.judge_used import judge_of, unlike
+from ci_evals.scoring.agreement.labels import DRAWS, Labelled
 from ci_evals.studies.labels import Item, items, judged
 from ci_evals.studies.sheet_reading import Label
 

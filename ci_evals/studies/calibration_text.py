@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from ci_evals.domain.trust import Calibration, Estimate, Rater
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.studies import Calibration, Rater
 from ci_evals.reports import numbers, sanitize
 
 _HEADS = ("", "labels", "sensitivity", "specificity", "kappa", "pass rate", "corrected")

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.results import Results, TestResult, TrialResult
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding
 from ci_evals.grading.prefer import Talk
-from ci_evals.redaction import Redactor
 from ci_evals.rejudging.work import Case, Rejudging, case_of, is_judged, transcript_of, turns_of
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support.redaction import Redactor
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.domain.results import Results, TestResult, TrialResult
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.rubric import WHOLE, Rubric
-from ci_evals.domain.text import visible
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.support.text import visible
 
 _ENDS = {
     EndState.COMPLETED: "All planned messages of the user were sent.",

@@ -8,20 +8,24 @@ from statistics import harmonic_mean
 
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.results import Results, SuiteResult, TrialResult, Usage
-from ci_evals.domain.trust import JudgeUsed, Noise
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Noise
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.verdict import UNUSABLE
 from ci_evals.job import Job, Limits, evaluate
-from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Rejudging, judges, rejudge, to_judge
 from ci_evals.rejudging.work import case_of
 from ci_evals.runner import Options
-from ci_evals.scoring.gate import Policy
-from ci_evals.scoring.next_dollar import Costs, Run, advice
-from ci_evals.scoring.noise import Sample, sources_of
+from ci_evals.scoring.agreement.budget_allocation import Costs, Run, advice
+from ci_evals.scoring.agreement.noise import Sample, sources_of
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.usage import summed, usage_of
 from ci_evals.stop import Stop
 from ci_evals.studies.noise_sample import Sheet
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Adapter
 
 _FAILURES_IN_ROW = 10

@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results import Results, SuiteResult, TestResult, TrialResult, Usage
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.suite import AUTO, Suite, Test
 from ci_evals.domain.transcript import Exchange, UserSource
-from ci_evals.redaction import MASK, Redactor
 from ci_evals.rejudging.work import is_judged
 from ci_evals.studies.asking import drawn
 from ci_evals.studies.conversations import speaks
+from ci_evals.support.redaction import MASK, Redactor
 
 HELD = " (words held)"
 """Stands behind the name of a suite whose tests are played with the words of a recorded user."""

@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ci_evals import templates
-from ci_evals.domain.comparison import TestName
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import TestResult, TrialResult
-from ci_evals.domain.trust import Preference
+from ci_evals.domain.results.comparison import TestName
+from ci_evals.domain.results.studies import Preference
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.grading.prefer import TEMPLATES, Choice, Contest
 from ci_evals.rejudging.work import is_judged
-from ci_evals.scoring.pairing import Side, pair
-from ci_evals.scoring.prefer import Compared, Round, decided, preference
+from ci_evals.scoring.agreement.prefer import Compared, Round, decided, preference
+from ci_evals.scoring.comparison.pairing import Side, pair
 from ci_evals.studies.asking import Asking, spread
 from ci_evals.studies.conversations import Saved, speaks, talk_of
+from ci_evals.support import templates
 
 _SHOWN = (*TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the conversations."""

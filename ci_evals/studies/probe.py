@@ -8,11 +8,11 @@ from typing import Self
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.results.studies import Probe, Probed
 from ci_evals.domain.suite import Suite, Test
-from ci_evals.domain.trust import Probe, Probed
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade
-from ci_evals.scoring.clustered import wilson_share
+from ci_evals.scoring.agreement.clustered import wilson_share
 from ci_evals.studies.asking import Asking, spread
 from ci_evals.studies.conversations import Conversation, Saved
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
-from ci_evals.reports.policy import policy_of
+from ci_evals.reports.content_policy import policy_of
 from ci_evals.studies.labels import Item, Part
-from ci_evals.templates import render
+from ci_evals.support.templates import render
 
 SHEET, PAGE, GUIDELINES = "sheet.csv", "sheet.html", "guidelines.md"
 COLUMNS = ("item", "criterion", "conversation", "label", "note", "labeller")

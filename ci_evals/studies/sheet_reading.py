@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci_evals.adapters import input_files
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.text import visible
+from ci_evals.support.text import visible
 
 _PASS = frozenset({"pass", "passed", "passes", "yes", "y", "true", "1", "p", "ok"})
 _FAIL = frozenset({"fail", "failed", "fails", "no", "n", "false", "0", "f"})

@@ -12,8 +12,8 @@ from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
 from ci_evals.domain.agents import BUILT_IN, ChatOptions, HttpOptions
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
-from ci_evals.redaction import Redactor
-from ci_evals.wiring.adapter import Adapter
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.connections import Adapter
 from ci_evals.wiring.paces import Paces
 
 if TYPE_CHECKING:

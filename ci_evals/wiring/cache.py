@@ -7,10 +7,10 @@ from ci_evals.adapters.answer_cache import VERSION, AnswerCache, signing_key
 from ci_evals.adapters.models.cached_llm import CachedLLM
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.domain.digest import digest
 from ci_evals.ports import LLM
-from ci_evals.redaction import Redactor
-from ci_evals.wiring.adapter import Adapter
+from ci_evals.support.digest import digest
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.connections import Adapter
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ci_evals.adapters.transport import connections
 from ci_evals.domain.agents import COMMAND, PYTHON
 from ci_evals.domain.errors import UsageError
 from ci_evals.ports import Agent
-from ci_evals.redaction import Redactor
 from ci_evals.reports import sanitize
+from ci_evals.support.redaction import Redactor
 
 
 def agent(adapter: str, about: About, redactor: Redactor, host: Callable[[], Host] | None) -> Agent:

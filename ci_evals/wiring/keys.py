@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from ci_evals.domain.agents import secrets_of
-from ci_evals.domain.secrets import in_addresses
 from ci_evals.planning.parse import LoadedSuite
-from ci_evals.wiring.adapter import Adapter
+from ci_evals.support.secrets import in_addresses
+from ci_evals.wiring.connections import Adapter
 
 
 def keys_of(adapter: object, suites: Sequence[LoadedSuite]) -> list[str]:

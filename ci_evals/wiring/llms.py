@@ -4,9 +4,9 @@ from contextlib import AsyncExitStack
 
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import models
-from ci_evals.wiring.adapter import Adapter
+from ci_evals.wiring.connections import Adapter
 
 
 class LLMs(dict[str, SdkLLM | ClaudeCodeLLM]):

@@ -5,8 +5,8 @@ from typing import Any
 from ci_evals.adapters.code.any_agent import agent_of
 from ci_evals.adapters.code.four_methods import FourMethodAgent, MethodLLM
 from ci_evals.domain.suite import Suite
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.agents import about
 
 

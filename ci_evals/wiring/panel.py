@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.wiring.adapter import Adapter
+from ci_evals.wiring.connections import Adapter
 
 
 def checked(asked: Adapter) -> Adapter:

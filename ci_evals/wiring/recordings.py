@@ -8,9 +8,9 @@ from ci_evals.adapters.recording.recorder import RecordedAgent, RecordedEmbedder
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.planning.estimate import of_plan, of_suite
 from ci_evals.ports import LLM
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, CastOf
-from ci_evals.wiring.adapter import Adapter
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.connections import Adapter
 
 
 def recorded(recorder: Recorder, trial: Trial, cast: Cast) -> Cast:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ci_evals.adapters.answer_cache import MOST_CHARACTERS, MOST_DAYS, AnswerCache
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 SIGNS, MODEL = b"signs", "judge"
 KEY, OTHER = "ab" * 32, "cd" * 32

@@ -16,7 +16,7 @@ from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.endpoints.aui_wire import AgentIdPlace
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 TEST = Test(
     name="Deposit",

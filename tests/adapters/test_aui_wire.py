@@ -13,7 +13,7 @@ from ci_evals.adapters.endpoints.aui_wire import AgentIdPlace
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.transcript import Integration, Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 NOTHING = Redactor()
 UNDERSTANDING = {"guardrails": {"passed": True}, "extracted_params": {}}

@@ -17,7 +17,7 @@ from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.grading.judge import Judge
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import Completion, Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 PROMPT = Prompt(system="You judge.", text="Is it so?", schema={"a": 1, "b": 2}, seat="1/0/0")
 WHO = ("run", "openai", "https://models.example/v1")

@@ -13,7 +13,7 @@ import world
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 PLAIN = Prompt(system="You are Ida, who says „hello“.", text="What do you say?")
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}

@@ -21,8 +21,8 @@ from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageEr
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Prompt
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.objects import cast_of
 
 TEST = Test(

@@ -14,7 +14,7 @@ from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 TEST = Test(
     name="Deposit",

@@ -23,7 +23,7 @@ from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Agent
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 MODULE = """
 import asyncio, threading

@@ -19,7 +19,7 @@ from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.grading.semantic import cosine
 from ci_evals.ports import Embeddings
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import models as wired
 
 

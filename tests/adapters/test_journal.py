@@ -13,12 +13,12 @@ from pathlib import Path
 import builders as build
 import pytest
 
-from ci_evals import __version__
+from ci_evals._version import __version__
 from ci_evals.adapters.journal import NAME, Journal
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import Header, Mark, RunContext
 from ci_evals.domain.plan import Trial
-from ci_evals.domain.results import Digests, Tool
+from ci_evals.domain.results.run import Digests, Tool
 
 DIGESTS = Digests(suites="s", agents="a", models="m", judge_prompt="j", user_prompt="u", loops="l")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters.transport import payload
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 NOTHING = Redactor()
 

@@ -12,7 +12,7 @@ from ci_evals.adapters.code.any_agent import agent_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration, Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 TEST = Test(name="t", guidelines="g", turns=({"user": "Hi"},), evaluations=({"criterion": "c"},))
 

@@ -14,11 +14,11 @@ from ci_evals.adapters.recording.tape import NAME, Choice
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.journal import Header
 from ci_evals.domain.progress import Exchanged
-from ci_evals.domain.results import Digests, Tool
+from ci_evals.domain.results.run import Digests, Tool
 from ci_evals.ports import Completion
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options, run
 from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Adapter
 from ci_evals.wiring.recordings import recorded, replayed
 

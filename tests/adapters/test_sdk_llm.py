@@ -23,7 +23,7 @@ from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 SCHEMA = {
     "type": "object",

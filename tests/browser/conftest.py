@@ -12,8 +12,8 @@ import pytest
 import watched
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from ci_evals.domain.results import Results
-from ci_evals.reports import layout
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import report_files
 
 Look = Callable[..., Page]
 """`look(page.html, at="#suite/test", width=390, **options of a profile)`: a tab of its own, watched."""
@@ -145,4 +145,4 @@ def compared(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Compare
 
 
 def _read(file: Path) -> Results:
-    return layout.load(file.read_bytes(), file.name)
+    return report_files.load(file.read_bytes(), file.name)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import hostile
 import trust_cases
 
-from ci_evals.domain.comparison import Comparison, TestName
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.comparison import Comparison, TestName
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.transcript import Exchanges
-from ci_evals.domain.trust import UserAudit
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
 
 _DO = "(window.pwned=1)"
 _FAR = "http://127.0.0.1:9/"

@@ -5,7 +5,8 @@ from statistics import median
 
 import pytest
 
-from ci_evals.domain.results import Results, TestResult
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports.page import page as pages
 
 pytestmark = pytest.mark.browser

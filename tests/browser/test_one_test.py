@@ -8,15 +8,16 @@ from itertools import product
 import builders as build
 import pytest
 
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState, Integration
-from ci_evals.reports import highlights, mishaps, numbers
-from ci_evals.reports.page import address, blobs
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import highlights, trial_errors
+from ci_evals.reports.page import address, embedded_data
 from ci_evals.reports.page import page as pages
-from ci_evals.reports.page.beside import Beside
-from ci_evals.scoring import parting
-from ci_evals.scoring.pairing import TestPair
-from ci_evals.scoring.share import Counting
+from ci_evals.reports.page.comparison_runs import Beside
+from ci_evals.scoring.comparison import divergence
+from ci_evals.scoring.comparison.pairing import TestPair
+from ci_evals.scoring.scores import Counting
 
 pytestmark = pytest.mark.browser
 
@@ -52,7 +53,7 @@ def show(look, written):
 
 def at(results: Results, test: str, *place, base: int | None = None) -> str:
     """The address of a place in the test of this name."""
-    shown = next(shown for shown in blobs.tests_of(results, None) if shown.test.name == test)
+    shown = next(shown for shown in embedded_data.tests_of(results, None) if shown.test.name == test)
     return address.of(shown, *place, base=base)
 
 
@@ -131,11 +132,11 @@ def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared,
         (look(file), made, made),
         (look(compared.page), compared.head, compared.base),
     ):
-        for shown in blobs.tests_of(head, base):
+        for shown in embedded_data.tests_of(head, base):
             assert shown.base
             for mine, row in zip(shown.test.trials, page.evaluate(PARTINGS, shown.number), strict=True):
                 for theirs, told in zip(shown.base.trials, row, strict=True):
-                    wanted = parting.between(mine, theirs)
+                    wanted = divergence.between(mine, theirs)
                     without = {"head_trial", "base_trial"}
                     assert told == (wanted and wanted.model_dump(mode="json", by_alias=True, exclude=without))
                     ends.add(wanted and (wanted.only, wanted.exchange, wanted.user_differs))
@@ -174,9 +175,9 @@ def test_the_script_holds_those_trials_against_each_other_that_the_comparison_do
     file = tmp_path / "report.html"
     file.write_text("".join(pages.render(head, Beside(baseline=base))), "utf-8")
     wanted, counting = [], Counting(offline=False)
-    for shown in blobs.tests_of(head, base):
+    for shown in embedded_data.tests_of(head, base):
         assert shown.base
-        found = parting.of_test(TestPair("S", shown.test, shown.base), counting, counting)
+        found = divergence.of_test(TestPair("S", shown.test, shown.base), counting, counting)
         assert found
         wanted.append({"number": shown.number, "head": found.head_trial, "base": found.base_trial})
     asked = [{"number": one["number"], "head": one["head"]} for one in wanted]
@@ -395,7 +396,7 @@ def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
     assert page.evaluate("(all) => all.map(moneyText)", dollars) == [*map(numbers.money, dollars)]
     grades = [0, 1, 2 / 3, 0.29, 0.999]
     assert page.evaluate("(all) => all.map(gradeText)", grades) == [*map(numbers.grade, grades)]
-    assert page.evaluate("CAUSES") == {cause.value: words for cause, words in mishaps.CAUSES.items()}
+    assert page.evaluate("CAUSES") == {cause.value: words for cause, words in trial_errors.CAUSES.items()}
     assert page.evaluate("cut('x\\u{1f600}', 2)") == "x…"
     assert page.evaluate("OUTCOMES") == {name: look.words for name, look in highlights.OUTCOMES.items()}
 

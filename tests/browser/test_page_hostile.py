@@ -7,10 +7,10 @@ import hostile_run
 import pytest
 import trust_cases
 
-from ci_evals.domain.results import Results
-from ci_evals.domain.text import visible
+from ci_evals.domain.results.run import Results
 from ci_evals.reports.page import page
-from ci_evals.reports.page.beside import ALONE, Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ALONE, Beside, OtherRun
+from ci_evals.support.text import visible
 
 pytestmark = pytest.mark.browser
 

@@ -9,10 +9,10 @@ import whole_text
 from commands import ci_evals, results_in, write_suite
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
-from ci_evals.cli.compare import odds
-from ci_evals.cli.other_settings import OddsSettings
+from ci_evals.cli.commands.compare import odds
+from ci_evals.cli.settings.result_commands import OddsSettings
 from ci_evals.demo_agent.server import DemoServer
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.reports.names import RESULTS
 
 BROKEN = "RETURN_REQUEST"

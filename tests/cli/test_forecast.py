@@ -13,13 +13,13 @@ from commands import ci_evals, results_in, write_suite
 from fakes import ScriptedLLM
 from plans import planned
 
-from ci_evals.cli.forecast import sizes_of
+from ci_evals.cli.commands.forecast import sizes_of
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.grading.judge import Judge
 from ci_evals.library import load_suite
 from ci_evals.planning.forecast import Range, of_trial, voted, votes_of
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 PASS = fakes.judged()
 

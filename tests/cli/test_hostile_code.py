@@ -14,7 +14,7 @@ from commands import CLEAN, ci_evals, files_in, holders, results_in, start, writ
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.domain.errors import UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 KEY = "agent-key-3f9c77aa51"
 HEAD = """

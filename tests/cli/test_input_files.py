@@ -12,8 +12,8 @@ import pytest
 import typer
 from commands import ci_evals, write_suite
 
-from ci_evals.cli import other_settings, settings, study_settings
 from ci_evals.cli.app import app
+from ci_evals.cli.settings import result_commands, study_commands, suite_commands
 
 OUTPUTS = {"output", "output_dir", "junit", "record", "folder"}
 STRINGS = {"baseline", "suites"}
@@ -24,7 +24,7 @@ def readers() -> set[tuple[str, str]]:
     """Each command with each of its fields that names something to read."""
     commands = typer.main.get_command(app).commands
     found = set()
-    for module in (settings, other_settings, study_settings):
+    for module in (suite_commands, result_commands, study_commands):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()
             if name.endswith("Settings") and command in commands:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ci_evals.cli.inputs import check_unused, declared, read
+from ci_evals.cli.settings.inputs import check_unused, declared, read
 from ci_evals.domain.errors import UsageError
 
 

@@ -12,12 +12,12 @@ import world
 from commands import ci_evals, write_suite
 from labelled_runs import answers, filled, run, saved
 
-from ci_evals.cli.calibrate import calibrate, read
-from ci_evals.cli.label import label
-from ci_evals.cli.study_settings import CalibrateSettings, LabelSettings
+from ci_evals.cli.commands.calibrate import calibrate, read
+from ci_evals.cli.commands.label import label
+from ci_evals.cli.settings.study_commands import CalibrateSettings, LabelSettings
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Origin
-from ci_evals.domain.trust import Calibration, OldCalibration
+from ci_evals.domain.results.run import Origin
+from ci_evals.domain.results.studies import Calibration, OldCalibration
 from ci_evals.library import load_results
 from ci_evals.studies import sheet_reading
 from ci_evals.studies.calibrate import calibrate as held

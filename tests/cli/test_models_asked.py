@@ -5,11 +5,11 @@ import pytest
 from labelled_runs import saved
 
 import ci_evals
-from ci_evals.cli.choices import Provider
 from ci_evals.cli.judging import Asked, judging
-from ci_evals.cli.models import models_asked
-from ci_evals.cli.policy import read_policy
-from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.models import models_asked
+from ci_evals.cli.settings.policy import read_policy
+from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.library import load_suite
 from ci_evals.planning.selection import Selection, plan

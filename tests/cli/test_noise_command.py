@@ -13,14 +13,14 @@ import seeded
 import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 
-from ci_evals.cli.noise import noise
-from ci_evals.cli.noise_ready import ready_for
-from ci_evals.cli.study_settings import NoiseSettings
+from ci_evals.cli.commands.noise import noise
+from ci_evals.cli.commands.noise_ready import ready_for
+from ci_evals.cli.settings.study_commands import NoiseSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished
-from ci_evals.domain.results import Results
-from ci_evals.reports.trust import BEST
+from ci_evals.domain.results.run import Results
+from ci_evals.reports.facts.trust import BEST
 from ci_evals.stop import Stop
 from ci_evals.studies.noise import measure
 

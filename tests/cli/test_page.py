@@ -12,11 +12,11 @@ import world
 from commands import ci_evals, write_suite
 from github_runner import Step
 
-from ci_evals.cli.console import Console
-from ci_evals.cli.places import Places
+from ci_evals.cli.output_paths import Places
 from ci_evals.cli.publish import publish
-from ci_evals.redaction import Redactor
+from ci_evals.cli.terminal.console import Console
 from ci_evals.reports.names import RESULTS
+from ci_evals.support.redaction import Redactor
 
 HELLO = "Good morning, this is the run of before."
 

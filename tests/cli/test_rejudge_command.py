@@ -12,9 +12,9 @@ import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 from github_runner import Step
 
-from ci_evals.cli.choices import Provider
-from ci_evals.cli.other_settings import RejudgeSettings
-from ci_evals.cli.rejudge import rejudge_run
+from ci_evals.cli.commands.rejudge import rejudge_run
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.domain.errors import UsageError
 
 TESTS = [

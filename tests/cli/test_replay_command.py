@@ -22,18 +22,18 @@ from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.tape import NAME as RECORDING
 from ci_evals.adapters.recording.tape import Choice, Header, RecordedSuite
 from ci_evals.cli import recording
-from ci_evals.cli.choices import Provider, Trust
-from ci_evals.cli.console import Console
-from ci_evals.cli.reading import load_suites
-from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.settings.choices import Provider, Trust
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.suite_loading import load_suites
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.progress import TrialFinished
-from ci_evals.domain.results import Tool
+from ci_evals.domain.results.run import Tool
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.redaction import Redactor
 from ci_evals.runner import Cast, Options
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support.redaction import Redactor
 
 ORDER = "ORDER/77 & 1029"
 BOT = "def reply(message):\n    return {'text': f'You said {message}', 'workflows': ['ECHO']}\n"

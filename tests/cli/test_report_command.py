@@ -12,10 +12,10 @@ import pytest
 import whole_text
 from commands import ci_evals, files_in
 
-from ci_evals.cli.other_settings import ReportSettings
-from ci_evals.cli.report import report
-from ci_evals.domain.comparison import Baseline, Comparison
+from ci_evals.cli.commands.report import report
+from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.comparison import Baseline, Comparison
 from ci_evals.reports.names import RESULTS
 
 SUITE = "Refunds/2026-11-21T09-30-00Z"

@@ -1,8 +1,8 @@
 """The options: declared once, and in step with what they set."""
 
 from ci_evals.adapters.endpoints import aui_wire
-from ci_evals.cli.choices import AgentIdPlace, Provider
-from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.settings.choices import AgentIdPlace, Provider
+from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.wiring import PROVIDERS
 
 

@@ -3,8 +3,8 @@
 import plans
 import pytest
 
-from ci_evals.cli.choices import Commenting
-from ci_evals.cli.settings import RunSettings
+from ci_evals.cli.settings.choices import Commenting
+from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.sharding import for_shard, part_of
 from ci_evals.domain.errors import UsageError
 

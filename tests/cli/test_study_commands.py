@@ -12,10 +12,10 @@ import whole_text
 import world
 from commands import ci_evals, files_in, start, write_suite
 
-from ci_evals.cli import attack, prefer, validate
-from ci_evals.cli.choices import Provider
-from ci_evals.cli.settings import ValidateSettings
-from ci_evals.cli.study_settings import AttackSettings, PreferSettings
+from ci_evals.cli.commands import attack, prefer, validate
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.study_commands import AttackSettings, PreferSettings
+from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.domain.errors import UsageError
 
 SECRET = "tenant-4711-blue"

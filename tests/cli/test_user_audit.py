@@ -6,10 +6,11 @@ import fakes
 import world
 from commands import ci_evals, results_in, write_suite
 
-from ci_evals import create_adapter, load_suite, run_suite, templates
+from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.conversation import simulated_user
 from ci_evals.runner import Cast
-from ci_evals.scoring.gate import Policy
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support import templates
 
 SECRET = "tenant-4711-blue"
 TEST = {

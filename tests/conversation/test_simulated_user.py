@@ -5,7 +5,7 @@ import pytest
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 TEST = Test(
     name="Refund",

@@ -8,7 +8,7 @@ import tracemalloc
 import builders as build
 import pytest
 
-from ci_evals.domain.results import Attempt, TrialResult
+from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.transcript import Exchange, Exchanges, Integration
 
 NESTED = [[]]

@@ -3,7 +3,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.domain.results import passed_share
+from ci_evals.domain.results.trial import passed_share
 from ci_evals.domain.verdict import DimensionGrade, Finding, Grade, Outcome
 
 # The rubric for coding tasks of the lecture among the project's sources: weights by dimension.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.domain.json_path import MAX_LENGTH, JsonPath
+from ci_evals.support.json_path import MAX_LENGTH, JsonPath
 
 PATHS = [
     "$",

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from ci_evals.domain import placeholders
+from ci_evals.support import placeholders
 
 FACTS = {"message": 'Say "{{key}}"', "user": {"plan": "Pro", "pets": ["cat"]}, "days": 3, "none": None}
 

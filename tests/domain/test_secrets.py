@@ -2,9 +2,9 @@
 
 import pytest
 
-from ci_evals.domain import secrets
 from ci_evals.domain.agents import secrets_of
-from ci_evals.redaction import Redactor
+from ci_evals.support import secrets
+from ci_evals.support.redaction import Redactor
 
 MADE = "x9-Kq7vT2mWz"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ci_evals.conversation.converse import bounded
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Turn
-from ci_evals.domain.text import is_blank
+from ci_evals.support.text import is_blank
 
 BLANK = [
     "\u200b",

@@ -9,13 +9,14 @@ import fakes
 import github_api
 import whole_text
 
-from ci_evals import __version__
+from ci_evals._version import __version__
 from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.recording import tape
 from ci_evals.domain import journal
 from ci_evals.domain.base import Record
-from ci_evals.domain.process import Coverage, LogicKind, Reach, Times
-from ci_evals.domain.results import Git, RoleUsage, Tool, Usage
+from ci_evals.domain.results.process import Coverage, LogicKind, Reach, Times
+from ci_evals.domain.results.run import Git, Tool
+from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.transcript import Integration, Reply
 from ci_evals.scoring import older
 

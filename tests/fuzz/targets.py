@@ -40,14 +40,13 @@ from ci_evals.adapters.recording.player import Playback, ReplayedAgent, Replayed
 from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport import rate_limits as limits
-from ci_evals.cli import inputs
+from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
 from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.journal import Header, Past
-from ci_evals.domain.json_path import JsonPath
-from ci_evals.domain.results import RoleUsage
+from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import Suite, Test, Turn
 from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
@@ -56,21 +55,24 @@ from ci_evals.grading.judge import Judge, read_answer
 from ci_evals.planning.adapters import read_options
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.redaction import Redactor
-from ci_evals.reports import comment, console, layout, markdown, sanitize
+from ci_evals.reports import console, report_files, sanitize
 from ci_evals.reports.annotations import annotations
+from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT, RESULTS
 from ci_evals.reports.page import page as pages
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
 from ci_evals.scoring import coverage, older
 from ci_evals.scoring import merge as merging
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.gate import Case, Policy, Regression, checks_of, decide_change
-from ci_evals.scoring.odds import odds_of
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.scoring.gate.checks import Case, checks_of, decide_change
+from ci_evals.scoring.gate.odds import odds_of
+from ci_evals.scoring.gate.policy import Policy, Regression
+from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.selectors import check_names, read_drops, read_thresholds
 from ci_evals.studies import calibrate, calibration_text, sheet_reading
+from ci_evals.support.json_path import JsonPath
+from ci_evals.support.redaction import Redactor
 
 ENVIRON = {"A": "value-of-a"}
 KEY = "key-0123456789"
@@ -167,7 +169,7 @@ atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
 @_target(samples.THRESHOLDS)
 def thresholds(data: bytes) -> None:
     """`--thresholds` and `--max-drop`."""
-    suites = layout.load(samples.RESULTS[0], "r").suites
+    suites = report_files.load(samples.RESULTS[0], "r").suites
     text = data.decode(errors="replace")
     for read in (read_thresholds, lambda text: read_drops(text)[1]):
         with suppress(UsageError):
@@ -269,7 +271,7 @@ def _judged(reply: Reply) -> None:
         fields = _FIELDS.get(evaluation.strict)
         if fields and all(getattr(reply, name) is None for name in fields):
             assert verdict.outcome is Outcome.UNDECIDED, evaluation
-    markdown._did(kept)
+    documents._did(kept)
 
 
 def _parsed(data: bytes) -> JsonValue:
@@ -530,14 +532,14 @@ def rate_limits(data: bytes) -> None:
 def results(data: bytes) -> None:
     """A results file: every report of it, its comparison with another, and it as a leg of a run."""
     try:
-        found = layout.load(data, "r.json")
+        found = report_files.load(data, "r.json")
     except UsageError as error:
         _is_worded(error, MOST_BYTES * 10)
         return
     clean = REDACTOR.model(found)
     files = whole_text.files(clean)
     ET.fromstring(files[JUNIT])
-    again = layout.load(files[RESULTS], "again")
+    again = report_files.load(files[RESULTS], "again")
     assert whole_text.dump(again) == files[RESULTS]
     console.render(clean, verbose=True)
     comment.render(clean, comment.Place())
@@ -554,8 +556,8 @@ def results(data: bytes) -> None:
         told = whole.model_copy(
             update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached}
         )
-        markdown.comparison(told)
-        markdown.summary(told)
+        documents.comparison(told)
+        documents.summary(told)
         console.comparison(told, color=False)
     with suppress(UsageError):
         merging.merge([merging.Leg("a", clean), merging.Leg("b", _OTHER)])
@@ -565,7 +567,7 @@ def results(data: bytes) -> None:
 def page(data: bytes) -> None:
     """The page of a results file, beside another and compared with it: whole, and its data read again."""
     try:
-        found = layout.load(data, "r.json")
+        found = report_files.load(data, "r.json")
     except UsageError:
         return
     for head, base in ((found, _OTHER), (_OTHER, found)):
@@ -625,7 +627,7 @@ async def _replayed(playback: Playback) -> None:
     _counted(said.input_tokens, said.output_tokens, said.cost_usd)
 
 
-_OTHER = layout.load(samples.RESULTS[0], "other")
+_OTHER = report_files.load(samples.RESULTS[0], "other")
 
 
 @_target(samples.ZIPS)
@@ -634,7 +636,7 @@ def artifact(data: bytes) -> None:
     with suppress(archive.ArchiveError):
         content = archive.read(BytesIO(data), "_results.json")
         with suppress(UsageError):
-            layout.load(content, "the artifact")
+            report_files.load(content, "the artifact")
 
 
 # What people say of a judge

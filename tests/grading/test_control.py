@@ -10,7 +10,7 @@ from seeded import block
 
 from ci_evals.domain.errors import LLMError
 from ci_evals.grading import control
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 RUNS = 100
 TRUTH = {one.criterion.criterion: one.answer for one in control.questions()}

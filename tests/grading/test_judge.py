@@ -13,7 +13,7 @@ from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge, read_answer
 from ci_evals.ports import Completion
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 TEST = Test(
     name="Refund",

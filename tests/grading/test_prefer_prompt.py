@@ -10,7 +10,7 @@ import pytest
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import AUTO, Turn
 from ci_evals.grading.prefer import Contest, Talk
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 GOOD = json.dumps({"reasoning": " It got there. ", "better": "first"})
 SECRET = "tenant-4711-blue"

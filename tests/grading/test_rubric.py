@@ -17,7 +17,7 @@ from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdi
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.rubric import Median
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 LEVELS = [
     {"score": 1, "name": "good", "description": "As it should be."},

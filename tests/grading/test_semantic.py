@@ -14,7 +14,7 @@ from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.semantic import Meanings, cosine
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 CAPITALS = {
     "Paris": (1, 0),

@@ -4,7 +4,7 @@ import pytest
 from commands import ci_evals, write_suite
 
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.kinship import agents_model, family, warnings
+from ci_evals.planning.model_family import agents_model, family, warnings
 
 TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "Polite"}]}
 

@@ -12,7 +12,7 @@ from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Suite
 from ci_evals.planning import shard
 from ci_evals.planning.shard import Part
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 
 def suite_of(*tests: str | dict, file: str = "s.json", name: str = "S") -> PlannedSuite:

@@ -7,10 +7,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.domain.text import whole
 from ci_evals.planning.document import read
 from ci_evals.planning.interpolate import interpolate
 from ci_evals.planning.writing import literal, write
+from ci_evals.support.text import whole
 
 FILES = ("s.yaml", "s.json")
 texts = st.text(max_size=30).map(whole) | st.sampled_from(

@@ -7,30 +7,21 @@ import builders as build
 import trust_cases
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results import (
-    Attempt,
-    CheckOdds,
-    Confirmation,
-    GateCheck,
-    Git,
-    Group,
-    Latency,
-    Odds,
-    Results,
-    RoleUsage,
-    TestResult,
-    Tokens,
-    Usage,
-)
+from ci_evals.domain.results.gate import CheckOdds, GateCheck, Odds
+from ci_evals.domain.results.run import Confirmation, Git, Results
+from ci_evals.domain.results.suite import Group, TestResult
+from ci_evals.domain.results.trial import Attempt
+from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.scoring import coverage, older
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
-from ci_evals.scoring.odds import applied, odds_of
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.odds import applied, odds_of
+from ci_evals.scoring.gate.policy import Ending, Policy, Regression
+from ci_evals.scoring.gate.selectors import read_drops
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.selectors import read_drops
 from ci_evals.scoring.statistics import mean_interval
 
 GROUPS = {

@@ -6,12 +6,16 @@ from datetime import timedelta
 import builders as build
 import cases
 
-from ci_evals.domain.results import Attempt, Git, Latency, Results, TestResult, TrialResult
+from ci_evals.domain.results.run import Git, Results
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.trial import Attempt, TrialResult
+from ci_evals.domain.results.usage import Latency
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.reports.comment import Place
-from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
-from ci_evals.scoring.odds import applied, odds_of
+from ci_evals.reports.markdown.comment import Place
+from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.odds import applied, odds_of
+from ci_evals.scoring.gate.policy import Ending, Policy, Regression
 from ci_evals.scoring.scorecard import Scorecard
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"

@@ -3,7 +3,7 @@
 import builders as build
 
 from ci_evals.reports.agreement import judges, render
-from ci_evals.scoring.agreement import Twice
+from ci_evals.scoring.agreement.judges import Twice
 
 
 def twice(before: str, after: str, number: int = 1, test: str = "Refund", **fields) -> Twice:

@@ -6,7 +6,7 @@ import hostile
 import pytest
 from hypothesis import given
 
-from ci_evals.domain.results import GateCheck
+from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.annotations import Level, annotations

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import builders as build
 import pytest
 
-from ci_evals.domain.results import GateCheck
+from ci_evals.domain.results.gate import GateCheck
 from ci_evals.reports import badge
 from ci_evals.reports.names import BADGE, BADGE_DATA
 

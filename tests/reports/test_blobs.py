@@ -8,11 +8,12 @@ import zlib
 import builders as build
 from hostile import CORPUS
 
-from ci_evals.domain.results import Results, TestOutcome
-from ci_evals.domain.text import visible, visible_for_scripts
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.page import address, blobs
+from ci_evals.reports.page import address, embedded_data
+from ci_evals.support.text import visible, visible_for_scripts
 
 HALF = "\ud83d"
 ELEMENT = re.compile(
@@ -31,7 +32,7 @@ NO_JUDGE = build.finding(kind="judged", outcome="undecided", cause=Cause.NO_JUDG
 
 def unpacked(results: Results, baseline: Results | None = None) -> dict[str, object]:
     """What stands in the elements, by id, as a browser reads it."""
-    text = "".join(blobs.blobs(blobs.tests_of(results, baseline)))
+    text = "".join(embedded_data.blobs(embedded_data.tests_of(results, baseline)))
     assert ELEMENT.sub("", text) == ""
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
@@ -73,14 +74,14 @@ def test_the_baseline_stands_beside_a_test_of_the_same_name():
     assert sorted(found) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
     assert found["t0"]["base"] is None
     assert found["t1"]["base"]["test"]["digest"] == "other"
-    assert [shown.same for shown in blobs.tests_of(head, base)] == [False, False]
+    assert [shown.same for shown in embedded_data.tests_of(head, base)] == [False, False]
 
 
 def test_tests_of_one_name_have_addresses_of_their_own():
     """As where a secret was taken out of the names of both; their order pairs them."""
     names = ("***", "***", "*** (2)", "***")
     head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
-    found = blobs.tests_of(head, head)
+    found = embedded_data.tests_of(head, head)
     assert [shown.name for shown in found] == ["***", "*** (3)", "*** (2)", "*** (4)"]
     assert len({address.of(shown) for shown in found}) == 4
     assert all(shown.same for shown in found)
@@ -99,7 +100,7 @@ def test_each_trial_has_an_outcome_by_the_rules_of_the_run():
     )
     assert unpacked(offline)["t0"]["head"]["outcomes"] == ["passed", "failed", "error"]
     assert unpacked(found)["t0"]["head"]["outcomes"] == ["undecided", "failed", "error"]
-    shown, *_ = blobs.tests_of(found, offline)
+    shown, *_ = embedded_data.tests_of(found, offline)
     assert shown.base_outcomes == (TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR)
 
 

@@ -7,11 +7,11 @@ import cases
 import pytest
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.comparison import Baseline, Comparison, Pace, TestChange, TestName
-from ci_evals.domain.results import Confirmation, Results
+from ci_evals.domain.results.comparison import Baseline, Comparison, Pace, TestChange, TestName
+from ci_evals.domain.results.run import Confirmation, Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports import change
+from ci_evals.reports.facts import change
 
 BOUNDS = Interval(low=79.04, high=91)
 TWELVE = [f"Test {number}" for number in range(12)]

@@ -11,16 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.process import ProcessSummary, Times
-from ci_evals.domain.results import GateCheck, Group, Results, RoleUsage, Tokens, Usage
-from ci_evals.domain.trust import Estimate, NoiseShare, Studies
-from ci_evals.reports.highlights import Standing
-from ci_evals.reports.page import blobs
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.domain.results.gate import GateCheck
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.process import ProcessSummary, Times
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import NoiseShare, Studies
+from ci_evals.domain.results.suite import Group
+from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
+from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.pairing import Side
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.usage import latency_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -51,7 +55,7 @@ def drawn(head: Results, base: Results | None = None, others: tuple[OtherRun, ..
     if base:
         told = Pairing(Side.of(head), Side.of(base)).comparison()
         head = head.model_copy(update={"comparison": told})
-    made = gallery.figures(head, blobs.tests_of(head, base), Beside(base, others))
+    made = gallery.figures(head, embedded_data.tests_of(head, base), Beside(base, others))
     for figure in made:
         check(figure)
     assert len({figure.id for figure in made}) == len(made)

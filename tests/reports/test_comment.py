@@ -10,11 +10,13 @@ import hostile
 import pytest
 import whole_text
 
-from ci_evals.domain.comparison import TestName
-from ci_evals.domain.results import Results, RoleUsage, Usage
-from ci_evals.reports import comment, console, fit, markdown, summary
+from ci_evals.domain.results.comparison import TestName
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.usage import RoleUsage, Usage
+from ci_evals.reports import console
+from ci_evals.reports.markdown import comment, documents, summary, truncate
+from ci_evals.reports.markdown.sections import Rank, Section
 from ci_evals.reports.names import SUMMARY
-from ci_evals.reports.pieces import Rank, Section
 
 URL = "https://github.com/acme/shop-agent/actions/runs/7041"
 LONG = "The agent did not do what was asked, & said <why> at length | with #marks. " * 40
@@ -178,17 +180,17 @@ def test_what_must_never_be_missing_is_short_by_itself(name):
 @pytest.mark.parametrize("budget", [900 * 1024, 3_000])
 def test_any_budget_is_kept(name, budget):
     """The step summary's is what other steps have left of it."""
-    assert len(fit.fitted(drawn(name).sections, budget, "More is in summary.md.").encode()) <= budget
+    assert len(truncate.fitted(drawn(name).sections, budget, "More is in summary.md.").encode()) <= budget
 
 
 def test_the_step_summary_says_where_the_rest_is():
     """In the run's own folder; it has no link to itself."""
-    whole = markdown.step_summary(comment_cases.bad(), 900 * 1024)
-    assert whole == markdown.summary(comment_cases.bad())
-    part = markdown.step_summary(comment_cases.bad(), 6_000)
+    whole = documents.step_summary(comment_cases.bad(), 900 * 1024)
+    assert whole == documents.summary(comment_cases.bad())
+    part = documents.step_summary(comment_cases.bad(), 6_000)
     assert len(part.encode()) <= 6_000
     assert part.endswith(". The <code>summary.md</code> of this run has everything.</sub>\n")
-    assert markdown.step_summary(comment_cases.bad(), -1) == ""
+    assert documents.step_summary(comment_cases.bad(), -1) == ""
 
 
 def test_of_1500_failing_tests_as_many_as_fit_are_told():
@@ -230,8 +232,8 @@ def test_of_many_suites_the_worst_are_open():
     first = comment.render(results, comment_cases.PLACE).partition("Baseline")[0]
     assert "| Suite 1 |" in first
     assert "| Suite 0 |" not in first
-    assert "<summary>285 more suites</summary>" in markdown.summary(results)
-    assert "| Suite 0 |" in markdown.summary(results)
+    assert "<summary>285 more suites</summary>" in documents.summary(results)
+    assert "| Suite 0 |" in documents.summary(results)
 
 
 def test_checks_that_do_not_hold_are_seen_without_unfolding():
@@ -252,7 +254,7 @@ def test_the_commit_is_the_one_that_is_known():
     def headline(text: str) -> str:
         return text.partition("\n")[0]
 
-    assert headline(markdown.summary(claimed)).endswith(f" · `{short}`")
+    assert headline(documents.summary(claimed)).endswith(f" · `{short}`")
     told = comment.render(claimed, comment.Place(commit="b" * 40))
     assert headline(told).endswith(" · `bbbbbbb`")
     assert short not in told
@@ -318,7 +320,7 @@ def test_all_is_told_where_there_is_room():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
     text = comment.render(results, comment.Place())
-    assert text == markdown.summary(results) == whole_text.files(results)[SUMMARY]
+    assert text == documents.summary(results) == whole_text.files(results)[SUMMARY]
     assert "Left out" not in text
 
 

@@ -8,10 +8,11 @@ import comment_cases
 import pytest
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results import CheckOdds, GateCheck, Odds
+from ci_evals.domain.results.gate import CheckOdds, GateCheck, Odds
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports import console, markdown
+from ci_evals.reports import console
+from ci_evals.reports.markdown import documents
 
 
 def test_one_cause_is_told_once():
@@ -221,7 +222,7 @@ def test_the_verdict_names_what_fails():
         for name, holds in (("min-score", True), ("max-drop", False), ("critical:X", False), ("b", False))
     ]
     results = build.results(gate=build.decision(*checks))
-    text, page = console.render(results), markdown.summary(results)
+    text, page = console.render(results), documents.summary(results)
     assert "The gate does not hold (max-drop, critical:X and 1 more): score 100.0" in text
     assert text.index("  critical:X") < text.index("  min-score")
     assert page.startswith("## ❌ ci-evals: the gate does not hold (max-drop, critical:X and 1 more)\n")
@@ -237,7 +238,7 @@ def test_why_a_run_cannot_be_trusted_stands_under_the_verdict():
     results = results.model_copy(update={"gate": gate})
     for text in (console.render(results), console.comparison(results)):
         assert "The run cannot be trusted\n  nothing could be scored\n  Score 88.8" in text
-    for page in (markdown.summary(results), markdown.comparison(results)):
+    for page in (documents.summary(results), documents.comparison(results)):
         under = page.partition("the run cannot be trusted")[2].partition("\n")[2]
         assert under.startswith("\n- nothing could be scored\n\nScore 88.8")
 
@@ -310,7 +311,7 @@ def test_a_test_in_which_nothing_failed_is_not_called_failing():
     base = [cases.played(test.name, "ppp") for test in head]
     run = build.results(build.suite_result("Refunds", *head))
     run = cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
-    text, told, page = console.render(run), console.comparison(run), markdown.comparison(run)
+    text, told, page = console.render(run), console.comparison(run), documents.comparison(run)
     assert "passed in the baseline, not now (1): Lost parcel 100.0 → 100.0 (undecided)" in text
     assert "Passed in the baseline, not now\n  It passed in the baseline, and does not pass now.\n" in told
     assert "### 1 test that passed in the baseline does not pass now\n" in page

@@ -6,11 +6,13 @@ import builders as build
 import pytest
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results import GateCheck
-from ci_evals.reports import console, gate, markdown
+from ci_evals.domain.results.gate import GateCheck
+from ci_evals.reports import console
 from ci_evals.reports.badge import badge_of
+from ci_evals.reports.facts import gate
+from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
-from ci_evals.reports.page.beside import ALONE
+from ci_evals.reports.page.comparison_runs import ALONE
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_a_score_of_which_little_was_decided_is_no_headline():
     headlines = (
         console.render(results).rpartition("\n\n")[2],
         console.render(results).partition("\n")[0],
-        markdown.summary(results).partition("|")[0],
+        documents.summary(results).partition("|")[0],
         "".join(page.render(results, ALONE)).partition('<dl class="tiles">')[2].partition("</div>")[0],
     )
     for text in headlines:
@@ -97,4 +99,4 @@ def test_a_score_of_which_little_was_decided_is_no_headline():
         assert "97.3" not in text
     assert badge_of(results).message == "passed, mostly undecided"
     enough = results.model_copy(update={"decided_share": 0.5})
-    assert "Score 97.3" in markdown.summary(enough)
+    assert "Score 97.3" in documents.summary(enough)

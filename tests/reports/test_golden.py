@@ -11,7 +11,8 @@ import comment_cases
 import pytest
 import whole_text
 
-from ci_evals.reports import comment, console, layout, markdown
+from ci_evals.reports import console, report_files
+from ci_evals.reports.markdown import comment, documents
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -29,7 +30,7 @@ def reports(name: str) -> dict[str, str]:
         files = {path: text for path, text in files.items() if "Lost-order-" not in path or "-1.md" in path}
     if name in cases.COMPARED:
         files = {path: text for path, text in files.items() if is_told_of(path)}
-        files["comparison.md"] = markdown.comparison(results)
+        files["comparison.md"] = documents.comparison(results)
         files["comparison.txt"] = console.comparison(results)
     else:
         files["console-verbose.txt"] = console.render(results, verbose=True)
@@ -80,6 +81,6 @@ def test_a_refusal_reads_as_it_should():
 def test_the_same_results_make_the_same_bytes(name):
     """A report depends on the results alone, whether they were just made or read from a file."""
     results = cases.CASES[name]()
-    again = layout.load(whole_text.dump(results), "_results.json")
+    again = report_files.load(whole_text.dump(results), "_results.json")
     assert whole_text.files(results) == whole_text.files(again)
     assert console.render(results, color=True) == console.render(again, color=True)

@@ -15,9 +15,10 @@ import whole_text
 from hypothesis import given, settings
 
 from ci_evals.domain.transcript import Integration
-from ci_evals.redaction import Redactor
-from ci_evals.reports import comment, console, markdown, sanitize
+from ci_evals.reports import console, sanitize
+from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT
+from ci_evals.support.redaction import Redactor
 
 PLACE = comment.Place(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
 OURS = {
@@ -87,7 +88,7 @@ def reports(results) -> Reports:
         whole_text.files(results),
         console_texts(results),
         comment.render(results, PLACE),
-        markdown.comparison(results) if results.comparison else "",
+        documents.comparison(results) if results.comparison else "",
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results import Decision
+from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import junit, sanitize

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Results
-from ci_evals.reports import layout
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import report_files
 from ci_evals.reports.names import folder_for
 
 STAMP = "2026-11-21T09-30-00Z"
@@ -41,7 +41,7 @@ def test_a_run_makes_these_files():
 def test_a_suites_own_file_holds_that_suite_and_its_score():
     """Same schema, one suite; the gate is the run's."""
     run = cases.bad()
-    own = layout.load(whole_text.files(run)[f"Exchanges/{STAMP}/_results.json"], "x")
+    own = report_files.load(whole_text.files(run)[f"Exchanges/{STAMP}/_results.json"], "x")
     assert [suite.name for suite in own.suites] == ["Exchanges"]
     assert (own.score, own.counts) == (run.suites[1].score, run.suites[1].counts)
     assert own.gate == run.gate
@@ -104,7 +104,7 @@ def test_a_results_file_reads_back_to_the_same_bytes(value, text, score, seconds
     )
     written = whole_text.dump(results)
     written.encode()
-    assert whole_text.dump(layout.load(written, "x")) == written
+    assert whole_text.dump(report_files.load(written, "x")) == written
 
 
 def test_a_deeply_nested_trace_can_be_read_back():
@@ -115,7 +115,7 @@ def test_a_deeply_nested_trace_can_be_read_back():
     trial = build.trial_result(exchanges=(build.exchange(trace=trace),))
     results = build.results(build.suite_result("Refunds", build.test_result(trials=(trial,))))
     written = whole_text.dump(results)
-    assert whole_text.dump(layout.load(written, "x")) == written
+    assert whole_text.dump(report_files.load(written, "x")) == written
 
 
 @pytest.mark.parametrize("name", cases.CASES)
@@ -161,7 +161,7 @@ def test_a_results_file_is_the_same_value(name):
     """Reading gives back what was written, keys in camelCase."""
     results = cases.CASES[name]()
     written = whole_text.dump(results)
-    assert layout.load(written, "x") == results
+    assert report_files.load(written, "x") == results
     assert {"schemaVersion", "tool", "run", "score", "counts", "gate", "usage", "suites"} <= json.loads(
         written
     ).keys()
@@ -193,7 +193,7 @@ def changed(**changes) -> str:
 def test_a_file_that_is_none_says_what_is_wrong(text, message):
     """The file, the place in it, and the fault."""
     with pytest.raises(UsageError, match=message):
-        layout.load(text, "old.json")
+        report_files.load(text, "old.json")
 
 
 @pytest.mark.parametrize(
@@ -208,13 +208,13 @@ def test_a_results_file_cannot_name_a_folder_outside(folder):
     data = json.loads(whole_text.dump(cases.good()))
     data["suites"][0]["folder"] = folder
     with pytest.raises(UsageError, match="must be a relative path of its own"):
-        layout.load(json.dumps(data), "x")
+        report_files.load(json.dumps(data), "x")
 
 
 def test_a_runs_file_redraws_everything(tmp_path):
     """All reports but the file itself."""
     run = cases.bad()
-    again = whole_text.joined(layout.redraw(run, tmp_path / "results" / "_results.json"))
+    again = whole_text.joined(report_files.redraw(run, tmp_path / "results" / "_results.json"))
     assert again == {path: text for path, text in whole_text.files(run).items() if path != "_results.json"}
 
 
@@ -222,8 +222,8 @@ def test_a_suites_own_file_redraws_its_folder(tmp_path):
     """The same bytes that the run wrote there."""
     files = whole_text.files(cases.bad())
     folder = f"Refunds/{STAMP}/"
-    own = layout.load(files[folder + "_results.json"], "x")
-    again = whole_text.joined(layout.redraw(own, tmp_path / folder / "_results.json"))
+    own = report_files.load(files[folder + "_results.json"], "x")
+    again = whole_text.joined(report_files.redraw(own, tmp_path / folder / "_results.json"))
     assert again == {
         path.removeprefix(folder): text
         for path, text in files.items()

@@ -10,7 +10,8 @@ import whole_text
 
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports import layout, markdown, summary
+from ci_evals.reports import report_files
+from ci_evals.reports.markdown import documents, summary
 from ci_evals.reports.names import SUMMARY
 
 
@@ -18,7 +19,7 @@ def report_of(*exchanges, **fields) -> str:
     """The report of a test of one trial with these exchanges."""
     trial = build.trial_result(exchanges=exchanges, **fields)
     return "".join(
-        markdown.test_report(build.suite_result(), build.test_result(trials=(trial,)), build.run_info())
+        documents.test_report(build.suite_result(), build.test_result(trials=(trial,)), build.run_info())
     )
 
 
@@ -69,7 +70,7 @@ def test_one_quotation_serves_criteria_that_fail_in_one_place():
     """The exchange that shows two failures is quoted once."""
     failures = [build.finding("failed", criterion=name, evidence=(1,)) for name in ("One", "Two")]
     test = build.test_result(trials=(build.trial_result(findings=failures),))
-    text = markdown.summary(build.results(build.suite_result("Refunds", test)))
+    text = documents.summary(build.results(build.suite_result("Refunds", test)))
     assert text.count("I want my money back") == 1
     assert text.index("**One**") < text.index("**Two**") < text.index("I want my money back")
 
@@ -82,7 +83,7 @@ def test_what_fails_in_most_trials_stands_first():
         build.trial_result(1, findings=(rare, often)),
         build.trial_result(2, findings=(fine, often)),
     )
-    text = markdown.summary(build.results(build.suite_result("Refunds", build.test_result(trials=trials))))
+    text = documents.summary(build.results(build.suite_result("Refunds", build.test_result(trials=trials))))
     assert text.index("**Often** (strict tool\\_used) failed in 2 of 2 trials") < text.index("**Rare**")
 
 
@@ -90,7 +91,7 @@ def test_the_summary_is_the_sum_of_its_sections():
     """Each section is Markdown of its own: whole folds, a line end, the verdict in the first."""
     for make in cases.CASES.values():
         texts = [section.text for section in summary.sections(make())]
-        assert "\n".join(texts) == markdown.summary(make())
+        assert "\n".join(texts) == documents.summary(make())
         assert texts[0].startswith("## ")
         assert all(
             text.endswith("\n") and text.count("<details>") == text.count("</details>") for text in texts
@@ -129,7 +130,7 @@ def test_every_section_of_the_summary_has_a_name():
 def test_the_runs_id_can_be_copied():
     """As code it is not broken, as a commit's id in the text would be."""
     results = build.results(run=build.run_info(id="3aceb90018667fc1"))
-    assert markdown.summary(results).count("<sub>Run `3aceb90018667fc1`, started") == 1
+    assert documents.summary(results).count("<sub>Run `3aceb90018667fc1`, started") == 1
 
 
 def failed_before_any_reply(provider: str):
@@ -146,7 +147,7 @@ def failed_before_any_reply(provider: str):
 def test_a_failed_trial_is_told_once():
     """That it failed, and not each verdict that therefore could not be reached."""
     results, suite = failed_before_any_reply("openai")
-    for text in (markdown.summary(results), markdown.suite_summary(results, suite, ["x"])):
+    for text in (documents.summary(results), documents.suite_summary(results, suite, ["x"])):
         assert "**1 trial failed**: refused" in text
         assert "verdict undecided" not in text
         assert "No judge was configured" not in text
@@ -155,14 +156,14 @@ def test_a_failed_trial_is_told_once():
 def test_offline_every_judged_criterion_is_named_undecided():
     """Also those of failed trials: without a judge they would be undecided in any case."""
     results, suite = failed_before_any_reply("offline")
-    for text in (markdown.summary(results), markdown.suite_summary(results, suite, ["x"])):
+    for text in (documents.summary(results), documents.suite_summary(results, suite, ["x"])):
         assert "No judge was configured: 1 judged criterion is undecided." in text
 
 
 def test_the_suites_summary_links_to_its_tests():
     """By the name that the layout gave their files."""
     suite = build.suite_result("Refunds", build.test_result("A [test] (1)"))
-    page = hostile.Page(markdown.suite_summary(build.results(suite), suite, ["A-test-(1)"]))
+    page = hostile.Page(documents.suite_summary(build.results(suite), suite, ["A-test-(1)"]))
     assert page.links == ["A-test-%281%29.md"]
     assert "A [test] (1)" in page.text
 
@@ -197,7 +198,7 @@ def test_why_a_run_cannot_be_trusted_comes_before_what_it_found():
 
 def test_a_failing_test_is_told_once():
     """A newly failing one with its reasons and its exchange, and not again among the failed ones."""
-    text = markdown.summary(cases.proven())
+    text = documents.summary(cases.proven())
     assert text.count("#### ❌ Refunds › Refund in time (100.0 → 0.0)") == 1
     assert "failed test" not in text
     (newly,) = [one.text for one in summary.sections(cases.proven()) if one.name == "the newly failing tests"]
@@ -228,7 +229,7 @@ def test_nobody_is_called_worse_by_chance():
             one.text for one in summary.sections(make()) if "gate" not in one.name and "check" not in one.name
         ]
         assert not [text for text in told[1:] if "regress" in text and "Another run" not in text]
-    text = markdown.summary(cases.proven())
+    text = documents.summary(cases.proven())
     assert "#### ❌ Refunds › Refund in time (100.0 → 0.0)\n\n**Confirmed** (p = 0.004), critical.\n" in text
     assert text.lower().count("**confirmed**") == 1
 
@@ -243,56 +244,57 @@ def many_newly_failing(number: int):
 
 def test_of_many_failing_tests_the_first_are_open():
     """A summary is read by people: the others are behind a line that says how many they are."""
-    text = markdown.summary(many_newly_failing(50))
+    text = documents.summary(many_newly_failing(50))
     shown, _, rest = text.partition("<summary>47 more newly failing tests</summary>")
     assert "### 50 newly failing tests" in shown
     assert shown.count("#### ❌") == 3
     assert rest.count("#### ❌") == 47
-    assert "more newly failing" not in markdown.summary(many_newly_failing(4))
+    assert "more newly failing" not in documents.summary(many_newly_failing(4))
 
 
 def test_failures_that_the_gate_allows_are_folded():
     """Where all is fine the summary is short."""
     test = cases.played("Gift card", "ppf")
     results = build.results(build.suite_result("Refunds", test))
-    assert "<summary>1 failed test that the gate allows</summary>\n\n#### ❌ Gift card" in markdown.summary(
+    assert "<summary>1 failed test that the gate allows</summary>\n\n#### ❌ Gift card" in documents.summary(
         results
     )
     broken = results.model_copy(update={"gate": build.decision(passed=False, exit_code=1)})
-    assert "### 1 failed test\n\n#### ❌ Gift card" in markdown.summary(broken)
+    assert "### 1 failed test\n\n#### ❌ Gift card" in documents.summary(broken)
 
 
 def test_a_score_of_other_tests_than_the_compared_ones_is_told_beside_it():
     """The change is that of the compared tests, not the difference to the score beside it."""
-    text = markdown.summary(cases.proven())
+    text = documents.summary(cases.proven())
     assert " compared tests |" in text
     assert "66.6\xa0(3\xa0of\xa04)" in text
-    assert "compared tests" not in markdown.summary(cases.unproven())
+    assert "compared tests" not in documents.summary(cases.unproven())
 
 
 def test_without_a_baseline_the_summary_says_why():
     """One line, where a run looked for one."""
     run = build.results(run=build.run_info(baseline_note="no baseline yet: no run on @main"))
-    assert "\nNo baseline yet: no run on @\u200bmain.\n" in markdown.summary(run)
-    assert "aseline" not in markdown.summary(build.results())
+    assert "\nNo baseline yet: no run on @\u200bmain.\n" in documents.summary(run)
+    assert "aseline" not in documents.summary(build.results())
 
 
 def test_which_baseline_was_found_is_told_with_its_age():
     """Where a run looked for one, in the words of that search; else by its commit."""
     found = cases.unproven()
-    assert "Baseline: commit `3aceb90` of 2026-11-20 07:30 UTC, 1 day before this run.\n" in markdown.summary(
-        found
+    assert (
+        "Baseline: commit `3aceb90` of 2026-11-20 07:30 UTC, 1 day before this run.\n"
+        in documents.summary(found)
     )
     note = "the baseline is commit 3aceb90 of main, the base commit"
     looked = found.model_copy(update={"run": found.run.model_copy(update={"baseline_note": note})})
     told = "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n"
-    assert told in markdown.summary(looked)
-    assert "Baseline: commit" not in markdown.summary(looked)
+    assert told in documents.summary(looked)
+    assert "Baseline: commit" not in documents.summary(looked)
 
 
 def test_a_skipped_run_tells_its_reason_and_no_score():
     """Nothing was played, so there is nothing to trust or not to trust."""
-    text = markdown.summary(comment_cases.skipped())
+    text = documents.summary(comment_cases.skipped())
     assert text.startswith(
         f"## ⏭️ ci-evals: not tested · `{comment_cases.HEAD[:7]}`\n\n"
         "The pull request comes from a fork, so GitHub gives it no secrets: "
@@ -304,7 +306,7 @@ def test_a_skipped_run_tells_its_reason_and_no_score():
 
 def test_a_comparison_without_checks_gives_no_verdict():
     """`compare` without options asks for nothing."""
-    told = markdown.comparison(cases.confirmed().model_copy(update={"gate": build.decision()}))
+    told = documents.comparison(cases.confirmed().model_copy(update={"gate": build.decision()}))
     assert told.startswith("## ci-evals: against the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
     assert "### Gate" not in told
 
@@ -321,7 +323,7 @@ def test_a_run_without_a_baseline_or_new_fields_still_has_its_reports():
             del suite[name]
         for test in suite["tests"]:
             del test["statistics"]
-    results = layout.load(json.dumps(older), "_results.json")
+    results = report_files.load(json.dumps(older), "_results.json")
     files = whole_text.files(results)
     assert "Score 90.0" in files[SUMMARY]
     assert "baseline" not in files[SUMMARY]

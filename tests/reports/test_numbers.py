@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.domain.results import Interval
+from ci_evals.domain.base import Interval
 from ci_evals.reports import numbers
 
 

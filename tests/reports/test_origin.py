@@ -7,8 +7,9 @@ import cases
 import pytest
 import whole_text
 
-from ci_evals.domain.results import Origin
-from ci_evals.reports import comment, console, markdown
+from ci_evals.domain.results.run import Origin
+from ci_evals.reports import console
+from ci_evals.reports.markdown import comment, documents
 
 AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 SAID = {
@@ -23,8 +24,8 @@ def reports(results):
     files = whole_text.files(results)
     return {name: text for name, text in files.items() if not name.endswith(".json")} | {
         "comment": comment.render(results, comment.Place()),
-        "step summary": markdown.step_summary(results, 100_000),
-        "compare, Markdown": markdown.comparison(results),
+        "step summary": documents.step_summary(results, 100_000),
+        "compare, Markdown": documents.comparison(results),
         "compare, text": console.comparison(results),
         "console": console.render(results),
     }

@@ -11,11 +11,12 @@ import comment_cases
 import hostile
 import pytest
 
-from ci_evals.domain.process import Coverage, LogicKind, ProcessSummary, Reach, Times
-from ci_evals.domain.results import GateCheck, Results
-from ci_evals.reports.highlights import Standing
-from ci_evals.reports.page import address, blobs, page
-from ci_evals.reports.page.beside import ALONE, Beside, OtherRun
+from ci_evals.domain.results.gate import GateCheck
+from ci_evals.domain.results.process import Coverage, LogicKind, ProcessSummary, Reach, Times
+from ci_evals.domain.results.run import Results
+from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.page import address, embedded_data, page
+from ci_evals.reports.page.comparison_runs import ALONE, Beside, OtherRun
 from ci_evals.reports.page.overview import tests as table_of_tests
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -177,7 +178,7 @@ def test_where_nothing_failed_that_is_said():
 def test_every_link_leads_to_a_place_of_the_page(name):
     results = RUNS[name]
     found = drawn(results)
-    tests = {(one.suite, one.test.name): one.test for one in blobs.tests_of(results, None)}
+    tests = {(one.suite, one.test.name): one.test for one in embedded_data.tests_of(results, None)}
     for link in found.links:
         if "/" in link:
             suite, test, *places = (unquote(part) for part in link[1:].split("/"))
@@ -191,7 +192,7 @@ def test_every_link_leads_to_a_place_of_the_page(name):
 def test_addresses_are_those_of_the_script():
     """As `encodeURIComponent` writes them; half of a surrogate pair, which it refuses, is replaced."""
     test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
-    shown = blobs.tests_of(build.results(build.suite_result("A/B", test)), None)[0]
+    shown = embedded_data.tests_of(build.results(build.suite_result("A/B", test)), None)[0]
     name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"
     assert address.of(shown) == f"#A%2FB/{name}"
     assert address.of(shown, 2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
@@ -239,7 +240,7 @@ def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
 
 def test_a_row_tells_what_it_is_filtered_and_sorted_by():
     results = RUNS["proven"]
-    found = table_of_tests.of(results, blobs.tests_of(results, None))
+    found = table_of_tests.of(results, embedded_data.tests_of(results, None))
     rows = {row.test: row for row in found.rows}
     worse = rows["Refund in time"]
     assert (worse.outcome, worse.became, worse.base.text, worse.delta.text) == (
@@ -264,7 +265,7 @@ def test_what_did_not_change_is_not_among_the_changed():
     base = cases.base_run(build.suite_result("Refunds", *same))
     head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))
     run = cases.against(head, base)
-    rows = table_of_tests.of(run, blobs.tests_of(run, base)).rows
+    rows = table_of_tests.of(run, embedded_data.tests_of(run, base)).rows
     assert [(row.base.text, row.delta.text, row.changed) for row in rows] == [
         ("83.3", "0.0", False),
         ("100.0", "-16.7", True),
@@ -327,7 +328,7 @@ def test_the_script_knows_every_test_by_the_names_of_its_links():
     text = "".join(page.render(results))
     index = json.loads(text.split('id="index">')[1].split("</script>")[0])
     assert [(one["suite"], one["test"]) for one in index] == [
-        (shown.suite, shown.test.name) for shown in blobs.tests_of(results, None)
+        (shown.suite, shown.test.name) for shown in embedded_data.tests_of(results, None)
     ]
 
 

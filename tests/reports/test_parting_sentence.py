@@ -2,9 +2,9 @@
 
 import pytest
 
-from ci_evals.domain.comparison import Parting
-from ci_evals.domain.process import Deed, LogicKind
-from ci_evals.reports import parting
+from ci_evals.domain.results.comparison import Parting
+from ci_evals.domain.results.process import Deed, LogicKind
+from ci_evals.reports.facts import divergence
 
 RAN = Deed(kind=LogicKind.WORKFLOW, name="RETURN_REQUEST")
 UNDERSTOOD = Deed(kind=LogicKind.PARAMETER, name="amount", value=5)
@@ -16,7 +16,7 @@ ASKED = Deed(kind=LogicKind.INTEGRATION, name="faq")
 def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
     here, there = trials
     where = Parting(exchange=exchange, head_trial=here, base_trial=there, head=head, base=base, **fields)
-    return parting.sentence(where)
+    return divergence.sentence(where)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_it_stays_short():
 def test_names_are_written_as_their_place_wants_them():
     """Names and values are the agent's words; all else is ours."""
     where = Parting(head_trial=1, base_trial=1, exchange=1, head=(RAN, UNDERSTOOD))
-    assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in parting.sentence(where, "<{}>".format)
+    assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in divergence.sentence(where, "<{}>".format)

@@ -2,11 +2,11 @@
 
 import builders as build
 
-from ci_evals.domain.process import Coverage, LogicKind, Process, ProcessSummary, Reach, Times
-from ci_evals.domain.results import Results
-from ci_evals.reports import markdown, process
-from ci_evals.reports import summary as run_summary
-from ci_evals.reports.pieces import Rank
+from ci_evals.domain.results.process import Coverage, LogicKind, Process, ProcessSummary, Reach, Times
+from ci_evals.domain.results.run import Results
+from ci_evals.reports.markdown import documents, process
+from ci_evals.reports.markdown import summary as run_summary
+from ci_evals.reports.markdown.sections import Rank
 from ci_evals.scoring import older
 
 WHOLE = ProcessSummary(
@@ -153,5 +153,5 @@ def test_a_suite_and_a_test_tell_their_own():
     """Open, in the suite's summary and in the story of the test."""
     results = older.completed(build.results())
     (suite,) = results.suites
-    assert "### How the agent went about it" in markdown.suite_summary(results, suite, ["a"])
-    assert "\n0 steps\n" in "".join(markdown.test_report(suite, suite.tests[0], results.run))
+    assert "### How the agent went about it" in documents.suite_summary(results, suite, ["a"])
+    assert "\n0 steps\n" in "".join(documents.test_report(suite, suite.tests[0], results.run))

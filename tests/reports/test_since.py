@@ -6,10 +6,11 @@ from datetime import timedelta
 import builders as build
 import pytest
 
-from ci_evals.domain.results import Git, Origin, TestOutcome
-from ci_evals.reports.highlights import Standing
+from ci_evals.domain.results.run import Git, Origin
+from ci_evals.domain.results.suite import TestOutcome
+from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.page import since
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
 
 TEST = ("Refunds", "Refund too late", "d" * 64)
 SIGNS = {

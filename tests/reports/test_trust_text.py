@@ -12,26 +12,17 @@ import trust_cases
 import whole_text
 from plans import planned
 
-from ci_evals.cli import progress
-from ci_evals.cli.console import Console
+from ci_evals.cli.terminal import progress
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import TrialFinished
-from ci_evals.domain.trust import OldCalibration, Studies
-from ci_evals.redaction import Redactor
-from ci_evals.reports import (
-    cautions,
-    comment,
-    console,
-    fit,
-    judged,
-    markdown,
-    mishaps,
-    summary,
-    trust,
-    trust_tables,
-)
+from ci_evals.domain.results.studies import OldCalibration, Studies
+from ci_evals.reports import console
 from ci_evals.reports.annotations import Level, annotations
+from ci_evals.reports.facts import run_warnings, trial_errors, trust, trust_tables
+from ci_evals.reports.markdown import comment, documents, judged, summary, truncate
 from ci_evals.reports.names import JUNIT
+from ci_evals.support.redaction import Redactor
 
 RUN = trust_cases.trusted()
 PLACE = comment.Place()
@@ -44,8 +35,8 @@ EMPTY = "1 criterion measures nothing"
 def everywhere(results) -> dict[str, str]:
     """All texts in which people look for the score of a run."""
     return {
-        "summary": markdown.summary(results),
-        "step summary": markdown.step_summary(results, 900_000),
+        "summary": documents.summary(results),
+        "step summary": documents.step_summary(results, 900_000),
         "comment": comment.render(results, PLACE),
         "console": console.render(results),
         "page": whole_text.files(results)["report.html"].split("<script")[0],
@@ -72,7 +63,7 @@ def test_where_nothing_is_known_nothing_is_told(name):
         assert "from the cache" not in text
         assert "left out of every" not in text
     assert trust.remarks(cases.made(name)) == ()
-    assert cautions.warnings(cases.made(name)) == ()
+    assert run_warnings.warnings(cases.made(name)) == ()
     assert trust_tables.grids(cases.made(name)) == ()
 
 
@@ -80,7 +71,7 @@ def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is
     """All else goes first, and is named."""
     sections = summary.sections(RUN, PLACE)
     always = sum(len(section.text.encode()) + 1 for section in sections if section.rank == 0)
-    text = fit.fitted(sections, always + 600, "More is elsewhere.")
+    text = truncate.fitted(sections, always + 600, "More is elsewhere.")
     assert LEFT_OUT in text
     assert DISAGREE in text
     assert "### Judge and simulated user" not in text
@@ -96,8 +87,8 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
     base = cases.base_run(build.suite_result("Refunds", passed, **trust_cases.JUDGED))
     run = cases.against(RUN, base)
     assert [one.name for one in run.comparison.regressed] == [trust_cases.TOO_LATE]
-    assert f"(⚠️ {FLAG})" in markdown.comparison(run)
-    assert f"(⚠️ {FLAG})" in markdown.summary(run)
+    assert f"(⚠️ {FLAG})" in documents.comparison(run)
+    assert f"(⚠️ {FLAG})" in documents.summary(run)
     assert FLAG in console.render(run)
     assert FLAG in console.comparison(run)
     files = whole_text.files(run)
@@ -107,7 +98,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
-    doubts = cautions.Doubts(RUN)
+    doubts = run_warnings.Doubts(RUN)
     assert doubts.of("Refunds", trust_cases.TOO_LATE, trust_cases.KIND) == FLAG
     assert doubts.of("Refunds", trust_cases.IN_TIME, trust_cases.KIND) == ""
     assert doubts.of("Exchanges", trust_cases.TOO_LATE, trust_cases.KIND) == ""
@@ -127,8 +118,9 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     run = trust_cases.trusted(
         studies=Studies(calibration=trust_cases.CALIBRATION.model_copy(update={"parts": (barred,)}))
     )
-    assert "Held against people, this judge should not gate: kappa may be below 0.4." in cautions.warnings(
-        run
+    assert (
+        "Held against people, this judge should not gate: kappa may be below 0.4."
+        in run_warnings.warnings(run)
     )
 
 
@@ -207,7 +199,7 @@ def test_warnings_say_what_to_do_and_are_short():
     low = trust_cases.AGREEMENT.criteria[0].model_copy(update={"name": "The agent " * 40, "test": "T" * 300})
     whole = trust_cases.AGREEMENT.whole.model_copy(update={"low": True})
     many = trust_cases.AGREEMENT.model_copy(update={"criteria": (low,) * 20, "whole": whole})
-    told = cautions.warnings(trust_cases.trusted(vote_agreement=many))
+    told = run_warnings.warnings(trust_cases.trusted(vote_agreement=many))
     disagree = next(one for one in told if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
@@ -222,7 +214,7 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     assert "- repeats in exchange 2: it says again what it said in exchange 1" in told
     assert "> As an AI language model" in told
     assert "meta text on leaving" in told
-    (trouble, *_) = mishaps.troubles(RUN.suites)
+    (trouble, *_) = trial_errors.troubles(RUN.suites)
     assert (trouble.what, trouble.why, trouble.tests) == (
         "3 trials left out, since the simulated user broke its role",
         "repeats, meta text",

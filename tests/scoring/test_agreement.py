@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.domain.verdict import Outcome
-from ci_evals.scoring.agreement import Agreement, Twice, agreement, changes, in_words
+from ci_evals.scoring.agreement.judges import Agreement, Twice, agreement, changes, in_words
 
 WORDS = {"p": Outcome.PASSED, "f": Outcome.FAILED, "u": Outcome.UNDECIDED}
 

@@ -8,9 +8,10 @@ from itertools import pairwise
 import pytest
 from labelling import World, drawn
 
-from ci_evals.domain.trust import Counted, Estimate
-from ci_evals.scoring.calibration import Group, corrected, rater
-from ci_evals.scoring.labelled import Labelled
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.studies import Counted
+from ci_evals.scoring.agreement.calibration import Group, corrected, rater
+from ci_evals.scoring.agreement.labels import Labelled
 
 WORLD = World()
 RATES = ("accuracy", "sensitivity", "specificity", "kappa")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ci_evals.scoring.clustered import Bundle, share_of
+from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import mean_interval
 
 

@@ -6,18 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, card, gate, planned, trial
 
-from ci_evals.domain.comparison import Comparison
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Decision, GateCheck, Git, Results
+from ci_evals.domain.results.comparison import Comparison
+from ci_evals.domain.results.gate import Decision, GateCheck
+from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.transcript import Exchanges
 from ci_evals.reports import numbers
-from ci_evals.scoring import share
-from ci_evals.scoring.close import close_calls
-from ci_evals.scoring.compare import Pairing, Part
-from ci_evals.scoring.gate import Case, Ending, Policy, Regression, decide
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring import scores
+from ci_evals.scoring.comparison.compare import Pairing, Part
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.near_threshold import close_calls
+from ci_evals.scoring.gate.policy import Ending, Policy, Regression
+from ci_evals.scoring.gate.selectors import Kind, Selector, Threshold, read_drops
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.selectors import Kind, Selector, Threshold, read_drops
 
 
 def points(*scores: float | str, **fields) -> tuple:
@@ -398,8 +400,8 @@ def test_what_fails_clearly_needs_no_second_look():
     assert close({"a": points("failed"), **mixed}, {}, min_score=80) == ()
 
 
-scores = st.sampled_from([0, 25, 60, 100])
-tests = st.lists(st.lists(scores, min_size=1, max_size=3), min_size=1, max_size=4)
+some_scores = st.sampled_from([0, 25, 60, 100])
+tests = st.lists(st.lists(some_scores, min_size=1, max_size=3), min_size=1, max_size=4)
 
 
 @settings(max_examples=150, deadline=None)
@@ -425,7 +427,7 @@ def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, 
 def test_the_change_of_nothing():
     """No pair, no number."""
     pairs = pairing(run("head", {"a": points(0)}), run("base", {"b": points(0)}))
-    assert pairs.change(Part(pairs.pairs, share.every)).tests == 0
+    assert pairs.change(Part(pairs.pairs, scores.every)).tests == 0
 
 
 def test_a_scorecard_can_be_had_of_results():

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import planned
 
-from ci_evals.domain.process import Coverage, Fired, LogicKind, Reach
-from ci_evals.domain.results import Group
+from ci_evals.domain.results.process import Coverage, Fired, LogicKind, Reach
+from ci_evals.domain.results.suite import Group
 from ci_evals.scoring import coverage
-from ci_evals.scoring.pairing import TestPair
+from ci_evals.scoring.comparison.pairing import TestPair
 
 NOTHING = Fired(workflows=(), parameters=(), rules=(), integrations=())
 WORKFLOW, PARAMETER, RULE, INTEGRATION = LogicKind

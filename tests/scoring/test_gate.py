@@ -6,12 +6,13 @@ from plans import A, B, gate, planned, trial
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.results import CheckKind, Decision, GateCheck
+from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
 from ci_evals.reports import numbers
-from ci_evals.reports.gate import in_words
-from ci_evals.scoring.gate import Case, Ending, Policy, checks_of
+from ci_evals.reports.facts.gate import in_words
+from ci_evals.scoring.gate.checks import Case, checks_of
+from ci_evals.scoring.gate.policy import Ending, Policy
+from ci_evals.scoring.gate.selectors import Kind, Selector, Threshold, check_names, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.selectors import Kind, Selector, Threshold, check_names, read_thresholds
 
 
 def checks(decision: Decision) -> dict[str, tuple]:

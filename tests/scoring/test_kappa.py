@@ -8,8 +8,8 @@ import krippendorff as library
 import numpy as np
 import pytest
 
-from ci_evals.scoring.kappa import Split, Table, alpha
-from ci_evals.scoring.krippendorff import alpha as exact
+from ci_evals.scoring.agreement.kappa import Split, Table, alpha
+from ci_evals.scoring.agreement.krippendorff import alpha as exact
 
 
 def ratings(seed: int) -> list[list[bool | None]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.scoring.krippendorff import alpha, nominal, ordinal
+from ci_evals.scoring.agreement.krippendorff import alpha, nominal, ordinal
 
 
 def units_of(*raters: str) -> list[list[str]]:

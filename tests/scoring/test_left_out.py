@@ -11,14 +11,14 @@ from plans import A, B, card, gate, planned, trial
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import NO_PRICES
 from ci_evals.domain.progress import TrialFinished
-from ci_evals.domain.results import Attempt
+from ci_evals.domain.results.simulated_user import Breach, UserAudit, UserLedger
+from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.trust import Breach, UserAudit, UserLedger
 from ci_evals.job.limits import Budget, Limits, Watch
-from ci_evals.scoring.ledger import user_ledger
-from ci_evals.scoring.legs import Leg
 from ci_evals.scoring.merge import merge
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.shards import Leg
+from ci_evals.scoring.simulated_users import user_ledger
 from ci_evals.stop import Stop
 
 KEPT = UserAudit()

@@ -8,33 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.digest import digest, jury, of_loops, of_models, of_tests
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results import (
-    Confirmation,
-    Digests,
-    Git,
-    Origin,
-    Results,
-    RoleUsage,
-    Tokens,
-    TrialResult,
-    Usage,
-)
+from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.planning import shard
-from ci_evals.redaction import Redactor
 from ci_evals.scoring.conclude import conclude
-from ci_evals.scoring.gate import Ending, Policy, Regression
-from ci_evals.scoring.legs import Leg
+from ci_evals.scoring.gate.policy import Ending, Policy, Regression
+from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.merge import Merged, merge
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.selectors import read_drops, read_thresholds
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.shards import Leg
 from ci_evals.scoring.usage import usage_of
+from ci_evals.support.digest import digest, jury, of_loops, of_models, of_tests
+from ci_evals.support.redaction import Redactor
 
 COUNTING = Counting(offline=False)
 PRICES = PriceTable.model_validate({"asOf": "2026-11-22", "models": {"known": {"input": 2, "output": 8}}})

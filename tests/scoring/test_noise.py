@@ -5,9 +5,10 @@ from statistics import fmean
 
 import pytest
 
-from ci_evals.domain.trust import Estimate, NoiseShare
-from ci_evals.scoring.next_dollar import Costs, Run, advice
-from ci_evals.scoring.noise import Found, Sample, sources_of
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.studies import NoiseShare
+from ci_evals.scoring.agreement.budget_allocation import Costs, Run, advice
+from ci_evals.scoring.agreement.noise import Found, Sample, sources_of
 
 TRUTH = {"agent": 200.0, "user": 120.0, "judge": 80.0}
 BETWEEN = 300.0

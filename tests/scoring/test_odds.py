@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import trial
 
-from ci_evals.domain.results import GateCheck, Odds, SuiteResult
+from ci_evals.domain.results.gate import GateCheck, Odds
+from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.scoring.conclude import conclude
-from ci_evals.scoring.gate import Ending, Policy, Regression
-from ci_evals.scoring.odds import odds_of
+from ci_evals.scoring.gate.odds import odds_of
+from ci_evals.scoring.gate.policy import Ending, Policy, Regression
 from ci_evals.scoring.scorecard import Scorecard
 
 

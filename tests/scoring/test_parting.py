@@ -3,14 +3,15 @@
 import builders as build
 import pytest
 
-from ci_evals.domain.comparison import Parting
-from ci_evals.domain.process import Deed, LogicKind
-from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.results.comparison import Parting
+from ci_evals.domain.results.process import Deed, LogicKind
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Exchange, Exchanges, Integration
-from ci_evals.scoring import parting
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.pairing import Side
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.comparison import divergence
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.scoring.scores import Counting
 
 
 def talk(*exchanges: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
@@ -32,7 +33,7 @@ REFUND = {"workflows": ("REFUND",)}
 
 
 def parted(head: TrialResult, base: TrialResult) -> Parting:
-    found = parting.between(head, base)
+    found = divergence.between(head, base)
     assert found is not None
     return found
 
@@ -128,9 +129,9 @@ def test_what_a_reply_does_not_tell_was_not_left_out():
 def test_without_a_trace_nothing_is_told():
     """On either side; one traced reply is enough."""
     silent = dict.fromkeys(("workflows", "params", "rules", "integrations"))
-    assert parting.between(talk(silent), talk(REFUND)) is None
-    assert parting.between(talk(REFUND), talk(silent, silent)) is None
-    assert parting.between(talk(REFUND), talk()) is None
+    assert divergence.between(talk(silent), talk(REFUND)) is None
+    assert divergence.between(talk(REFUND), talk(silent, silent)) is None
+    assert divergence.between(talk(REFUND), talk()) is None
     assert parted(talk(silent, REFUND), talk(HELLO, REFUND)).exchange is None
 
 
@@ -146,7 +147,7 @@ def test_where_the_user_said_something_else_first():
 def test_many_deeds_are_cut():
     """A reply that tells of thousands does not make the results as large again."""
     found = parted(talk({"rules": tuple(map(str, range(1000)))}), talk({}))
-    assert len(found.head) == parting.MOST_DEEDS
+    assert len(found.head) == divergence.MOST_DEEDS
 
 
 def compared(head: list[TrialResult], base: list[TrialResult]) -> Pairing:
@@ -186,7 +187,7 @@ def test_a_conversation_that_the_agent_ended_by_an_error_shows_the_change():
     """Whatever its verdicts say, the test has not passed with it."""
     head = [talk(HELLO, index=1), talk({}, index=2, status="agent_error")]
     (suite,) = compared(head, [talk(HELLO)]).suites
-    found = parting.of_test(suite.pairs[0], Counting(offline=False), Counting(offline=False))
+    found = divergence.of_test(suite.pairs[0], Counting(offline=False), Counting(offline=False))
     assert found is not None
     assert (found.head_trial, found.exchange, found.base) == (2, 1, (workflow("GREETING"),))
 
@@ -196,4 +197,4 @@ def test_packed_conversations_part_alike():
     long_ago = Exchange.model_validate(build.exchange(trace={"a": ["b"]}, workflows=("GREETING",)))
     one, other = talk(REFUND), talk(HELLO)
     other = other.model_copy(update={"exchanges": Exchanges((long_ago,))})
-    assert parting.between(one.kept(), other.kept()) == parting.between(one, other) is not None
+    assert divergence.between(one.kept(), other.kept()) == divergence.between(one, other) is not None

@@ -7,9 +7,10 @@ from itertools import product
 
 import pytest
 
-from ci_evals.domain.results import Git
-from ci_evals.domain.trust import JudgeUsed, Preferred
-from ci_evals.scoring.prefer import Compared, Round, decided, preference, sign_test
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Git
+from ci_evals.domain.results.studies import Preferred
+from ci_evals.scoring.agreement.prefer import Compared, Round, decided, preference, sign_test
 
 JUDGE = JudgeUsed(provider="openai", models=("m",), prompt="p")
 AT = datetime(2026, 11, 22, tzinfo=UTC)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.process import Fired, LogicKind, Process, Times
-from ci_evals.domain.results import Tokens, Usage
+from ci_evals.domain.results.process import Fired, LogicKind, Process, Times
+from ci_evals.domain.results.usage import Tokens, Usage
 from ci_evals.domain.transcript import Exchange, Integration, UserSource
 from ci_evals.scoring import older, process
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
 
 ONLINE = Counting(offline=False)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import card, gate, planned
 
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome
 

@@ -4,11 +4,11 @@ import builders as build
 import pytest
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.scoring.conclude import conclude
-from ci_evals.scoring.gate import Policy
-from ci_evals.scoring.legs import Leg
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.merge import merge
+from ci_evals.scoring.shards import Leg
 
 
 def shard(index, of=3, *, tests=None, names=None, file="evals/refunds.json", **fields) -> Results:

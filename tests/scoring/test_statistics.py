@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from papers import ROOT, blocks, table
 from plans import trial
 
-from ci_evals.reports.change import sentence
+from ci_evals.reports.facts.change import sentence
 from ci_evals.scoring import statistics
-from ci_evals.scoring.compare import Pairing
-from ci_evals.scoring.pairing import Side
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.statistics import (
     ALPHA,
     Pair,

@@ -7,9 +7,9 @@ import pytest
 from plans import A, B, planned, trial
 
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
-from ci_evals.domain.results import Latency, RoleUsage
+from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.scoring.scorecard import SuiteFacts, score
-from ci_evals.scoring.share import Counting
+from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import latency_of, summed, usage_of
 
 PRICES = PriceTable.model_validate(

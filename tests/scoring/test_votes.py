@@ -7,12 +7,12 @@ from functools import partial
 import builders as build
 import pytest
 
-from ci_evals.domain.results import SuiteResult
-from ci_evals.domain.trust import Estimate, VoteAgreement
+from ci_evals.domain.results.judge import Estimate, VoteAgreement
+from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Vote
 from ci_evals.grading.ballot import Majority
-from ci_evals.scoring import krippendorff
-from ci_evals.scoring.votes import vote_agreement
+from ci_evals.scoring.agreement import krippendorff
+from ci_evals.scoring.agreement.votes import vote_agreement
 
 ERROR, PASSING = 0.1, 0.75
 """How often a vote says the opposite of the truth, and how often the truth is a pass."""

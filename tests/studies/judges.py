@@ -8,12 +8,12 @@ import builders as build
 import pytest
 import world
 
-from ci_evals.domain.results import Results
-from ci_evals.domain.trust import JudgeUsed
-from ci_evals.redaction import Redactor
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
 from ci_evals.rejudging import judges
 from ci_evals.studies.asking import Asking
 from ci_evals.studies.conversations import Saved
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Adapter
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)

@@ -9,12 +9,12 @@ import world
 from judges import AT, side
 
 from ci_evals.domain.errors import LLMAccessError
-from ci_evals.domain.trust import JudgeUsed
+from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.ports import Prompt
-from ci_evals.redaction import Redactor
 from ci_evals.rejudging import Judges
 from ci_evals.studies.asking import Asking, spread
 from ci_evals.studies.prefer import matched, prefer
+from ci_evals.support.redaction import Redactor
 
 USED = JudgeUsed(provider="openai", models=("m",), prompt="p")
 

@@ -17,8 +17,8 @@ from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.prefer import Contest, Talk
 from ci_evals.ports import Prompt
-from ci_evals.redaction import Redactor
 from ci_evals.studies.attacks import Attack, attacks
+from ci_evals.support.redaction import Redactor
 
 TURNS = (Turn(user="hello"), Turn(user=AUTO))
 RUBRIC = {"criterion": "It helps", "rubric": [{"name": "no", "score": 0}, {"name": "yes", "score": 1}]}

@@ -6,10 +6,10 @@ import pytest
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import UserSource
-from ci_evals.redaction import Redactor
 from ci_evals.studies.noise_sample import HELD, Players, Sheet, matched, picked, sheet
+from ci_evals.support.redaction import Redactor
 
 AUTO = {
     "turns": [{"user": "Hello", "expectation": "It greets", "timeout": 7}, {"user": "auto"}],

@@ -7,8 +7,8 @@ import world
 from judges import AT, TESTS, TRIALS, asking, run, saved, side, talk
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results import Origin
-from ci_evals.domain.trust import Estimate
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.run import Origin
 from ci_evals.studies.prefer import matched, prefer
 
 

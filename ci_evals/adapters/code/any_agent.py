@@ -6,7 +6,7 @@ from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.function_agent import FunctionAgent
 from ci_evals.adapters.code.object_agent import CodeAgent, ObjectAgent
 from ci_evals.domain.errors import UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 FORMS = (
     "a function reply(message), or an object with open_session and send_message, "

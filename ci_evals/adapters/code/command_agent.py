@@ -22,10 +22,10 @@ from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError
-from ci_evals.domain.json_text import written
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.json_text import written
+from ci_evals.support.redaction import Redactor
 
 KEY_VARIABLE = "AGENT_KEY"
 

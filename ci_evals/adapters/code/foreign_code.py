@@ -16,7 +16,7 @@ from typing import Any
 
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 _OURS = Path(__file__).parents[2]
 _MOST_CHARACTERS = 100_000

@@ -19,7 +19,7 @@ from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Completion, Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 _AUI_KEYS = frozenset({"executed_workflows", "executedWorkflows", "trace_info", "traceInfo"})
 """An answer with one of these is in the words of AUI's API, any other in our own."""

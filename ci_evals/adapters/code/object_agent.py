@@ -34,7 +34,7 @@ from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 CLOSING_SECONDS = 3.0
 """The longest that code may take to close a session: an interrupted run has six for everything."""

@@ -11,7 +11,7 @@ from ci_evals.adapters.code.any_agent import agent_of
 from ci_evals.adapters.code.foreign_code import CodeUsageError, words_of
 from ci_evals.adapters.code.object_agent import CodeAgent
 from ci_evals.domain.errors import UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 
 def config(about: About) -> dict[str, Any]:

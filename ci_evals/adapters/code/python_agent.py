@@ -14,7 +14,7 @@ from ci_evals.adapters.code.foreign_code import CodeUsageError, words_of
 from ci_evals.adapters.code.object_agent import CodeAgent
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 _PAGE = "see docs/python-agent.md"
 

@@ -20,9 +20,9 @@ from pydantic import JsonValue
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.pace import Pace, Setback
-from ci_evals.domain import placeholders
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support import placeholders
+from ci_evals.support.redaction import Redactor
 
 CHECK_SECONDS = 5.0
 """What asking whether a key is good may take."""

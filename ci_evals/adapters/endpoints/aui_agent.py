@@ -15,7 +15,7 @@ from ci_evals.adapters.transport.pace import Pace
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 TRACE_TIMEOUT_SECONDS = 30.0
 """The longest to wait for a trace that has to be asked for apart. The reply is there already."""

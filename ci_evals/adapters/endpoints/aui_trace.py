@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.transcript import Integration
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 Trace = dict[str, JsonValue]
 

@@ -16,7 +16,7 @@ from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import address, payload
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ESCALATION, Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 DEFAULT_BASE_URL = "https://api.aui.io/ia-controller"
 DEFAULT_KEY_HEADER = "x-network-api-key"

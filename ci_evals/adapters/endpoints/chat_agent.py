@@ -15,7 +15,7 @@ from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 _MODELS_PATH = "/models"
 

@@ -17,8 +17,8 @@ from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.redaction import Redactor
-from ci_evals.templates import render
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.templates import render
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 PATH = "/chat/completions"

@@ -14,13 +14,13 @@ from ci_evals.adapters.endpoints import agent_http, http_wire
 from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
 from ci_evals.adapters.transport import address, connections
 from ci_evals.adapters.transport.pace import Pace
-from ci_evals.domain import placeholders
 from ci_evals.domain.agents import HttpOptions, HttpRequest
 from ci_evals.domain.errors import AgentError, UsageError
-from ci_evals.domain.json_path import JsonPath
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support import placeholders
+from ci_evals.support.json_path import JsonPath
+from ci_evals.support.redaction import Redactor
 
 CLOSE_SECONDS = 3.0
 """The longest to wait for the end of a conversation: a run that is stopped has few seconds left."""

@@ -14,9 +14,9 @@ from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.json_path import JsonPath
 from ci_evals.domain.transcript import Integration, Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.json_path import JsonPath
+from ci_evals.support.redaction import Redactor
 
 _NAMES = ("name", "code", "key")
 _MOST_TOKENS = 10**12

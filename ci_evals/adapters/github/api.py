@@ -22,8 +22,8 @@ from ci_evals.adapters.transport.payload import shorten
 from ci_evals.adapters.transport.rate_limits import told_seconds
 from ci_evals.adapters.transport.retry import BROKEN_STEP, MAX_RESENDS, may_resend, wait_seconds
 from ci_evals.domain.errors import GitHubError, UsageError
-from ci_evals.domain.text import visible
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.text import visible
 
 PAGE = 100
 """Items a page: the most that GitHub gives. Left to itself it gives 30."""

@@ -20,7 +20,7 @@ from ci_evals.adapters.github.api import PAGE, GitHub
 from ci_evals.adapters.github.archive import ArchiveError
 from ci_evals.adapters.github.context import Context, queue_of
 from ci_evals.domain.errors import GitHubError
-from ci_evals.domain.text import visible, whole
+from ci_evals.support.text import visible, whole
 
 TRUSTED_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "merge_group"})
 """Events whose runs play what this repository's own people merged or started. Runs of others, such as

@@ -18,7 +18,7 @@ from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import Run
 from ci_evals.adapters.github.keys import check_key
 from ci_evals.domain.errors import GitHubError
-from ci_evals.domain.text import whole
+from ci_evals.support.text import whole
 
 NEEDS = "pull-requests: write"
 

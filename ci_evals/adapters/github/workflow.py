@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ci_evals.adapters.github import command_files
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.text import whole
+from ci_evals.support.text import whole
 
 SUMMARY_BYTES = 900 * 1024
 """The runner drops the whole summary of a step above 1 MiB."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from ci_evals.adapters.answer_cache import VERSION, AnswerCache
-from ci_evals.domain.digest import digest
 from ci_evals.ports import LLM, Completion, Prompt
+from ci_evals.support.digest import digest
 
 
 class CachedLLM:

@@ -28,9 +28,9 @@ from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
-from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.text import whole
 
 DEFAULT_JUDGE_MODEL = "sonnet"
 DEFAULT_USER_MODEL = "haiku"

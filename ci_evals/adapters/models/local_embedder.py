@@ -7,8 +7,8 @@ from typing import Any
 
 from ci_evals.domain.errors import LLMAnswerError, UsageError
 from ci_evals.domain.prices import LOCAL
-from ci_evals.domain.text import whole
 from ci_evals.ports import Embeddings
+from ci_evals.support.text import whole
 from ci_evals.threads import in_thread
 
 _ON_THE_HUB = re.compile(r"\w[\w.-]*/[\w.-]+")

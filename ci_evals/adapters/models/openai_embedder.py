@@ -7,8 +7,8 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens
 from ci_evals.adapters.transport.pace import Waiting
 from ci_evals.domain.errors import LLMAnswerError
-from ci_evals.domain.text import whole
 from ci_evals.ports import Embeddings
+from ci_evals.support.text import whole
 
 DEFAULT_MODEL = "text-embedding-3-small"
 

@@ -27,10 +27,10 @@ from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
-from ci_evals.domain.text import whole
 from ci_evals.ports import Completion, Prompt
-from ci_evals.redaction import Redactor
-from ci_evals.templates import render
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.templates import render
+from ci_evals.support.text import whole
 from ci_evals.threads import in_thread
 
 CHECK_SECONDS = 5.0

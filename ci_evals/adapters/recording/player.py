@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ci_evals import __version__
+from ci_evals._version import __version__
 from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.tape import (
     Answer,
@@ -32,7 +32,7 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.ports import Completion, Embeddings, Prompt
-from ci_evals.redaction import MASK, Redactor
+from ci_evals.support.redaction import MASK, Redactor
 
 _LONGEST_VERSION = 40
 """Characters of a version that a message quotes."""

@@ -34,11 +34,11 @@ from ci_evals.domain import journal
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import AgentError, LLMError, UsageError
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.results import TrialResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Positive, Record
-from ci_evals.domain.digest import digest
 from ci_evals.domain.errors import (
     AgentAccessError,
     AgentError,
@@ -22,12 +21,13 @@ from ci_evals.domain.errors import (
 )
 from ci_evals.domain.evaluation import Judged, Strict
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
-from ci_evals.domain.results import Tool
-from ci_evals.domain.text import bare
+from ci_evals.domain.results.run import Tool
 from ci_evals.domain.transcript import Reply
 from ci_evals.domain.verdict import Outcome
 from ci_evals.ports import Prompt
-from ci_evals.redaction import Redactor
+from ci_evals.support.digest import digest
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.text import bare
 
 NAME = "recording.jsonl"
 """The file, in the folder that `--record` and `--replay` name."""

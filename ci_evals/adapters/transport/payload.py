@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.domain.text import whole
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
+from ci_evals.support.text import whole
 
 MAX_DEPTH = 100
 """Deeper branches are cut off: no agent nests so far, and what writes JSON gives up at some 250 levels."""

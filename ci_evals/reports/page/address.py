@@ -2,8 +2,8 @@
 
 from urllib.parse import quote
 
-from ci_evals.domain.text import whole
-from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.support.text import whole
 
 _KEPT = "!*'()"
 """What `encodeURIComponent` leaves as it is, beyond what `quote` does."""

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
-from ci_evals.domain.results import Results
-from ci_evals.domain.text import visible_for_scripts
-from ci_evals.reports.page import blobs
-from ci_evals.reports.page.beside import ALONE, Beside
-from ci_evals.reports.page.blobs import Shown
+from ci_evals.domain.results.run import Results
+from ci_evals.reports.content_policy import policy_of
+from ci_evals.reports.page import embedded_data
+from ci_evals.reports.page.comparison_runs import ALONE, Beside
+from ci_evals.reports.page.embedded_data import Shown
 from ci_evals.reports.page.overview import overview
-from ci_evals.reports.policy import policy_of
-from ci_evals.templates import render as fill
+from ci_evals.support.templates import render as fill
+from ci_evals.support.text import visible_for_scripts
 
 _SCRIPTS = (
     "base.js",
@@ -35,7 +35,7 @@ _STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "t
 
 def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
     """The page, in parts: its conversations are as large as the run."""
-    tests = blobs.tests_of(results, beside.baseline)
+    tests = embedded_data.tests_of(results, beside.baseline)
     style, script = _source(_STYLES), _source(_SCRIPTS)
     text = fill(
         "reports/page/templates/page.html.j2",
@@ -48,7 +48,7 @@ def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
     )
     before, after = text.split("<!--conversations-->")
     yield before
-    yield from blobs.blobs(tests)
+    yield from embedded_data.blobs(tests)
     yield after
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ci_evals.domain.results import Results, TestOutcome
-from ci_evals.reports import change
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestOutcome
+from ci_evals.reports.facts import change
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
 
 _BRANCH = "refs/heads/"
 _KNOWN = frozenset({TestOutcome.PASSED, TestOutcome.FAILED})

@@ -32,7 +32,7 @@ from ci_evals.adapters.transport.descendants import MARK, kill_marked
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 _MARK = os.environ.get(MARK)
 _CHUNK = 1 << 16

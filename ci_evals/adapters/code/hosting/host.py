@@ -24,7 +24,7 @@ from ci_evals.adapters.transport.process import Process, for_code
 from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 _PROGRAM = ("-P", "-u", "-m", "ci_evals.adapters.code.hosting")
 """`-P`: no file in the current folder is taken for a module that we import; `-u`: last words arrive."""

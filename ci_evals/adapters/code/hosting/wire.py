@@ -15,7 +15,7 @@ from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.foreign_code import CodeError, CodeTimeoutError, CodeUsageError, Words, text_of
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentAccessError, AgentError, CiEvalsError, UsageError
-from ci_evals.redaction import Redactor
+from ci_evals.support.redaction import Redactor
 
 MOST_BYTES = 32 * 2**20
 """Of one answer: a reply of the greatest length, written as JSON."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from ci_evals.domain.results import Results
-from ci_evals.domain.trust import Estimate, PartAgreement
-from ci_evals.reports import numbers, trust
+from ci_evals.domain.results.judge import Estimate, PartAgreement
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import trust
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.figure import Figure

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.comparison import Comparison
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.comparison import Comparison
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.page.blobs import Shown
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
+from ci_evals.reports.page.embedded_data import Shown
 
 _NAME, _TITLE = "chart-changes", "Tests against the baseline"
 _TOP = 24

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from ci_evals.domain.results import Results
-from ci_evals.reports.page.beside import Beside
-from ci_evals.reports.page.blobs import Shown
+from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import (
     agreement,
     changes,
@@ -17,6 +15,8 @@ from ci_evals.reports.page.charts import (
     trials,
 )
 from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.comparison_runs import Beside
+from ci_evals.reports.page.embedded_data import Shown
 
 
 def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[Figure, ...]:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.results import Results
-from ci_evals.domain.trust import Estimate, NoiseShare
-from ci_evals.reports import numbers, trust
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import NoiseShare
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import trust
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure

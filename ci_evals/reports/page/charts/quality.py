@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.highlights import Standing
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.pareto import Candidate, dominated, frontier
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
 
 _NAME, _TITLE = "chart-cost", "Cost against quality"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0

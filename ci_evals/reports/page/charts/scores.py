@@ -4,17 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results import CheckKind, GateCheck, Results
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
-from ci_evals.scoring.compare import Pairing, Part
-from ci_evals.scoring.pairing import Side
-from ci_evals.scoring.selectors import Kind, Selector
-from ci_evals.scoring.share import Counting, mean
-from ci_evals.scoring.soundness import scores_of_tests
+from ci_evals.scoring.comparison.compare import Pairing, Part
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.scoring.gate.selectors import Kind, Selector
+from ci_evals.scoring.scores import Counting, mean
 from ci_evals.scoring.statistics import mean_interval
+from ci_evals.scoring.validity import scores_of_tests
 
 _FEW = 8
 """Tags or difficulties that are shown; where there are more, they are names and no groups."""

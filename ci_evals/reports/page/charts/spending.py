@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from ci_evals.domain.process import Times
-from ci_evals.domain.results import Results, RoleUsage, Usage
+from ci_evals.domain.results.process import Times
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.highlights import Standing
-from ci_evals.reports.page.beside import Beside, OtherRun
+from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.quality import THIS, score_scale
 from ci_evals.reports.page.charts.scale import Scale, ticks
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
 
 _NAME, _TITLE = "chart-trend", "Score over time"
 _PASSED = frozenset({Standing.HOLDS, Standing.UNCHECKED})

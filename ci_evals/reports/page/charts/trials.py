@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.results import Results, TrialResult
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, ticks
-from ci_evals.scoring.share import Counting
-from ci_evals.scoring.soundness import all_passed
+from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.validity import all_passed
 
 _NAME, _TITLE = "chart-trials", "Trials by their score"
 _BINS = 10

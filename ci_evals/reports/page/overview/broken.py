@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ci_evals.domain.comparison import Parting, TestChange
-from ci_evals.domain.results import Results
-from ci_evals.reports import change, failures, highlights, mishaps, numbers, parting, sanitize
-from ci_evals.reports.failures import Failure, Said
-from ci_evals.reports.highlights import FailedCriterion, Standing
+from ci_evals.domain.results.comparison import Parting, TestChange
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import change, divergence, highlights, trial_errors
+from ci_evals.reports.facts.highlights import FailedCriterion, Standing
+from ci_evals.reports.markdown import failures
+from ci_evals.reports.markdown.failures import Failure, Said
 from ci_evals.reports.page import address, since
-from ci_evals.reports.page.beside import Beside, OtherRun
-from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.embedded_data import Shown
 from ci_evals.reports.page.overview.places import Places
 from ci_evals.reports.page.overview.told import Broken, Criterion, Line, Part, Quote, Story, Trouble
 from ci_evals.scoring import coverage
@@ -147,7 +149,7 @@ class _Teller:
                 tuple(self._places.of(test) for _, test in one.met[:_NAMED]),
                 len(one.met[_NAMED:]),
             )
-            for one in mishaps.troubles(self._results.suites)
+            for one in trial_errors.troubles(self._results.suites)
         )
 
     def _story(self, failure: Failure) -> Story:
@@ -171,7 +173,7 @@ class _Teller:
             scores=_scores(failure.change) if failure.change else "",
             remarks=failures.remarks(failure),
             since=self._since(failure, shown),
-            parting=sanitize.one_line(parting.sentence(parts), _REASON) if parts else None,
+            parting=sanitize.one_line(divergence.sentence(parts), _REASON) if parts else None,
             beside=_beside(parts, shown) if parts else None,
             criteria=tuple(criteria),
             more=len(found[_CRITERIA:]),

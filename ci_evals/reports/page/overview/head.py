@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.comparison import Comparison
-from ci_evals.domain.results import Results
-from ci_evals.reports import cautions, change, failures, gate, highlights, numbers, sanitize, trust
-from ci_evals.reports.highlights import Standing
+from ci_evals.domain.results.comparison import Comparison
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import change, gate, highlights, run_warnings, trust
+from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.markdown import failures
 from ci_evals.reports.page.overview.places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
 
@@ -88,7 +90,7 @@ def of(results: Results, places: Places) -> Head:
         baseline=_baseline(results),
         not_compared=_lines(change.shown_reasons(found)) if found else (),
         small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
-        warnings=_lines(cautions.warnings(results)),
+        warnings=_lines(run_warnings.warnings(results)),
         notes=_lines(highlights.notes(results)),
         facts=_facts(results),
     )

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.process import LogicKind, Reach
-from ci_evals.domain.results import Results, RoleUsage
-from ci_evals.reports import change, gate, numbers, tables
+from ci_evals.domain.results.process import LogicKind, Reach
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.usage import RoleUsage
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import change, gate
+from ci_evals.reports.markdown import tables
 from ci_evals.reports.page.overview.process import NO_TRACE
 from ci_evals.reports.page.overview.table import Table, table
 from ci_evals.scoring import coverage

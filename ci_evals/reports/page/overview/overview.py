@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ci_evals.domain.results import Results
-from ci_evals.reports import change, sanitize
-from ci_evals.reports.page.beside import Beside
-from ci_evals.reports.page.blobs import Shown
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import sanitize
+from ci_evals.reports.facts import change
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.comparison_runs import Beside
+from ci_evals.reports.page.embedded_data import Shown
 from ci_evals.reports.page.overview import broken, head, measures, process, trust
 from ci_evals.reports.page.overview import tests as table_of_tests
 from ci_evals.reports.page.overview.head import Head

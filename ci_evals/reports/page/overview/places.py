@@ -4,11 +4,11 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.comparison import TestChange
-from ci_evals.domain.results import TestResult
+from ci_evals.domain.results.comparison import TestChange
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.page import address
-from ci_evals.reports.page.blobs import Shown
+from ci_evals.reports.page.embedded_data import Shown
 
 _NAME = 160
 """Characters of a name."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ci_evals.domain.process import ProcessSummary
-from ci_evals.domain.results import Results
+from ci_evals.domain.results.process import ProcessSummary
+from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.page.overview.table import Table, table
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from ci_evals.domain.results import Results
-from ci_evals.reports import sanitize, trust, trust_tables
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import sanitize
+from ci_evals.reports.facts import trust, trust_tables
 from ci_evals.reports.page.overview.table import Table, table
 
 _TEXT = 1_000

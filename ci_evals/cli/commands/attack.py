@@ -1,0 +1,28 @@
+"""`attack`: what instructions in the agent's replies do to the judge of a run."""
+
+from datetime import UTC, datetime
+
+from ci_evals.cli.judging import Asked, judging
+from ci_evals.cli.settings.study_commands import AttackSettings
+from ci_evals.cli.studying import carry_out, finish
+from ci_evals.domain.results.studies import Attacks
+from ci_evals.studies.asking import Asking
+from ci_evals.studies.attack import attack as put
+from ci_evals.studies.attack import targets
+from ci_evals.studies.conversations import Saved
+
+
+def attack(settings: AttackSettings) -> None:
+    """Attacks, shows and keeps in the results.
+
+    Raises:
+        UsageError: before anybody is asked; nothing is written then.
+    """
+    judge = judging(settings.results, Asked.of(settings))
+    found = targets(Saved(judge.results, str(judge.file)), settings.verdicts, settings.seed)
+
+    async def work(asking: Asking) -> Attacks:
+        return await put(asking, found, settings.seed, datetime.now(UTC))
+
+    attacks, asking = carry_out(judge, settings, "verdict", work)
+    finish(judge, asking, decided=attacks.whole.tried, attacks=attacks)

@@ -1,0 +1,76 @@
+"""`calibrate`: filled sheets in, out what people say of the judge, kept for later runs."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ci_evals.adapters import files, input_files
+from ci_evals.cli.output_paths import check_output
+from ci_evals.cli.saved import of_environment
+from ci_evals.cli.settings.study_commands import CalibrateSettings
+from ci_evals.cli.studied import check_whole, keep
+from ci_evals.cli.terminal.console import show
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.studies import Calibration
+from ci_evals.library import load_results, results_file
+from ci_evals.reports import sanitize
+from ci_evals.scoring.agreement.judge_used import unlike
+from ci_evals.studies import calibrate as study
+from ci_evals.studies import calibration_text, sheet_reading
+
+_JUDGED_AGAIN = (
+    "These verdicts were given anew to conversations of an earlier run. If the sheet was made from that one, "
+    "its labels are no fair sample of them: make a sheet from this run, and calibrate with that alone."
+)
+
+
+def calibrate(settings: CalibrateSettings) -> None:
+    """Prints what labels say of the judge, and keeps it in a file and with the run.
+
+    Raises:
+        UsageError: a sheet or the run cannot be read, no label is of it, or the file that is to be written
+            holds something else; nothing is written then.
+    """
+    redactor = of_environment()
+    file = results_file(settings.results)
+    inputs = {f"the sheet {path}": path for path in settings.labels}
+    check_output("--output", settings.output, {"--results": file, **inputs})
+    labels = sheet_reading.read(settings.labels)
+    results = redactor.model(load_results(file))
+    check_whole(results, file)
+    try:
+        found = study.calibrate(results, labels, datetime.now(UTC), settings.seed)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from error
+    found = redactor.model(found)
+    _check(settings.output, found)
+    files.write(settings.output, study.written(found))
+    show(calibration_text.render(found))
+    if results.run.origin and results.run.origin.how == "rejudge":
+        show(_JUDGED_AGAIN)
+    show(sanitize.log_line(f"Written to {settings.output}: commit it, and give it to run --calibration"))
+    keep(file, results, redactor, calibration=found, old_calibration=None)
+
+
+def read(path: Path) -> Calibration:
+    """What an earlier `calibrate` has written.
+
+    Raises:
+        UsageError: it is not there, or something else.
+    """
+    try:
+        text = input_files.read(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return study.read(text, str(path))
+
+
+def _check(path: Path, found: Calibration) -> None:
+    """Makes sure that what is written over is an earlier calibration of this judge."""
+    if not files.is_there(path):
+        return
+    try:
+        before = read(path)
+    except UsageError as error:
+        raise UsageError(f"--output={path}: something else is there: {error}") from error
+    if why := unlike(before.judge, found.judge):
+        raise UsageError(f"--output={path}: what is there is of {why}; take it away, or name another file")

@@ -1,0 +1,98 @@
+"""The commands that hold recorded runs against each other, and against a gate: compare, odds."""
+
+import json
+import os
+import sys
+from typing import Any
+
+from ci_evals.cli.saved import read_clean
+from ci_evals.cli.settings.choices import Form
+from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
+from ci_evals.cli.terminal.console import colored, show
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import console
+from ci_evals.reports.markdown import documents
+from ci_evals.scoring import older
+from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.scoring.coverage import against
+from ci_evals.scoring.gate.checks import Case, checks_of, decide_change
+from ci_evals.scoring.gate.odds import odds_of
+from ci_evals.scoring.gate.policy import Policy, Regression
+from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
+from ci_evals.scoring.scorecard import Scorecard
+
+
+def compare(settings: CompareSettings) -> None:
+    """Prints the comparison and exits as the options say.
+
+    Raises:
+        UsageError: a file is not there or is none of ours, or an option cannot be read.
+    """
+    drop, drops = read_drops(settings.max_drop)
+    head, base = (older.completed(read_clean(path)) for path in (settings.head, settings.base))
+    check_names("--max-drop", drops, head.suites)
+    policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
+    here = Side.of(head)
+    pairing = Pairing(here, Side.of(base))
+    decision = decide_change(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
+    found = against(head.coverage, pairing.pairs) if head.coverage else None
+    told = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
+    show(_told(told, settings.format))
+    sys.exit(decision.exit_code)
+
+
+def _told(results: Results, form: Form) -> str:
+    match form:
+        case Form.TEXT:
+            return console.comparison(results, color=colored(sys.stdout, os.environ))
+        case Form.MARKDOWN:
+            return documents.comparison(results)
+        case Form.JSON:
+            told = results.model_dump(mode="json", by_alias=True, include={"comparison", "gate"})
+            # GitHub's runner obeys ##[command] anywhere in a line.
+            return json.dumps(told, indent=2).replace("##[", "#\\u0023[")
+
+
+def odds(settings: OddsSettings) -> None:
+    """Prints how often an unchanged agent would fail the gate.
+
+    Raises:
+        UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
+    """
+    results = read_clean(settings.results)
+    policy = _policy(settings, results.run.config)
+    # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
+    check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
+    check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)
+    offline = Side.of(results).offline
+    checks = checks_of(Case(Scorecard.of(results), policy, offline=offline))
+    more = results.run.confirmation.trials if results.run.confirmation else 0
+    found = odds_of(results.suites, checks, offline=offline, seed=results.run.id, beyond=more)
+    if found is None:
+        raise UsageError(f"{settings.results}: nothing was scored, so there is no noise to tell from")
+    show(console.odds(found, checks))
+
+
+def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:
+    """The gate of the recorded run, with what the options say in its place."""
+
+    def asked(name: str, key: str) -> Any:
+        given = getattr(settings, name)
+        return config.get(key) if given is None else given
+
+    least, regression = asked("min_score", "minScore"), asked("regression", "regression")
+    drop, drops = read_drops(_text(asked("max_drop", "maxDrop")))
+    return Policy(
+        # What a file tells is not believed where no option could say it.
+        min_score=float(least) if isinstance(least, int | float) and 0 <= least <= 100 else Policy.min_score,
+        thresholds=read_thresholds(_text(asked("thresholds", "thresholds"))),
+        max_drop=drop,
+        max_drops=drops,
+        regression=Regression(regression) if regression in list(Regression) else Regression.OFF,
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

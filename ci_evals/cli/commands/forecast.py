@@ -1,0 +1,204 @@
+"""What `plan` says of tokens, cost and time, told from the sizes of the real prompts."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from ci_evals.conversation.audit import Auditor
+from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.prices import PriceTable, unpriced
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.domain.suite import AUTO, Suite, Test, Turn
+from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.grading import control
+from ci_evals.grading.grade import judged
+from ci_evals.grading.judge import Judge
+from ci_evals.planning.estimate import of_suite
+from ci_evals.planning.forecast import (
+    Forecast,
+    PromptSizes,
+    Range,
+    Spending,
+    duration,
+    of_check,
+    of_trial,
+    voted,
+    votes_of,
+)
+from ci_evals.ports import Completion, Prompt
+from ci_evals.reports import numbers, sanitize
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring import Adapter, Models, runs_here
+
+
+def lines(
+    plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
+) -> str:
+    """Tokens, cost and duration of playing the plan, a line each, and a line that says what they are."""
+    spent: dict[str, Spending] = {}
+    trials: list[Forecast] = []
+    for planned in plan.suites:
+        models = adapter.models(planned.suite)
+        for test in planned.tests:
+            sizes = sizes_of(planned.suite, test, audited=adapter.audit_user) if models else None
+            trial = voted(of_trial(planned.suite, test, sizes), adapter.judge_votes)
+            loops = plan.loops_of(test)
+            trials += [trial] * loops
+            asking = [(models.user, trial.user), *_judging(models, trial)] if models else []
+            if auditor := adapter.auditor(planned.suite):
+                asking.append((auditor, trial.auditor))
+            if adapter.embedder and not runs_here(adapter.embedder):
+                asking.append((adapter.embedder, trial.embedder))
+            for model, spending in asking:
+                spent[model] = spent.get(model, Spending()) + spending.times(loops)
+    seconds = duration(trials, parallel)
+    if judges := checked_judges(plan, adapter, check):
+        checking = of_check(len(control.questions()), _characters_of_check(), control.AT_A_TIME)
+        wanted = Range(check is CheckMode.ALWAYS, 1)  # a passed check of before saves the questions
+        for judge in judges:
+            spent[judge] = spent.get(judge, Spending()) + checking.judge.between(wanted)
+        beside = checking.judging * wanted
+        seconds = Range(max(seconds.low, beside.low), max(seconds.high, beside.high))
+    asked = {model: spending for model, spending in spent.items() if spending.calls.high}
+    return (
+        f"tokens      {_tokens(asked.values())}\n"
+        f"cost        {_cost(asked, prices, told=adapter.tells_cost)}\n"
+        f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
+        "estimated: conversations may end early; what fails and is played again comes on top"
+    )
+
+
+def checked_judges(plan: Plan, adapter: Adapter, check: CheckMode) -> set[str]:
+    """The judges that may be asked the control questions."""
+    if check is CheckMode.OFF:
+        return set()
+    judging = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
+    return {judge for suite in judging if (models := adapter.models(suite)) for judge in models.judges}
+
+
+def _judging(models: Models, trial: Forecast) -> Iterator[tuple[str, Spending]]:
+    """What each of the models that vote in turn uses."""
+    for place, judge in enumerate(models.judges):
+        yield judge, trial.judge.between(votes_of(place, len(models.judges), models.votes))
+
+
+def _tokens(asked: Iterable[Spending]) -> str:
+    both = sum((spending.input + spending.output for spending in asked), Range())
+    return numbers.extent(both.low, both.high, numbers.tokens) if both.high else "none"
+
+
+def _cost(asked: dict[str, Spending], prices: PriceTable, *, told: bool) -> str:
+    if not asked:
+        return "none"
+    if missing := unpriced(asked, prices):
+        names = ", ".join(sanitize.log_line(name, 80) for name in missing)
+        if told:
+            return f"not known beforehand ({names}): the provider tells it as it answers"
+        return f"not known: there is no price for {names}; name a file with its price by --prices"
+    low = high = 0.0
+    for model, spending in asked.items():
+        price = prices.price_of(model)
+        assert price is not None  # noqa: S101  # else it were among the missing
+        low += price.cost(spending.input.low, spending.output.low)
+        high += price.cost(spending.input.high, spending.output.high)
+    names = ", ".join(sanitize.log_line(name, 80) for name in sorted(asked))
+    day = f"; prices of {prices.as_of.isoformat()}" if prices.as_of else ""
+    return f"{numbers.extent(low, high, numbers.money)} ({names}{day})"
+
+
+def sizes_of(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:
+    """The sizes of the prompts of judge and simulated user for this test, in characters. Asks nobody.
+
+    With `audited` also those of the model that looks at the simulated user.
+    """
+    sizes = asyncio.run(_measured(suite, test))
+    if not audited:
+        return sizes
+    one, two = (asyncio.run(_of_auditor(test, exchanges)) for exchanges in (1, 2))
+    return replace(sizes, auditor=2 * one - two, auditor_exchange=two - one)
+
+
+_ANSWER = json.dumps(
+    {
+        "reasoning": "measured",
+        "met": False,
+        "evidence": [],
+        "rests_on": "quotes",
+        "looked_at": [],
+        "verdict": "fail",
+    }
+)
+
+
+class _Ruler:
+    """A model that measures what it is asked, and answers so that a plain criterion is asked for once."""
+
+    model = "ruler"
+
+    def __init__(self) -> None:
+        self.characters = self.total = 0
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        schema = json.dumps(prompt.schema) if prompt.schema else ""
+        self.characters = len(prompt.system) + len(prompt.text) + len(schema)
+        self.total += self.characters
+        return Completion(_ANSWER)
+
+
+def _characters_of_check() -> int:
+    """The size of all prompts of the judge check."""
+    ruler = _Ruler()
+    asyncio.run(control.ask(ruler, Redactor()))
+    return ruler.total
+
+
+async def _of_auditor(test: Test, exchanges: int) -> int:
+    ruler = _Ruler()
+    transcript = Transcript(exchanges=_wordless(exchanges), status=EndState.COMPLETED)
+    await Auditor(ruler, Redactor()).audit(test, transcript)
+    return ruler.characters
+
+
+async def _measured(suite: Suite, test: Test) -> PromptSizes:
+    ruler = _Ruler()
+    user, judge = ModelUser(ruler, Redactor()), Judge([ruler], Redactor())
+
+    async def of_user(exchanges: int) -> int:
+        await user.next_message(test, _wordless(exchanges))
+        return ruler.characters
+
+    async def of_judge(criterion: Judged, turns: Sequence[Turn]) -> int:
+        transcript = Transcript(exchanges=_wordless(len(turns)), status=EndState.COMPLETED)
+        await judged(judge.hear(test, turns, transcript), criterion)
+        return ruler.characters
+
+    turns, plain = suite.turns_of(test), (Turn(user=AUTO),)
+    criteria = [evaluation for evaluation in test.evaluations if isinstance(evaluation, Judged)]
+    one, two = await of_user(1), await of_user(2)
+    longer = [
+        await of_judge(criterion, plain * 2) - await of_judge(criterion, plain) for criterion in criteria
+    ]
+    exchange = max(longer, default=0)
+    return PromptSizes(
+        user=2 * one - two,
+        user_exchange=two - one,
+        judge=tuple([await of_judge(criterion, turns) - len(turns) * exchange for criterion in criteria]),
+        judge_exchange=exchange,
+    )
+
+
+def _wordless(count: int) -> tuple[Exchange, ...]:
+    return tuple(
+        Exchange(
+            index=number,
+            user="",
+            user_source=UserSource.AUTO,
+            agent="",
+            latency_seconds=0,
+            workflows=(),  # a trace, without which no judge is asked of an agent's steps
+        )
+        for number in range(1, count + 1)
+    )

@@ -1,0 +1,64 @@
+"""`import`: another tool's file made a suite, and what became of what it holds."""
+
+import errno
+import os
+from pathlib import Path
+
+from ci_evals.adapters import files, input_files
+from ci_evals.adapters.importers import READERS, Imported
+from ci_evals.adapters.importers.imported import suite_text
+from ci_evals.adapters.suites import ENDINGS
+from ci_evals.cli.settings.result_commands import ImportSettings
+from ci_evals.cli.terminal.console import error_console, show
+from ci_evals.domain.errors import UsageError
+from ci_evals.reports import numbers
+
+MOST_NOTES = 20
+_PRINTED = "suite.yaml"
+
+
+def import_suite(settings: ImportSettings) -> None:
+    """Reads the file, writes or prints the suite, and tells what needs a hand.
+
+    Raises:
+        UsageError: the file cannot be read as what it should be, or the suite cannot be written.
+    """
+    output = settings.output
+    if output and output.suffix.lower() not in ENDINGS:
+        raise UsageError(f"--output: {str(output)!r} is no suite's name: it ends in {', '.join(ENDINGS)}")
+    if output and os.path.lexists(output):
+        raise UsageError(f"--output: {str(output)!r} is there already, and not written over")
+    source = settings.file.as_posix()
+    imported = READERS[settings.format](_text(settings.file), source)
+    text = suite_text(imported, settings.format, source, str(output or _PRINTED))
+    if output:
+        files.write_new(output.parent, {output.name: text})
+    else:
+        show(text.rstrip("\n"))
+    _tell(imported, source, output)
+
+
+def _tell(imported: Imported, source: str, output: Path | None) -> None:
+    console = error_console(os.environ)
+    where = f", written to {output}" if output else ""
+    console.say(f"{numbers.count(len(imported.tests), 'test')} out of {source}{where}")
+    for note in imported.notes[:MOST_NOTES]:
+        console.say(f"  {note}")
+    if (more := len(imported.notes) - MOST_NOTES) > 0:
+        console.say(f"  and {more} more; what a test leaves out stands in it, under x-unmapped")
+    if output:
+        console.say(f"Look at it with:  ci-evals validate --strict {output}")
+
+
+def _text(path: Path) -> str:
+    try:
+        data = input_files.read(path)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise UsageError(f"{path}: {error.strerror}; split the file") from error
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UsageError(f"{path}:{line}: not UTF-8") from error

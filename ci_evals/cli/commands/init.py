@@ -1,0 +1,152 @@
+"""`init`: a starter suite and its workflow, right for the repository that they are written into."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci_evals.adapters import files, repository
+from ci_evals.adapters.repository import Repository
+from ci_evals.cli.settings.result_commands import InitSettings
+from ci_evals.cli.terminal.console import show
+from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
+from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.planning.adapters import complaint
+from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.writing import write
+from ci_evals.reports import sanitize
+from ci_evals.support.templates import render
+
+WORKFLOW = ".github/workflows/evals.yml"
+AGENT = "agent_under_test.py"
+_SUITE = "starter.yaml"
+
+_SHORT = {"python": "python:agent_under_test:reply", "command": f"command: python3 {AGENT}"}
+"""What `init` calls the programs that it writes itself."""
+
+_ABOUT = {
+    "aui": "An AUI agent, spoken to over HTTP.",
+    "demo": "The embedded demo agent, to look around with.",
+    "openai": "Any endpoint compatible with OpenAI's chat completions: docs/openai-agent.md of ci-evals.",
+    "http": "Any JSON endpoint: docs/http-agent.md of ci-evals.",
+    "python": "A Python function, found from the folder that ci-evals is started in.",
+    "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
+}
+_HANDING_OVER = {"openai": "adapterOptions.escalationTools", "http": "adapterOptions.reply.escalated"}
+
+
+@dataclass(frozen=True)
+class Starter:
+    """What is to be written."""
+
+    kind: str
+    """The adapter, without what of it is to be run."""
+    adapter: str
+    repository: Repository
+
+    @property
+    def suite(self) -> str:
+        """The path of the suite."""
+        return "/".join(part for part in (self.repository.home, _SUITE) if part != ".")
+
+    @property
+    def writes_agent(self) -> bool:
+        """Whether an agent to begin with is written as well."""
+        return self.adapter == _SHORT.get(self.kind)
+
+    @property
+    def plays_at_once(self) -> bool:
+        """Whether it runs without anything of the user's."""
+        return self.kind == "demo" or self.writes_agent
+
+    def files(self) -> dict[str, str]:
+        """Path and text of each file."""
+        written = {self.suite: self._suite_text(), WORKFLOW: self._workflow()}
+        if self.writes_agent:
+            template = "agent" if self.kind == "python" else "program"
+            written[AGENT] = render(f"cli/starter/{template}.py.j2")
+        return written
+
+    def _suite_text(self) -> str:
+        return render(
+            "cli/starter/suite.yaml.j2",
+            kind=self.kind,
+            adapter=write({"adapter": self.adapter}, _SUITE).strip(),
+            about=_ABOUT[self.kind],
+            file=self.suite,
+            offline=self.plays_at_once,
+            order="HL-30771" if self.kind == "demo" else "A-1001",
+            traced=self.kind not in _HANDING_OVER,
+            handing_over=_HANDING_OVER.get(self.kind, ""),
+        )
+
+    def _workflow(self) -> str:
+        branch = self.repository.branch
+        return render(
+            "cli/starter/workflow.yml.j2",
+            kind=self.kind,
+            branch=branch if re.fullmatch(r"[A-Za-z_][\w./-]*", branch) else json.dumps(branch),
+            suites=[f"{self.repository.home}/", *self.repository.others],
+            offline=self.kind == "demo",
+        )
+
+
+def init(settings: InitSettings) -> None:
+    """Writes the files, all or none, and tells what comes next.
+
+    Raises:
+        UsageError: one of them is there already, or cannot be written.
+    """
+    if not files.is_folder(settings.folder):
+        raise UsageError(f"{str(settings.folder)!r} is no folder")
+    found = repository.look(settings.folder)
+    starter = plan(found, settings.adapter)
+    written = starter.files()
+    try:
+        load(written[starter.suite], starter.suite, Reading())
+    except SuiteError as error:
+        raise UsageError(f"--adapter: {error.problems[0].message}") from error
+    files.write_new(found.root, written)
+    show(sanitize.log(f"Written into {found.root}:\n" + "\n".join(f"  {name}" for name in written)))
+    show(sanitize.log(_next(starter)))
+
+
+def plan(found: Repository, wanted: str | None) -> Starter:
+    """What to write into a repository for the adapter that is wanted, or that its suites name, or for AUI.
+
+    Raises:
+        UsageError: there is no such adapter, or the action cannot run it.
+    """
+    adapter = wanted or found.adapter or "aui"
+    adapter = _SHORT.get(adapter, adapter)
+    for prefix, kind in ((PYTHON, "python"), (COMMAND, "command")):
+        if adapter.startswith(prefix):
+            return Starter(kind, adapter, found)
+    if adapter not in BUILT_IN:
+        there = [*BUILT_IN, *_SHORT]
+        said = complaint(adapter, ()) if wanted else "is a plug-in, which the action does not hold"
+        raise UsageError(f"--adapter: {adapter!r} {said}; init writes for {', '.join(there)}")
+    return Starter(adapter, adapter, found)
+
+
+def _next(starter: Starter) -> str:
+    """The three steps that are left to the user."""
+    over_http = starter.kind in {"aui", "openai", "http"}
+    run = f"ci-evals run {starter.suite}"
+    keys = "AGENT_KEY, and OPENAI_API_KEY for judge and user"
+    first = f"Name your agent in {starter.suite} and export {keys}, then:  {run}"
+    if not over_http:
+        first = f"Play it:  {run}{' --provider=offline' if starter.plays_at_once else ''}"
+    second = f"Make the tests yours:  ci-evals validate --strict {starter.suite}"
+    if starter.writes_agent:
+        second = f"Put your agent into {AGENT}. {second}"
+    kept = [*(["AGENT_KEY"] if over_http else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
+    third = f"In {WORKFLOW}, name the repository of the action. Then open a pull request with all of it."
+    if starter.kind in {"openai", "http"}:
+        third = f"Add the variable AGENT_URL to the repository. {third}"
+    if kept:
+        third = f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository. {third}"
+    steps = enumerate((first, second, third), start=1)
+    root = starter.repository.root
+    where = "" if root.resolve() == Path.cwd() else f", in {root}"
+    return f"\nNext{where}:\n" + "\n".join(f"  {number}. {step}" for number, step in steps)

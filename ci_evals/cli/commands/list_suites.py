@@ -1,0 +1,21 @@
+"""`list-suites`: the suites that come with the package."""
+
+from tabulate import tabulate
+
+from ci_evals.adapters.suites import bundled_names, sources
+from ci_evals.cli.terminal.console import show
+from ci_evals.planning.parse import Reading, load
+from ci_evals.reports import sanitize
+
+
+def list_suites() -> None:
+    """Lists the bundled suites with what they are about."""
+    rows = []
+    for name in bundled_names():
+        (source,) = sources(name)
+        suite = load(source.text, source.file, Reading()).suite
+        rows.append(
+            [source.file, str(len(suite.tests)), sanitize.log_line(suite.description or suite.name, 90)]
+        )
+    show(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
+    show("\nRun one with:  ci-evals run demo:hr --provider=offline")

@@ -1,0 +1,86 @@
+"""`merge`: the results of several runs in, one run's reports out, the gate's exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ci_evals.cli.github import actions
+from ci_evals.cli.github.baseline import baseline_of
+from ci_evals.cli.github.platform import Held, Platform
+from ci_evals.cli.output_paths import Places
+from ci_evals.cli.publish import publish
+from ci_evals.cli.saved import read_each, read_leg
+from ci_evals.cli.settings.policy import in_force, read_policy
+from ci_evals.cli.settings.result_commands import MergeSettings
+from ci_evals.cli.terminal.console import environment_keys, error_console, remember
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.scoring.conclude import conclude
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.scoring.gate.selectors import check_names
+from ci_evals.scoring.merge import merge
+from ci_evals.scoring.shards import Leg
+from ci_evals.studies.calibrate import of_legs
+from ci_evals.support.redaction import Redactor
+
+_NO_LEGS = "; if the legs' artifacts were to be in it, no leg has left any"
+
+
+def merge_runs(settings: MergeSettings) -> None:
+    """Merges, writes every report, and exits as the gate decides.
+
+    Raises:
+        UsageError: results are not there, cannot be read or do not belong together; nothing is written then.
+    """
+    policy = read_policy(settings)
+    places = Places(settings.output_dir, settings.junit)
+    places.check()
+    read = read_each(settings.results, read_leg, if_missing=_NO_LEGS)
+    legs = [Leg(str(file), results) for _, file, results in read]
+    suites = [suite.folder for leg in legs for suite in leg.results.suites]
+    places.check({f"the leg {leg.file}": Path(leg.file) for leg in legs}, suites)
+    redactor = Redactor([*environment_keys(os.environ), settings.github_token or ""])
+    actions.mask(redactor, os.environ)
+    remember(redactor)
+    try:
+        merged = merge(legs, expected=settings.legs)
+    except ValidationError as error:
+        files = ", ".join(leg.file for leg in legs)
+        raise UsageError(f"{files}: times or amounts of these runs do not go together") from error
+    ending = merged.ending
+    if not ending.incomplete and (problem := _unknown_name(policy, merged.card.suites)):
+        if _all_told(merged.card.suites):
+            raise UsageError(problem)
+        ending = replace(ending, incomplete=(problem,))
+    skipped = merged.info.status == "skipped"
+    baseline = Held() if skipped else baseline_of(settings, Platform.of(settings, os.environ))
+    options = {"config": merged.info.config | in_force(settings), "baseline_note": baseline.note}
+    info = redactor.model(merged.info.model_copy(update=options))
+    before = redactor.model(baseline.results) if baseline.results else None
+    console = error_console(os.environ)
+    for line in (*(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
+        if line:
+            console.say(line)
+    results = conclude(merged.card, info, policy, ending, before)
+    results = of_legs(results, [redactor.model(leg.results.studies) for leg in legs])
+    sys.exit(publish(results, places, console, before))
+
+
+def _unknown_name(policy: Policy, suites: Sequence[SuiteResult]) -> str | None:
+    """What a floor or a drop names that is in none of the suites."""
+    try:
+        check_names("--thresholds", policy.thresholds, suites)
+        check_names("--max-drop", policy.max_drops, suites)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _all_told(suites: Sequence[SuiteResult]) -> bool:
+    """Whether results tell all names there are: categories and rules are told by the verdicts of trials."""
+    tests = [test for suite in suites for test in suite.tests]
+    return all(test.trials and all(trial.findings for trial in test.trials) for test in tests)

@@ -1,0 +1,85 @@
+"""`plan`: what would run, and what it would take."""
+
+import os
+
+from tabulate import tabulate
+
+from ci_evals.adapters import prices
+from ci_evals.cli.commands import forecast
+from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.settings.models import models_asked
+from ci_evals.cli.settings.suite_commands import EstimateSettings
+from ci_evals.cli.suite_loading import load_suites
+from ci_evals.cli.terminal.console import error_console, show
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.grading import control
+from ci_evals.planning.estimate import Estimate, of_plan, of_test
+from ci_evals.planning.selection import Selection
+from ci_evals.planning.selection import plan as make_plan
+from ci_evals.reports import numbers, sanitize
+from ci_evals.wiring import Adapter
+
+
+def plan(settings: EstimateSettings) -> None:
+    """Shows the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
+    FileTrust(settings, os.environ).check_options(settings)
+    table = prices.read(settings.prices) if settings.prices else prices.bundled()
+    adapter = models_asked(settings)
+    loaded = load_suites(settings, os.environ)
+    planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
+    for place, suite in enumerate(planned.suites):
+        show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
+        show(_table(_rows(planned, place, adapter)) + "\n")
+    for warning in adapter.warnings(planned):
+        error_console(os.environ).say(f"warning: {warning}")
+    total = of_plan(planned)
+    agent, user, judge = _calls(total, adapter)
+    audits = f", auditor {total.auditor_calls}" if adapter.audit_user and not adapter.offline else ""
+    check = CheckMode(settings.judge_check)
+    controls = len(control.questions()) * len(forecast.checked_judges(planned, adapter, check))
+    checked = f", judge check {controls}" if controls else ""
+    meanings = f", embedding model {total.embedder_calls}" if adapter.embedder and total.semantic else ""
+    show(
+        f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
+        f"at most {numbers.count(total.turns, 'turn')}; "
+        f"{total.strict} strict and {total.judged} judged evaluations\n"
+        f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
+        f"{forecast.lines(planned, adapter, table, settings.parallel, check)}"
+    )
+
+
+def _calls(work: Estimate, adapter: Adapter) -> tuple[int, int, int]:
+    """Calls of agent, simulated user and judge, at most."""
+    if adapter.offline:
+        return work.agent_calls, 0, 0
+    return work.agent_calls, work.user_calls, work.judge_calls * adapter.judge_votes
+
+
+def _rows(plan: Plan, place: int, adapter: Adapter) -> list[list[str]]:
+    planned, redactor = plan.suites[place], error_console(os.environ).redactor
+    header = [
+        "test",
+        "tags",
+        "trials",
+        "turns",
+        "strict",
+        "judged",
+        "agent calls",
+        "user calls",
+        "judge calls",
+    ]
+    rows = [header]
+    for test in planned.tests:
+        work = of_test(plan, planned, test)
+        counts = (work.trials, work.turns, work.strict, work.judged)
+        calls = _calls(work, adapter)
+        shown = redactor.model(test)  # before anything is cut
+        name, tags = sanitize.log_line(shown.name, 60), sanitize.log_line(", ".join(shown.tags), 40)
+        rows.append([name, tags, *map(str, counts), *map(str, calls)])
+    return rows
+
+
+def _table(rows: list[list[str]]) -> str:
+    align = ["left", "left"] + ["right"] * (len(rows[0]) - 2)
+    return tabulate(rows[1:], headers=rows[0], tablefmt="simple", disable_numparse=True, colalign=align)

@@ -1,0 +1,238 @@
+"""`rejudge`: a saved run in, the verdicts of another judge out, with how far the two agree."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ci_evals.adapters import prices as price_files
+from ci_evals.cli.github import actions
+from ci_evals.cli.github.baseline import baseline_of
+from ci_evals.cli.github.platform import Platform
+from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.judge_cache import folder_of, refused
+from ci_evals.cli.output_paths import Places
+from ci_evals.cli.publish import publish
+from ci_evals.cli.saved import read_clean
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.policy import in_force, read_policy
+from ci_evals.cli.settings.result_commands import RejudgeSettings
+from ci_evals.cli.terminal import display, progress
+from ci_evals.cli.terminal.console import (
+    Console,
+    environment_keys,
+    environment_values,
+    error_console,
+    remember,
+    show,
+)
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Trial
+from ci_evals.domain.progress import Event, Listener, TrialFinished
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.verdict import Outcome
+from ci_evals.library import results_file
+from ci_evals.rejudging import Rejudged, Rejudging, judges, rejudge, to_judge
+from ci_evals.reports import agreement, numbers, sanitize
+from ci_evals.reports.names import RESULTS
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.scoring.gate.selectors import check_names
+from ci_evals.stop import Stop
+from ci_evals.studies.calibrate import given
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring import WITHOUT_KEY, Adapter, checked, llm_key_of, names_in, no_key
+
+
+def rejudge_run(settings: RejudgeSettings) -> None:
+    """Judges again, writes every report, tells what changed, and exits as the gate decides.
+
+    Raises:
+        UsageError: before any judge is asked; nothing is written then.
+    """
+    environ = os.environ
+    adapter = _adapter(settings, environ)
+    panel = _panel(settings)
+    policy = read_policy(settings)
+    prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
+    file = results_file(settings.results)
+    places = Places(settings.output_dir, settings.junit)
+    _check_places(places, file)
+    redactor = _redactor(settings, adapter, environ)
+    judged = redactor.model(read_clean(file))
+    actions.mask(redactor, environ)
+    remember(redactor)
+    trials = to_judge(judged)
+    if not trials:
+        raise UsageError(f"{file}: it holds no judged verdict, so that there is nothing to judge again")
+    incomplete = _unknown_names(policy, judged)
+    if adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
+        raise UsageError(no_key(adapter.provider))
+    console = error_console(environ)
+    places.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
+    interruption = Interruption()
+    baseline = baseline_of(settings, Platform.of(settings, environ), interruption.aside)
+    if baseline.note:
+        console.say(baseline.note)
+    work = Rejudging(
+        judged=judged,
+        provider=adapter.provider,
+        policy=policy,
+        redactor=redactor,
+        source=str(file),
+        judge_model=settings.judge_model,
+        judge_panel=panel,
+        judge_votes=settings.judge_votes,
+        parallel=settings.parallel,
+        judge_check=CheckMode(settings.judge_check),
+        baseline=redactor.model(baseline.results) if baseline.results else None,
+        baseline_note=baseline.note,
+        incomplete=incomplete,
+        prices=prices,
+        config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
+        ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
+        begin=places.begin,
+    )
+    with _listening(settings, _Told(judged, console, len(trials))) as listen:
+        again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
+    if judged.studies.calibration:
+        again = replace(again, results=given(again.results, judged.studies.calibration))
+    code = publish(again.results, places, console, work.baseline, verbose=settings.verbose)
+    show(_told(judged, again, verbose=settings.verbose))
+    if interruption.stop.bug:
+        raise interruption.stop.bug
+    sys.exit(code)
+
+
+async def _judged_again(work: Rejudging, adapter: Adapter, listen: Listener, stop: Stop) -> Rejudged:
+    async with judges(adapter, work.redactor) as panel:
+        return await rejudge(work, panel, listen=listen, stop=stop)
+
+
+def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
+    """The provider with its key or its token, if there is one."""
+    provider = settings.provider
+    if provider is Provider.OFFLINE:
+        others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
+        raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
+    cache = folder_of(settings.judge_cache, environ)
+    key, token = llm_key_of(provider, settings.llm_key, environ)
+    reason = FileTrust(settings, environ).workspace_distrusted()
+    if cache and reason and (why := refused(cache, reason, key or token, environ)):
+        error_console(environ).say(f"warning: {why}")
+        cache = None
+    return Adapter(
+        provider=provider, llm_key=key, llm_token=token, judge_cache=cache, llm_timeout=settings.llm_timeout
+    )
+
+
+def _panel(settings: RejudgeSettings) -> tuple[str, ...]:
+    """The models that are named to vote in turn; none where that is left to the run."""
+    asked = Adapter(
+        provider=settings.provider,
+        judge_model=settings.judge_model,
+        judge_panel=names_in(settings.judge_panel),
+        judge_votes=settings.judge_votes or 1,
+    )
+    return checked(asked).judge_panel
+
+
+def _redactor(settings: RejudgeSettings, adapter: Adapter, environ: Mapping[str, str]) -> Redactor:
+    keys = (adapter.llm_key, adapter.llm_token, settings.llm_key, settings.github_token)
+    return Redactor([*environment_keys(environ), *(key for key in keys if key)], environment_values(environ))
+
+
+def _check_places(places: Places, file: Path) -> None:
+    """Makes sure that what is judged again is still there afterwards.
+
+    Raises:
+        UsageError: the saved run, or the one that a suite's own results are part of, would be written over.
+    """
+    saved, written = file.resolve(), places.folder.resolve() / RESULTS
+    if saved == written or (written.is_file() and saved.is_relative_to(written.parent)):
+        raise UsageError(
+            f"--output-dir={places.folder}: the results that are to be judged again are in this folder, and "
+            "would be written over; name another one, as --output-dir=rejudged"
+        )
+    if places.junit and places.junit.resolve() == saved:
+        raise UsageError(f"--junit={places.junit}: this is the file that is to be judged again")
+
+
+def _unknown_names(policy: Policy, judged: Results) -> tuple[str, ...]:
+    """What a floor or a drop names that is not in the results, where it may be in what they lack.
+
+    Raises:
+        UsageError: they lack nothing, so that it is a slip of the pen.
+    """
+    try:
+        check_names("--thresholds", policy.thresholds, judged.suites)
+        check_names("--max-drop", policy.max_drops, judged.suites)
+    except UsageError as error:
+        tests = [test for suite in judged.suites for test in suite.tests]
+        if all(test.trials and all(trial.findings for trial in test.trials) for test in tests):
+            raise
+        return (str(error),)
+    return ()
+
+
+def _told(judged: Results, again: Rejudged, *, verbose: bool) -> str:
+    before, after = ([_judges(suite) for suite in one.suites] for one in (judged, again.results))
+    who = agreement.judges(before, after)
+    return agreement.render(again.verdicts, who, not_judged=again.not_judged, verbose=verbose)
+
+
+def _judges(suite: SuiteResult) -> str | None:
+    """Who judges a suite, and how often."""
+    models = ", ".join(suite.judge_panel) or suite.judge_model
+    return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
+
+
+class _Told:
+    """A line for each trial that was judged again."""
+
+    def __init__(self, judged: Results, console: Console, total: int) -> None:
+        self._judged, self._console, self.total = judged, console, total
+        self._done = 0
+        self.console = console
+
+    def line(self, event: TrialFinished) -> str:
+        """Which trial it is, its verdicts, and how many of them changed."""
+        self._done += 1
+        suite = self._judged.suites[event.trial.suite]
+        test = suite.tests[event.trial.test]
+        loop = f" #{event.result.index}" if len(test.trials) > 1 else ""
+        name = sanitize.log_line(self._console.redactor.text(f"{suite.name} › {test.name}{loop}"), 100)
+        before = _outcomes(self._before(event.trial))
+        after = _outcomes(event.result)
+        counts = ", ".join(f"{after.count(one)} {one}" for one in Outcome if one in after)
+        changed = sum(one is not other for one, other in zip(before, after, strict=True))
+        return f"[{self._done}/{self.total}] {name}  {counts}; {changed or 'none'} changed"
+
+    def _before(self, trial: Trial) -> TrialResult:
+        return self._judged.suites[trial.suite].tests[trial.test].trials[trial.index - 1]
+
+
+def _outcomes(trial: TrialResult) -> Sequence[Outcome]:
+    return [finding.outcome for finding in trial.findings if finding.kind == "judged"]
+
+
+@contextmanager
+def _listening(settings: RejudgeSettings, told: _Told) -> Iterator[Listener]:
+    if settings.quiet:
+        yield progress.silent
+    elif told.console.stream.isatty():
+        with display.counting("trials", told.total, told.console, told.line) as listen:
+            yield listen
+    else:
+
+        def say(event: Event) -> None:
+            if isinstance(event, TrialFinished):
+                told.console.say(told.line(event))
+
+        with actions.group(f"Judging {numbers.count(told.total, 'trial')} again", os.environ):
+            yield say

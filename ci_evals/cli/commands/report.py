@@ -1,0 +1,184 @@
+"""`report`: the reports of a saved run, written anew, with other runs beside it."""
+
+import os
+import webbrowser
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ci_evals.adapters import files
+from ci_evals.cli.saved import Saved, of_environment, read_clean, read_each
+from ci_evals.cli.settings.result_commands import ReportSettings
+from ci_evals.cli.terminal.console import error_console, show
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Results
+from ci_evals.library import load_results
+from ci_evals.reports import numbers, report_files, sanitize
+from ci_evals.reports.names import PAGE, RESULTS, Format
+from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.scoring import older
+from ci_evals.support.text import whole
+
+_NO_CONVERSATIONS = (
+    f"{PAGE} is without the baseline's conversations: name that run with --baseline=PATH, or --baseline=none"
+)
+_NAMED = 3
+"""So many files are told by name, more by their number."""
+
+
+def report(settings: ReportSettings) -> None:
+    """Writes the reports of a results file anew, beside it.
+
+    Raises:
+        UsageError: an option or a file cannot be read, or they do not go together; nothing is written then.
+    """
+    formats = _formats(settings.format)
+    if settings.open and Format.HTML not in formats:
+        raise UsageError(f"--open: {PAGE} is what can be opened; leave --format out, or add html to it")
+    runs = _read(settings.results)
+    results, named = older.completed(runs.shown.results), runs.shown.file
+    file = named.parent.resolve() / named.name  # beside a link, not beside what it leads to
+    baseline = _baseline(settings.baseline, runs)
+    if report_files.is_of_suite(results, file):
+        _check_alone(settings, formats, named)
+    beside = Beside(baseline, tuple(run for _, run in runs.others.values()))
+    written = report_files.redraw(results, file, formats, beside)
+    files.write_all(file.parent, written)
+    show(sanitize.log_line(_told(list(written), runs)))
+    if PAGE in written and results.comparison and not baseline and settings.baseline != "none":
+        error_console(os.environ).say(_NO_CONVERSATIONS)
+    if settings.open:
+        _open(file.parent / PAGE)
+
+
+def _formats(asked: str | None) -> Sequence[Format]:
+    """The formats that are asked for.
+
+    Raises:
+        UsageError: one of them is none.
+    """
+    named = [name.strip() for name in (asked or "").split(",") if name.strip()]
+    wrong = [name for name in named if name not in list(Format)]
+    if wrong:
+        raise UsageError(f"--format: there is no format {wrong[0]!r}; there are: {', '.join(Format)}")
+    return [Format(name) for name in named] or report_files.OF_EVERY_RUN
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The run to show, and the others by their ids, with their files."""
+
+    shown: Saved
+    others: Mapping[str, tuple[Path, OtherRun]]
+    of_folder: int
+    """How many runs the path of the shown one stood for: of several it is the newest."""
+
+
+def _read(paths: Sequence[Path]) -> _Runs:
+    """The runs that the paths stand for; of a hundred no more than two are held whole at a time.
+
+    Raises:
+        UsageError: a path stands for none, or a file cannot be read; with all of them.
+    """
+    redactor = of_environment()
+    shown: Saved | None = None
+    of_folder = 0
+    others: dict[str, tuple[Path, OtherRun]] = {}
+    for saved in read_each(paths, load_results):
+        aside: Saved | None = saved
+        if saved.named == paths[0]:
+            of_folder += 1
+            if shown is None or saved.results.run.started_at > shown.results.run.started_at:
+                shown, aside = saved, shown
+        if aside:
+            label = whole(redactor.text(_place(aside.file)))
+            other = OtherRun.of(redactor.model(_without_trials(aside.results)), label)
+            others.setdefault(other.id, (aside.file, other))
+        del saved, aside  # the next is as large
+    if shown is None:  # `read_each` has told why
+        raise UsageError("there are no results to report")
+    others.pop(shown.results.run.id, None)
+    return _Runs(shown._replace(results=redactor.model(shown.results)), others, of_folder)
+
+
+def _without_trials(results: Results) -> Results:
+    """The results without conversations: to look for keys in these takes as long as to read them."""
+    suites = tuple(
+        suite.model_copy(
+            update={"tests": tuple(test.model_copy(update={"trials": ()}) for test in suite.tests)}
+        )
+        for suite in results.suites
+    )
+    return results.model_copy(update={"suites": suites})
+
+
+def _place(file: Path) -> str:
+    """Where a run was read from, in as few words as tell it."""
+    if file.name != RESULTS:
+        return str(file)
+    return str(file.parent) if file.parent.name else file.resolve().parent.name
+
+
+def _baseline(asked: str | None, runs: _Runs) -> Results | None:
+    """The run whose conversations stand beside those of the shown one.
+
+    Raises:
+        UsageError: it cannot be read, or is not the one that the shown run was compared with.
+    """
+    shown, file = runs.shown.results, runs.shown.file
+    compared = shown.comparison.baseline if shown.comparison else None
+    if asked == "none":
+        return None
+    if asked in {None, "", "auto"}:
+        there = runs.others.get(compared.run_id) if compared else None
+        return read_clean(there[0]) if there else None
+    try:
+        given = read_clean(Path(asked))
+    except UsageError as error:
+        raise UsageError(f"--baseline: {error}") from error
+    if given.run.id == shown.run.id:
+        raise UsageError(f"--baseline={asked}: this is the run that is to be shown; name an earlier one")
+    if compared and given.run.id != compared.run_id:
+        raise UsageError(
+            f"--baseline={asked}: this run began at {_when(given.run.started_at)}, and {file} was compared "
+            f"with one of {_when(compared.at)}; name that one, or see what `ci-evals compare` says of these"
+        )
+    return given
+
+
+def _when(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path) -> None:
+    """Refuses what there is not for a suite's own results.
+
+    Raises:
+        UsageError: another format is asked for, or another run.
+    """
+    others = len(settings.results) > 1 or settings.baseline not in {None, "", "auto", "none"}
+    if others or settings.open or (settings.format and set(formats) != {Format.MARKDOWN}):
+        raise UsageError(
+            f"{file}: these are the results of one suite, which have reports in Markdown alone; for {PAGE} "
+            f"and the other formats name the {RESULTS} of the whole run"
+        )
+
+
+def _told(written: Sequence[str], runs: _Runs) -> str:
+    """What was written, in one line."""
+    if 0 < len(written) <= _NAMED:
+        *most, last = written
+        what = f"{', '.join(most)} and {last}" if most else last
+    else:
+        what = numbers.count(len(written), "report")
+    newest = f", the newest of {runs.of_folder} runs" if runs.of_folder > 1 else ""
+    other = len(runs.others) if PAGE in written else 0
+    beside = f"; {numbers.count(other, 'other run')} beside it" if other else ""
+    return f"{what} written to {runs.shown.file.parent}{newest}{beside}"
+
+
+def _open(page: Path) -> None:
+    """Opens the page in the browser, or says where it is: in CI, and where there is no browser."""
+    if os.environ.get("CI") or not webbrowser.open(page.as_uri()):
+        show(sanitize.log_line(f"Open it in a browser: {page}"))

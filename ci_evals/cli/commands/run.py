@@ -1,0 +1,450 @@
+"""`run`: settings in, reports out, the gate's exit code."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+from ci_evals.adapters import files
+from ci_evals.adapters import prices as price_files
+from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.reserve import Reserve
+from ci_evals.adapters.signing import can_sign
+from ci_evals.cli import recording
+from ci_evals.cli.github import actions
+from ci_evals.cli.github.platform import Held, Platform, asked_baseline, wants_comment
+from ci_evals.cli.github.run_identity import run_context
+from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.judge_cache import folder_of, refused
+from ci_evals.cli.output_paths import RECORDING, Inputs, Places, check_folder, check_output
+from ci_evals.cli.settings.choices import Commenting, MissingSecrets
+from ci_evals.cli.settings.models import models_asked
+from ci_evals.cli.settings.policy import in_force, read_policy
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.sharding import for_shard, only_part, part_of
+from ci_evals.cli.suite_loading import headers_of, load_suites, values_of
+from ci_evals.cli.terminal import progress
+from ci_evals.cli.terminal.console import Console, environment_keys, error_console, remember
+from ci_evals.domain.agents import BUILT_IN, lacks_secret
+from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.journal import Mark
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.progress import Listener
+from ci_evals.domain.results.judge import CheckMode
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Calibration
+from ci_evals.domain.suite import is_bundled
+from ci_evals.job import Job, Limits, evaluate, not_played
+from ci_evals.planning.agents import has_filled_headers, has_key
+from ci_evals.planning.estimate import of_plan
+from ci_evals.planning.parse import LoadedSuite
+from ci_evals.planning.selection import Selection, plan
+from ci_evals.reports import numbers
+from ci_evals.reports.names import AGENT_LOG, RESULTS, folders_for
+from ci_evals.runner import Options
+from ci_evals.scoring.gate.selectors import check_names
+from ci_evals.support.redaction import MIN_LENGTH, Redactor
+from ci_evals.support.secrets import is_dummy
+from ci_evals.wiring import (
+    OFFLINE,
+    WITHOUT_KEY,
+    Adapter,
+    embedding_model,
+    keys_of,
+    llm_key_of,
+    no_key,
+    runs_here,
+)
+
+
+def run_suites(settings: RunSettings) -> None:
+    """Runs the suites and exits as the gate decides.
+
+    Raises:
+        UsageError: before anything has run.
+    """
+    settings = for_shard(settings)
+    platform = Platform.of(settings, os.environ)
+    try:
+        _run(settings, platform)
+    except UsageError as error:
+        if not platform.missing and wants_comment(settings, platform):
+            from ci_evals.cli.github.posting import withdraw
+
+            withdraw(error, settings.comment_key, platform)
+        raise
+
+
+def _run(settings: RunSettings, platform: Platform) -> NoReturn:
+    environ = os.environ
+    settings = _in_its_folder(settings)
+    FileTrust(settings, environ).check_options(settings)
+    settings, tape = recording.opened(settings)
+    policy = read_policy(settings)
+    calibration = _calibration(settings)
+    prices = _prices(settings)
+    may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
+    loaded = _loaded(settings, platform, may_skip=may_skip, replay=tape is not None)
+    check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
+    check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
+    planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
+    part = part_of(settings, planned)
+    missing = () if tape else _missing_keys(settings, planned, environ, may_skip=may_skip)
+    skipped = bool(missing) and may_skip
+    adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
+    adapter, uncached = _checked_cache(adapter, settings, environ)
+    if LLM_KEY in missing and not skipped:
+        _explain_missing(platform)
+        raise UsageError(no_key(settings.provider))
+    redactor = _redactor(settings, adapter, loaded, environ)
+    actions.mask(redactor, environ)
+    remember(redactor)
+    console = error_console(environ)
+    planned, noted = recording.as_recorded(planned, tape, redactor)
+    noted += (
+        *uncached,
+        *_short_keys(adapter, () if tape else loaded),
+        *(() if skipped else adapter.warnings(planned)),
+    )
+    warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
+    places = Places(settings.output_dir, settings.junit)
+    inputs = _inputs(settings, loaded)
+    places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
+    context = run_context(platform.context, environ)
+    # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
+    secret = _signing_secret(adapter) if context.ci else None
+    journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)
+    interruption = Interruption()
+    baseline = Held() if skipped else _baseline(settings, platform, interruption)
+    _check_apart(baseline, journal, settings)
+    begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
+    names = [redactor.text(one.suite.name) for one in planned.suites]
+    places.check(inputs, folders_for(names, begun))
+    if settings.record:
+        check_folder("--record", settings.record)
+        check_output("--record", settings.record / RECORDING, inputs)
+    if baseline.note:
+        console.say(baseline.note)
+    job = Job(
+        plan=planned,
+        policy=policy,
+        options=Options(parallel=settings.parallel, retries=settings.retries),
+        redactor=redactor,
+        baseline=baseline.results,
+        baseline_note=baseline.note,
+        limits=Limits(
+            max_duration=settings.max_duration,
+            failures_in_row=settings.max_failures_in_row,
+            fail_fast=settings.fail_fast,
+        ),
+        journal=journal,
+        confirm=settings.confirm,
+        judge_check=CheckMode(settings.judge_check),
+        prices=prices,
+        config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
+        git=platform.git,
+        context=context,
+        begin=places.begin,
+        ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
+        warnings=warnings,
+    )
+    job = only_part(job, part, console.say)
+    job = recording.replaying(job, tape, adapter)
+    calibration = calibration and redactor.model(calibration)
+    ready = _Ready(settings, platform, job, journal, adapter, places, console, interruption, calibration)
+    sys.exit(_skip(ready, _why_skipped(platform, missing)) if skipped else _play(ready))
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A run that may begin, and all that it tells its outcome to."""
+
+    settings: RunSettings
+    platform: Platform
+    job: Job
+    journal: Journal
+    adapter: Adapter
+    places: Places
+    console: Console
+    interruption: Interruption
+    calibration: Calibration | None
+
+
+def _skip(ready: _Ready, why: str) -> int:
+    """Publishes that nothing was played, and gives the exit code."""
+    from ci_evals.cli.publish import publish
+
+    results = not_played(ready.job, ready.adapter, why)
+    code = publish(results, ready.places, ready.console)
+    if wants_comment(ready.settings, ready.platform):
+        # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
+        always = ready.settings.comment is Commenting.ALWAYS
+        _comment(results, ready, create=always)
+    return code
+
+
+def _play(ready: _Ready) -> int:
+    """Plays the plan, publishes what came of it, and gives the exit code."""
+    settings, console, stop = ready.settings, ready.console, ready.interruption.stop
+    if any(item.suite.adapter not in BUILT_IN for item in ready.job.plan.suites):
+        _import_reports(ready)
+    reserve = Reserve()
+    stop.release = reserve.release
+    with (
+        _listening(settings, ready.job.plan, console) as listen,
+        recording.recorded(ready.job, settings, console) as job,
+    ):
+        results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
+    reserve.release()
+    if ready.calibration:
+        from ci_evals.studies.calibrate import given
+
+        results = given(results, ready.calibration)
+    from ci_evals.cli.publish import publish
+
+    code = publish(results, ready.places, console, job.baseline, verbose=settings.verbose)
+    if results.run.status == "completed" or stop.failed_fast:
+        ready.journal.mark(Mark(mark="ended"))
+    elif not settings.replay:
+        console.say(f"to go on with this run, give the same command with --resume={ready.places.folder}")
+    if wants_comment(settings, ready.platform):
+        _comment(results, ready)
+    if stop.bug:
+        raise stop.bug
+    return code
+
+
+def _import_reports(ready: _Ready) -> None:
+    """Import what writes reports, before agents that are code could change it on the disk."""
+    from ci_evals.cli.publish import load
+
+    load(not_played(ready.job, ready.adapter, ""))
+    if wants_comment(ready.settings, ready.platform):
+        import ci_evals.adapters.transport.over_aiohttp
+        import ci_evals.cli.github.posting  # noqa: F401
+
+
+def _comment(results: Results, ready: _Ready, *, create: bool = True) -> None:
+    from ci_evals.cli.github.posting import comment_on
+
+    comment_on(results, ready.settings, ready.platform, ready.interruption.aside, create=create)
+
+
+def _signing_secret(adapter: Adapter) -> str | None:
+    """Return the key or token of the LLM, if it is secret enough to sign a journal with."""
+    secret = adapter.llm_key or adapter.llm_token
+    return secret if can_sign(secret) else None
+
+
+def _told(warnings: tuple[str, ...], console: Console) -> tuple[str, ...]:
+    """The warnings, said."""
+    for warning in warnings:
+        console.say(f"warning: {warning}")
+    return warnings
+
+
+def _in_its_folder(settings: RunSettings) -> RunSettings:
+    """The settings with the output folder of the run that is gone on with, if there is one.
+
+    Raises:
+        UsageError: another folder is named too.
+    """
+    if settings.resume is None:
+        return settings
+    if settings.output_dir not in {settings.resume, RunSettings.output_dir}:
+        raise UsageError(
+            f"--resume={settings.resume} goes on in that folder, and --output-dir={settings.output_dir} is "
+            "another one: leave one of them out"
+        )
+    return replace(settings, output_dir=settings.resume)
+
+
+def _suites_of(loaded: Sequence[LoadedSuite]) -> dict[str, Path | None]:
+    return {f"the suite {item.file}": Path(item.file) for item in loaded if not is_bundled(item.file)}
+
+
+def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
+    """All files that the run reads, by what names them."""
+    asked, tape = settings.baseline, settings.replay
+    named = asked is not None and asked.lower() not in {"", "auto", "none", "required"}
+    return _suites_of(loaded) | {
+        "--adapter-options": settings.adapter_options,
+        "--prices": settings.prices,
+        "--calibration": settings.calibration,
+        "--baseline": _within(Path(asked), RESULTS) if asked and named else None,
+        "--replay": _within(tape, RECORDING) if tape else None,
+    }
+
+
+def _within(path: Path, name: str) -> Path:
+    """The file that is meant by its own path or by the folder that holds it."""
+    return path / name if files.is_folder(path) else path
+
+
+def _prices(settings: RunSettings) -> Callable[[], PriceTable]:
+    """What models cost. A table of the user's is read at once: it may have faults."""
+    if settings.prices is None:
+        return price_files.bundled
+    table = price_files.read(settings.prices)
+    return lambda: table
+
+
+def _calibration(settings: RunSettings) -> Calibration | None:
+    """What is known of the judge, where that is given. It may have faults, so it is read at once."""
+    if settings.calibration is None:
+        return None
+    from ci_evals.cli.commands.calibrate import read
+
+    return read(settings.calibration)
+
+
+def _baseline(settings: RunSettings, platform: Platform, interruption: Interruption) -> Held:
+    """What the run is held against, if that is wanted."""
+    if asked_baseline(settings, platform) == "none":
+        return Held()
+    from ci_evals.cli.github.baseline import baseline_of
+
+    return baseline_of(settings, platform, interruption.aside)
+
+
+def _check_apart(baseline: Held, journal: Journal, settings: RunSettings) -> None:
+    """Refuses to compare a run that is gone on with to what it reported when it was broken off."""
+    if journal.past and baseline.results and baseline.results.run.id == journal.past.header.run:
+        raise UsageError(
+            f"--baseline={settings.baseline}: these are the reports of the run that --resume goes on with, "
+            "and a run cannot be compared with itself; name the results of an earlier run"
+        )
+
+
+LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agent-key)"
+
+
+def _missing_keys(
+    settings: RunSettings, planned: Plan, environ: Mapping[str, str], *, may_skip: bool
+) -> tuple[str, ...]:
+    """The keys that the plan needs and that are not there. With `may_skip` blank headers count as such."""
+    work = of_plan(planned)
+    embedder = embedding_model(settings.provider, settings.embedding_model) if work.embedder_calls else None
+    asked = work.needs_llm or (embedder is not None and not runs_here(embedder))
+    needs_key = asked and settings.provider not in WITHOUT_KEY
+    has_llm_key = not needs_key or any(llm_key_of(settings.provider, settings.llm_key, environ))
+    keys = [] if has_llm_key else [LLM_KEY]
+    suites = [item.suite for item in planned.suites]
+    blank = may_skip and not (_are_filled(settings.agent_headers) and all(map(has_filled_headers, suites)))
+    return (*keys, *([AGENT_KEY] if blank or not all(map(has_key, suites)) else []))
+
+
+def _loaded(settings: RunSettings, platform: Platform, *, may_skip: bool, replay: bool) -> list[LoadedSuite]:
+    """The suites.
+
+    Raises:
+        UsageError: as `load_suites`.
+    """
+    try:
+        return load_suites(settings, os.environ, without_key=may_skip, replay=replay)
+    except SuiteError as error:
+        if any(problem.path == "apiKey" for problem in error.problems):
+            _explain_missing(platform)
+        raise
+
+
+def _explain_missing(platform: Platform) -> None:
+    """Says that a key cannot be there, so that nobody puts it into a file for want of it."""
+    if platform.context.without_secrets:
+        actions.warn(
+            f"the pull request {_whose(platform)}, so GitHub gives it no secrets, and on-missing-secrets is "
+            "fail. Keys stay in the secrets of the repository, never in a file: to have it tested, push its "
+            "branch to this repository once you have read it",
+            os.environ,
+        )
+
+
+def _are_filled(headers: str | None) -> bool:
+    """Whether no line of `--agent-headers` lacks the secret that it should carry."""
+    lines = [line.partition(":") for line in (headers or "").splitlines()]
+    return all(value.strip() and not lacks_secret(name, value) for name, colon, value in lines if colon)
+
+
+def _why_skipped(platform: Platform, missing: Sequence[str]) -> str:
+    said = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    return f"the pull request {_whose(platform)}, so GitHub gives it no secrets: {said}"
+
+
+def _whose(platform: Platform) -> str:
+    return "comes from a fork" if platform.context.foreign else "is Dependabot's"
+
+
+@contextmanager
+def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterator[Listener]:
+    if settings.quiet:
+        yield progress.silent
+    elif console.stream.isatty():
+        from ci_evals.cli.terminal.display import live
+
+        with live(planned, console) as listen:
+            yield listen
+    else:
+        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", os.environ):
+            yield progress.lines(planned, console)
+
+
+def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
+    key, token = llm_key_of(settings.provider, settings.llm_key, environ)
+    return replace(
+        models_asked(settings),
+        llm_key=key,
+        llm_token=token,
+        llm_timeout=settings.llm_timeout,
+        judge_cache=_judge_cache(settings, environ),
+        key_header=settings.agent_key_header,
+        headers=headers_of(settings.agent_headers),
+        agent_id_in=settings.agent_id_in,
+        task_origin_type=settings.task_origin_type,
+        agent_in_process=settings.agent_in_process,
+        agent_log=(settings.output_dir / AGENT_LOG).absolute(),
+        debug=settings.debug,
+    )
+
+
+def _judge_cache(settings: RunSettings, environ: Mapping[str, str]) -> Path | None:
+    """The folder of the judge's answers, where somebody judges who could be asked."""
+    folder = folder_of(settings.judge_cache, environ)
+    return None if settings.replay or settings.provider == OFFLINE else folder
+
+
+def _checked_cache(
+    adapter: Adapter, settings: RunSettings, environ: Mapping[str, str]
+) -> tuple[Adapter, tuple[str, ...]]:
+    """The adapter without a cache that anybody may have written, and what to say of that."""
+    reason = FileTrust(settings, environ).workspace_distrusted()
+    if reason is None or adapter.judge_cache is None:
+        return adapter, ()
+    why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, environ)
+    return (replace(adapter, judge_cache=None), (why,)) if why else (adapter, ())
+
+
+def _redactor(
+    settings: RunSettings, adapter: Adapter, loaded: Sequence[LoadedSuite], environ: Mapping[str, str]
+) -> Redactor:
+    keys = [
+        *environment_keys(environ),
+        settings.llm_key or "",
+        settings.agent_key or "",
+        settings.github_token or "",
+        *keys_of(adapter, loaded),
+    ]
+    return Redactor(keys=keys, values=values_of(loaded, environ))
+
+
+def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
+    keys = [key.strip() for key in keys_of(adapter, loaded)]
+    short = [key for key in keys if key and len(key) < MIN_LENGTH and not is_dummy(key)]
+    if not short:
+        return ()
+    return (f"a key has fewer than {MIN_LENGTH} characters and is not redacted in the reports",)

@@ -1,0 +1,1 @@
+"""The job on GitHub: its event, its commit, its token, and what the runner reads."""

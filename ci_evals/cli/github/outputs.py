@@ -1,0 +1,76 @@
+"""What results tell GitHub Actions: outputs, step summary, annotations. Elsewhere nothing."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ci_evals.adapters.github import commands, workflow
+from ci_evals.cli.github import actions
+from ci_evals.cli.terminal.console import show
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.annotations import Level, annotations
+from ci_evals.reports.markdown import documents
+from ci_evals.reports.names import PAGE, RESULTS, SUMMARY
+
+_FINISHED = frozenset({"completed", "skipped"})
+"""How a run ends that there is nothing left to play of."""
+
+
+def write(results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
+    """Writes all outputs of the action. `code` is the exit code of the run."""
+    held = results.gate.passed and code == Exit.HOLDS
+    found, cost = results.comparison, results.usage.cost_usd
+    told = {
+        "passed": str(held).lower(),
+        "result": _result(results, code),
+        "finished": str(results.run.status in _FINISHED).lower(),
+        "score": numbers.score(results.score),
+        "baseline-score": numbers.score(found.base) if found else "",
+        "delta": numbers.signed(found.delta) if found and found.delta is not None else "",
+        "tests": str(results.counts.tests),
+        "failed-tests": str(results.counts.failed),
+        "errors": str(results.counts.errors),
+        "cost-usd": "" if cost is None else f"{cost:.4f}",
+    }
+    paths = {
+        "results-path": output_dir / RESULTS,
+        "junit-path": junit,
+        "summary-path": output_dir / SUMMARY,
+        "report-path": output_dir / PAGE,
+    }
+    told |= {name: actions.relative(path, environ) if path.is_file() else "" for name, path in paths.items()}
+    actions.write(environ, {name: "" if value == numbers.NONE else value for name, value in told.items()})
+
+
+def write_summary(results: Results, environ: Mapping[str, str]) -> None:
+    """Appends the step summary."""
+    if path := environ.get("GITHUB_STEP_SUMMARY"):
+        summary = Path(path)
+        workflow.append_summary(summary, documents.step_summary(results, workflow.summary_room(summary)))
+
+
+def annotate(results: Results, environ: Mapping[str, str]) -> None:
+    """Shows what failed at its line of the suite's file, the worst first, as many as GitHub shows."""
+    if not actions.inside(environ):
+        return
+    found = annotations(results)
+    for level in Level:
+        of_level = [one for one in found if one.level is level]
+        for one in of_level[: commands.MOST]:
+            file = actions.place_of(one.file, environ)
+            show(
+                commands.command(
+                    level, one.message, file=file, line=one.line if file else None, title=one.title
+                )
+            )
+        if (more := len(of_level) - commands.MOST) > 0:
+            show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
+
+
+def _result(results: Results, code: int) -> str:
+    if code not in (Exit.HOLDS, Exit.FAILED):
+        return "invalid"
+    if results.run.status == "skipped":
+        return "skipped"
+    return "passed" if results.gate.passed else "failed"

@@ -1,0 +1,103 @@
+"""The comment on a pull request, posted.
+
+Nothing here decides an exit code: what GitHub refuses is told in one line, and the run stands without it.
+"""
+
+import asyncio
+import os
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ci_evals.adapters.github import comments, pulls
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.cli.github import actions
+from ci_evals.cli.github.platform import Platform, Wait
+from ci_evals.cli.settings.choices import Commenting
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.terminal.console import PLEASE_REPORT, error_console
+from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.results.run import Results
+from ci_evals.reports.markdown import comment
+from ci_evals.reports.names import SUMMARY
+
+_POST_SECONDS = 90.0
+
+
+def comment_on(
+    results: Results, settings: RunSettings, platform: Platform, wait: Wait, *, create: bool = True
+) -> None:
+    """Posts a run's comment. One that cannot be posted changes nothing, be it by a bug of ours."""
+    pushed = settings.comment is Commenting.ALWAYS
+    try:
+        text = text_of(results, platform)
+        told = wait(post(text, settings.comment_key, platform, pushed=pushed, create=create))
+    except GitHubError as error:
+        where = f"its text is in the step summary and in {settings.output_dir / SUMMARY}"
+        actions.warn(f"no comment was posted: {error}; {where}", os.environ)
+    except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
+        error_console(os.environ).say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
+        actions.warn("no comment was posted: a bug in ci-evals (see the log)", os.environ)
+    else:
+        for line in ("no comment: the run was interrupted",) if told is None else told:
+            error_console(os.environ).say(line)
+
+
+def withdraw(error: UsageError, key: str, platform: Platform) -> None:
+    """Says in the comment that is there that nothing was run: an earlier commit's verdict must not stand."""
+    reason = error_console(os.environ).redactor.text(str(error))
+    text = comment.refused(reason, _place(platform))
+    with suppress(GitHubError):  # the error itself is what counts
+        asyncio.run(post(text, key, platform, pushed=False, create=False))
+
+
+def text_of(results: Results, platform: Platform) -> str:
+    """The comment as people will see it."""
+    return comment.render(results, _place(platform))
+
+
+def _place(platform: Platform) -> comment.Place:
+    known = platform.context
+    foreign = known.foreign and known.event == "workflow_run"
+    own = known.head if known.of_pull_request else None
+    return comment.Place(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
+
+
+async def post(
+    text: str, key: str, platform: Platform, *, pushed: bool = True, create: bool = True
+) -> tuple[str, ...]:
+    """Posts a comment, and gives back what became of it, a line for each pull request.
+
+    Args:
+        text: What it says.
+        key: Of the comment.
+        platform: Where to.
+        pushed: Whether a pushed commit's pull requests are looked for too.
+        create: Whether there is to be one where there was none.
+
+    Raises:
+        GitHubError: it was not posted; the text says why, and what to do.
+    """
+    if platform.missing:
+        raise GitHubError(platform.missing)
+    try:
+        async with asyncio.timeout(_POST_SECONDS), platform.client() as hub:
+            known = platform.context
+            numbers = await pulls.numbers_of(hub, known, pushed=pushed)
+            commit = known.head.sha if known.head else known.sha
+            written = comments.Comment(key, text, known.run, commit)
+            return await _posted(hub, known.repository or "", numbers, written, create=create)
+    except TimeoutError as error:
+        raise GitHubError("GitHub did not answer in time") from error
+
+
+async def _posted(
+    hub: GitHub, repository: str, numbers: Sequence[int], written: comments.Comment, *, create: bool
+) -> tuple[str, ...]:
+    if not numbers:
+        return ("no comment: no open pull request has this commit as its head",)
+    told = []
+    for number in numbers:
+        posted = await comments.post(hub, repository, number, written, create=create)
+        told.append(f"comment on #{number} {posted.what}" + (f": {posted.url}" if posted.url else ""))
+    return tuple(told)

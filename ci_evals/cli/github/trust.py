@@ -1,0 +1,120 @@
+"""Trust in files: a checkout that may be somebody else's code does not decide where secrets go."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from ci_evals.adapters import files
+from ci_evals.adapters.checkout import Checkout, checkout_of
+from ci_evals.adapters.github import trust as rules
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
+from ci_evals.cli.github.platform import Platform
+from ci_evals.cli.settings.choices import Trust
+from ci_evals.cli.settings.suite_commands import GitHubSettings, SuiteSettings
+from ci_evals.domain.agents import is_program
+from ci_evals.domain.errors import GitHubError, UsageError
+
+SEE = "(see --trust-suites)"
+
+_FILES = ("adapter_options", "prices", "calibration", "baseline", "replay")
+"""Options that name files with a say in where secrets go, in what may be spent, or in the verdict."""
+
+_WORDS = frozenset({"auto", "none"})
+"""What `baseline` may be besides a path."""
+
+_ASK_SECONDS = 30.0
+
+Rule = Callable[[Context, Checkout | None, Context | None], str | None]
+
+
+class FileTrust:
+    """Decides whose files are, by the event, by the checkout they lie in, and by `--trust-suites`."""
+
+    def __init__(self, settings: object, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._trust = settings.trust_suites if isinstance(settings, SuiteSettings) else Trust.AUTO
+        self._platform = Platform.of(
+            settings if isinstance(settings, GitHubSettings) else GitHubSettings(), environ
+        )
+
+    def suite_distrusted(self, path: Path) -> str | None:
+        """Why a suite is not trusted, as a clause (`in the event …`); None if it is."""
+        match self._trust:
+            case Trust.NEVER:
+                return "with --trust-suites=never"
+            case Trust.ALWAYS:
+                return None
+        for place in _places(path):
+            checkout = checkout_of(place.parent) or checkout_of(self._workspace())
+            if because := self._decided(rules.distrusted_because, checkout):
+                return f"{because} {SEE}"
+        return None
+
+    def workspace_distrusted(self) -> str | None:
+        """Why files of the workspace are not trusted, likewise."""
+        return self.suite_distrusted(self._workspace() / "any")
+
+    def check_options(self, settings: SuiteSettings) -> None:
+        """Makes sure that no option hands over to a checkout that may be somebody else's.
+
+        Raises:
+            UsageError: with the option and the reason.
+        """
+        if self._trust is not Trust.AUTO:
+            return
+        adapter = settings.adapter
+        if adapter and is_program(adapter) and (because := self._foreign(Path.cwd())):
+            raise UsageError(f"--adapter may not name a program {because} {SEE}")
+        for item in dataclasses.fields(settings):
+            value = getattr(settings, item.name) if item.name in _FILES else None
+            if not value or str(value).lower() in _WORDS:
+                continue
+            because = next((why for place in _places(Path(value)) if (why := self._foreign(place))), None)
+            if because:
+                option = f"--{item.name.replace('_', '-')}"
+                raise UsageError(
+                    f"{option}: {value} may not be read {because}; take the file of a checkout of your own "
+                    f"branch, or say --trust-suites=always if you have read these files"
+                )
+
+    def _foreign(self, place: Path) -> str | None:
+        checkout = checkout_of(place if files.is_folder(place) else place.parent)
+        if checkout is None and not place.is_relative_to(self._workspace()):
+            return None  # an earlier step made it
+        return self._decided(rules.foreign_because, checkout)
+
+    def _decided(self, rule: Rule, checkout: Checkout | None) -> str | None:
+        """What the rule says. GitHub is asked about a pull request only if that may change the answer."""
+        known = self._platform.context
+        because = rule(known, checkout, None)
+        if because is None or known.number is None or known.event in PULL_REQUEST_EVENTS:
+            return because
+        return rule(known, checkout, self._pull)
+
+    @cached_property
+    def _pull(self) -> Context | None:
+        if self._platform.missing:
+            return None
+        import asyncio  # noqa: PLC0415  # most runs ask GitHub nothing
+
+        try:
+            return asyncio.run(self._asked())
+        except (GitHubError, TimeoutError):
+            return None
+
+    async def _asked(self) -> Context:
+        import asyncio  # noqa: PLC0415  # as above
+
+        from ci_evals.adapters.github.pulls import located  # noqa: PLC0415  # as above
+
+        async with asyncio.timeout(_ASK_SECONDS), self._platform.client() as hub:
+            return await located(hub, self._platform.context)
+
+    def _workspace(self) -> Path:
+        return Path(self._environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
+
+
+def _places(path: Path) -> tuple[Path, ...]:
+    """Where a path is, as it is written and with links followed: neither may be somebody else's."""
+    return tuple(dict.fromkeys((path.absolute(), path.resolve())))

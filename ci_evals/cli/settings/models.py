@@ -1,0 +1,24 @@
+"""Which models the options ask for, and how often."""
+
+from ci_evals.cli.settings.suite_commands import EstimateSettings
+from ci_evals.wiring import Adapter, checked, names_in
+
+
+def models_asked(settings: EstimateSettings) -> Adapter:
+    """The models that the options ask for, without a key.
+
+    Raises:
+        UsageError: the options contradict one another.
+    """
+    return checked(
+        Adapter(
+            provider=settings.provider,
+            judge_model=settings.judge_model,
+            user_model=settings.user_model,
+            embedding_model=settings.embedding_model,
+            judge_votes=settings.judge_votes,
+            judge_panel=names_in(settings.judge_panel),
+            audit_user=settings.audit_user,
+            audit_model=settings.audit_model,
+        )
+    )

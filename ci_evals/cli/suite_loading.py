@@ -1,0 +1,116 @@
+"""From settings to loaded suites, with every problem of all of them told at once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ci_evals.adapters import input_files
+from ci_evals.adapters.code import plugins
+from ci_evals.adapters.suites import Source, sources
+from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.settings.suite_commands import SuiteSettings
+from ci_evals.cli.terminal.console import environment_keys, environment_values, remember
+from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.suite import is_bundled
+from ci_evals.planning.adapters import OptionsFile, read_options
+from ci_evals.planning.agents import AgentChoice, choose
+from ci_evals.planning.interpolate import not_secret
+from ci_evals.planning.parse import LoadedSuite, Reading, load
+from ci_evals.support.redaction import Redactor
+
+
+def load_suites(
+    settings: SuiteSettings, environ: Mapping[str, str], *, without_key: bool = False, replay: bool = False
+) -> list[LoadedSuite]:
+    """All suites that the settings name. With `without_key` the key of their agent may be missing.
+
+    For a `replay` they are read as a recording has them, without secrets and without what reaches an agent.
+
+    Raises:
+        UsageError: suites that are not there or cannot be run, with all problems of all of them.
+    """
+    installed = plugins.names()
+    trust = FileTrust(settings, environ)
+    trust.check_options(settings)
+    choice = AgentChoice(
+        adapter=settings.adapter,
+        options=_options(settings.adapter_options, environ, masked=replay),
+        plugins=installed,
+        agent_id=settings.agent_id,
+        agent_key=settings.agent_key,
+        base_url=settings.base_url,
+    )
+    reading = Reading(
+        environ=environ,
+        plugins=installed,
+        replaced=choice.replaces,
+        may_lack=frozenset({"apiKey"} if without_key else ()),
+        masked=replay,
+    )
+    loaded: dict[Path, LoadedSuite] = {}
+    faults: list[UsageError] = []
+    for source in _sources(settings.suites, faults):
+        try:
+            distrusted = None if is_bundled(source.file) else trust.suite_distrusted(Path(source.file))
+            read = load(source.text, source.file, replace(reading, distrusted=distrusted))
+            suite = choose(read, choice, without_key=without_key, unasked=replay)
+        except UsageError as error:
+            faults.append(error)
+        else:
+            loaded.setdefault(source.path, suite)
+    suites = list(loaded.values())
+    keys = [*environment_keys(environ), settings.agent_key or ""]
+    keys += [item.suite.api_key.get_secret_value() for item in suites if item.suite.api_key]
+    remember(Redactor(keys=keys, values=values_of(suites, environ)))
+    if faults:
+        raise _together(faults)
+    return suites
+
+
+def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[str]:
+    """The values that nobody else should see: those in suites, and what else the environment holds."""
+    taken = {name for item in suites for name in not_secret(item.document)}
+    return {value for item in suites for value in item.secrets}.union(environment_values(environ, taken))
+
+
+def headers_of(text: str | None) -> dict[str, str]:
+    """The headers that `--agent-headers` names.
+
+    Raises:
+        UsageError: a line is none.
+    """
+    headers = {}
+    for line in (text or "").splitlines():
+        name, colon, value = line.partition(":")
+        if line.strip() and not (colon and name.strip() and value.strip()):
+            raise UsageError("--agent-headers: a line is not of the form NAME: VALUE")
+        if line.strip():
+            headers[name.strip()] = value.strip()
+    return headers
+
+
+def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> OptionsFile | None:
+    if path is None:
+        return None
+    try:
+        text = input_files.read(path).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror or error) if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"--adapter-options: {path} cannot be read: {why}") from None
+    return read_options(text, str(path), environ, masked=masked)
+
+
+def _together(faults: Sequence[UsageError]) -> UsageError:
+    """All faults as one; where all have places they keep them."""
+    problems = [fault.problems for fault in faults if isinstance(fault, SuiteError)]
+    if len(problems) == len(faults):
+        return SuiteError(tuple(dict.fromkeys(problem for found in problems for problem in found)))
+    return UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
+
+
+def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[Source]:
+    for name in names:
+        try:
+            yield from sources(name)
+        except UsageError as error:
+            faults.append(error)

@@ -1,0 +1,87 @@
+"""What a person sees of a run under way in a log: a line a trial. `display` has more for a terminal."""
+
+from ci_evals.cli.terminal.console import Console
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.progress import (
+    Event,
+    Extended,
+    Listener,
+    StillWaiting,
+    TakenUp,
+    TrialFinished,
+)
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Outcome
+from ci_evals.reports import numbers, sanitize
+
+
+def silent(_: Event) -> None:
+    """Shows nothing (`--quiet`)."""
+
+
+def lines(plan: Plan, console: Console) -> Listener:
+    """One line for each finished trial."""
+    total, done = len(plan.trials), 0
+
+    def listen(event: Event) -> None:
+        nonlocal done, plan, total
+        match event:
+            case TrialFinished():
+                done += 1
+                console.say(f"[{done}/{total}] {line(plan, event, console)}")
+            case TakenUp():
+                done = event.trials
+                console.say(taken_up(event, total))
+            case StillWaiting():
+                console.say(waiting(event))
+            case Extended():
+                plan, total = event.plan, len(event.plan.trials)
+                console.say(extended(event))
+
+    return listen
+
+
+def name_of(plan: Plan, trial: Trial, console: Console) -> str:
+    """What a trial is called: its suite and test, and which of several it is."""
+    suite, test = plan.suites[trial.suite].suite.name, plan.test_of(trial)
+    loop = f" #{trial.index}" if plan.loops_of(test) > 1 else ""
+    # Secrets go first: what the sanitiser has changed, the redactor would not know.
+    return sanitize.log_line(console.redactor.text(f"{suite} › {test.name}{loop}"), 100)
+
+
+def line(plan: Plan, event: TrialFinished, console: Console) -> str:
+    """What came of a trial."""
+    result = event.result
+    parts = [
+        name_of(plan, event.trial, console),
+        f"{numbers.score(result.score if result.scored else None)} ({_summary(result)})",
+        f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}",
+    ]
+    return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
+
+
+def taken_up(event: TakenUp, total: int) -> str:
+    """What had finished before."""
+    began = event.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"going on with the run of {began}: {event.trials} of {numbers.count(total, 'trial')} had finished"
+
+
+def waiting(event: StillWaiting) -> str:
+    """For whom the run waits."""
+    return f"waiting {event.seconds:.0f} s for {sanitize.log_line(event.neighbor, 100)}: {event.reason}"
+
+
+def extended(event: Extended) -> str:
+    """Why more is played."""
+    more = numbers.count(event.plan.more, "more trial")
+    return f"the first look is close, so {more} of each test follow: {'; '.join(event.because)}"
+
+
+def _summary(result: TrialResult) -> str:
+    """How it ended, and the verdicts by outcome."""
+    counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
+    told = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    if result.status is EndState.INVALID_USER:
+        return "left out"  # Its error says why.
+    return ", ".join([f"ended {result.status.replace('_', ' ')}", *told])

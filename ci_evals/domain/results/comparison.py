@@ -1,0 +1,169 @@
+"""A run held against an earlier one: what came of each test, and what the change is worth."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import Instant, Interval, Percent, Points, Record
+from ci_evals.domain.results.process import Deed
+
+
+class Baseline(Record):
+    """The earlier run."""
+
+    score: Percent | None
+    commit: str | None = None
+    at: Instant = Field(description="When it began.")
+    run_id: str
+    tests: int = Field(0, description="Tests of it, compared or not.")
+    trials: int = Field(description="Trials that it played.")
+
+
+class Change(Record):
+    """How the score of the paired tests changed, in points, and how sure that is."""
+
+    tests: int = Field(0, description="Tests compared: of the same definition, and scored on both sides.")
+    base: Percent | None = Field(None, description="The baseline's score over the compared tests.")
+    head: Percent | None = Field(None, description="This run's score over the same tests.")
+    delta: Points | None = Field(None, description="head - base.")
+    interval: Interval | None = Field(None, description="95 % interval of delta.")
+    p: float | None = Field(
+        None, description="How often chance alone would show a drop like this one or a larger one; one-sided."
+    )
+    method: Literal["enumerated", "drawn"] | None = Field(None, description="How p was found.")
+    smallest_p: float | None = Field(None, description="The smallest p that this many trials can give.")
+    fewest_broken: int | None = Field(
+        None, description="How many tests must fail wholly, at least, for so many trials to prove it."
+    )
+    told_from: Literal["trials", "tests"] | None = Field(
+        None,
+        description="What noise was told from: how trials of a test differ or, with single trials, tests.",
+    )
+    detectable: float | None = Field(
+        None, description="The smallest drop, in points, that would have been seen with a chance of 80 %."
+    )
+    trials_needed: int | None = Field(
+        None, description="Where a drop is not proven: trials of each test and side that would settle it."
+    )
+
+
+class Evidence(Record):
+    """The verdict, and the exchange it rests on, that show why a test failed."""
+
+    criterion: str
+    reason: str
+    trial: int
+    exchange: int | None = None
+    user: str | None = None
+    agent: str | None = None
+
+
+class Parting(Record):
+    """Where a conversation first parts from one of the baseline's: what the agent did differently, and when.
+
+    Of the trial that shows the change (the first that does not pass, or where all do the first) and the
+    baseline's first of which the contrary holds (or where there is none, its first). Trials that broke off
+    are looked at only where all did.
+
+    Exchanges stand beside each other by their place. Of each is compared what both replies tell: the names of
+    workflows, the parameters with their values in this exchange (empty ones, as `is_empty` has it, are none),
+    the codes of rules, the integrations with their status. How often and in which order does not matter. What
+    one of the replies does not tell (null) is not compared.
+    """
+
+    head_trial: int
+    base_trial: int
+    exchange: int | None = Field(
+        description="The first in which workflows, parameters, rules or integrations differ, or that only "
+        "one side has. Null where the agent did the same throughout."
+    )
+    head: tuple[Deed, ...] = Field((), description="What it did there in this run, and not in the baseline.")
+    base: tuple[Deed, ...] = Field((), description="What it did there in the baseline, and not in this run.")
+    only: Literal["head", "base"] | None = Field(
+        None, description="The side that has this exchange, where the other conversation had ended."
+    )
+    user_differs: int | None = Field(
+        None,
+        description="The first exchange, up to that one, in which the user had said something else: then the "
+        "simulated user may be the cause.",
+    )
+    agent_differs: int | None = Field(
+        None,
+        description="Where the agent did the same throughout, the first exchange in which it said something "
+        "else; null where it did not.",
+    )
+    unknown: tuple[int, ...] = Field(
+        (),
+        description="Where the agent seems to have done the same throughout, the exchanges of which one side "
+        "reports less than the other, or neither reports anything: there it may have done something else.",
+    )
+
+
+class TestName(Record):
+    """A test by its suite and name."""
+
+    suite: str
+    name: str
+
+
+class TestChange(TestName):
+    """A paired test that came out differently."""
+
+    base: Percent | None
+    head: Percent | None
+    delta: Points | None
+    evidence: Evidence | None = Field(
+        None, description="Of the failing side: this run where it fails now, the baseline where it is fixed."
+    )
+    p: float | None = Field(
+        None,
+        description="Of a suspect: the chance of such a drop, adjusted for how many tests are looked at; "
+        "null where so few trials cannot prove it.",
+    )
+    confirmed: bool = Field(
+        default=False, description="Whether the drop of this one test is proven (p at most 0.05)."
+    )
+    parting: Parting | None = Field(
+        None, description="Where its conversations first part; null where one side has no trace."
+    )
+
+
+class SuiteComparison(Change):
+    """One suite against its baseline."""
+
+    name: str
+    comparable: bool
+    reasons: tuple[str, ...] = Field((), description="Why not, or what is to be known.")
+
+
+class Pace(Record):
+    """What a run took, a trial or a reply, so that runs of different size can be compared."""
+
+    cost_usd_per_trial: float | None = None
+    tokens_per_trial: float | None = None
+    median_latency_seconds: float | None = None
+    p95_latency_seconds: float | None = None
+
+
+class Comparison(Change):
+    """This run (head) against the baseline (base)."""
+
+    comparable: bool = Field(description="Whether anything could be compared.")
+    reasons: tuple[str, ...] = Field((), description="Why not, or why not all of it.")
+    baseline: Baseline
+    regressed: tuple[TestChange, ...] = Field(
+        (), description="Newly failing: passed in the baseline, and do not pass now. Worst first."
+    )
+    fixed: tuple[TestChange, ...] = Field((), description="Failed in the baseline, and pass now.")
+    suspects: tuple[TestChange, ...] = Field(
+        (), description="Fell by 15 points or more; by chance alone some always do, so see `confirmed`."
+    )
+    new: tuple[TestName, ...] = Field((), description="Not in the baseline.")
+    removed: tuple[TestName, ...] = Field((), description="In the baseline, and not in this run.")
+    changed: tuple[TestName, ...] = Field((), description="Defined differently, so not compared.")
+    deltas: tuple[Points, ...] = Field(
+        (), description="How the score of each compared test changed, in points, the deepest fall first."
+    )
+    suites: tuple[SuiteComparison, ...] = ()
+    head_pace: Pace = Pace()
+    base_pace: Pace = Pace()

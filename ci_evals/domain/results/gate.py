@@ -1,0 +1,112 @@
+"""The gate's checks, its decision, and the odds of it."""
+
+import re
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from ci_evals.domain.base import (
+    Interval,
+    Percent,
+    Positive,
+    Record,
+)
+
+
+class CheckKind(StrEnum):
+    """Kind of a gate check."""
+
+    MIN_SCORE = "min-score"
+    """Floor of the run or, with `suite` or `test`, the floor that a suite file sets itself."""
+    THRESHOLD = "threshold"
+    """Floor of a part of the run (`--thresholds`)."""
+    CRITICAL = "critical"
+    MAX_DROP = "max-drop"
+    REGRESSION = "regression"
+    MAX_COST = "max-cost"
+    MAX_P95_LATENCY = "max-p95-latency"
+    MAX_ERRORS = "max-errors"
+    MAX_INVALID_USERS = "max-invalid-users"
+    FAIL_FAST = "fail-fast"
+
+
+class CheckId(Record):
+    """Identity of a gate check: its kind and the part of the run that it is about."""
+
+    name: str = Field(description="For people only; the other keys identify the check.")
+    kind: CheckKind
+    suite: str | None = Field(
+        None, description="The suite; null for a check of the whole run, or of a part that spans suites."
+    )
+    suite_number: Positive | None = Field(None, description="Its position in `suites`, counted from 1.")
+    test: str | None = Field(None, description="The test; null unless the check is about a single test.")
+    test_number: Positive | None = Field(
+        None, description="Its position in the suite's `tests`, counted from 1."
+    )
+    selector: str | None = Field(
+        None, description="The part of the run as the option names it, such as `category:safety`."
+    )
+
+    @property
+    def key(self) -> tuple[str, int | None, int | None, str | None]:
+        """The identity as one value that two different checks never share."""
+        return self.kind, self.suite_number, self.test_number, self.selector
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older(cls, data: Any) -> Any:
+        """Add the kind to checks of earlier versions' results files, which have nothing but a name."""
+        if isinstance(data, dict) and "kind" not in data and isinstance(name := data.get("name"), str):
+            return data | _identity_of_older(name)
+        return data
+
+
+def _identity_of_older(name: str) -> dict[str, str]:
+    kind, separator, part = (
+        re.split("([: ])", name, maxsplit=1) if re.search("[: ]", name) else (name, "", "")
+    )
+    if kind == CheckKind.CRITICAL:
+        return {"kind": kind, "test": part}
+    if kind in list(CheckKind):
+        return {"kind": kind} | ({"selector": part} if separator else {})
+    return {"kind": CheckKind.THRESHOLD, "selector": name}
+
+
+class GateCheck(CheckId):
+    """One rule of the gate: what it requires, what was seen, whether it holds."""
+
+    required: float | None
+    seen: float | None
+    seen_if_undecided_failed: float | None = Field(
+        None, description="For floors: the score in which undecided verdicts count as failed. It decides."
+    )
+    interval: Interval | None = Field(None, description="95 % interval of the score, or drop, that decides.")
+    holds: bool | None = Field(
+        description="Null: not checked. The check was asked for and could not be made; `note` says why."
+    )
+    note: str | None = None
+
+
+class Decision(Record):
+    """What the gate said."""
+
+    passed: bool
+    exit_code: int
+    checks: tuple[GateCheck, ...] = ()
+    reasons: tuple[str, ...] = Field((), description="Why the run cannot be trusted, where it cannot.")
+
+
+class CheckOdds(CheckId):
+    """How often an unchanged agent would fail one check of the gate."""
+
+    share: float = Field(description="0 to 1.")
+
+
+class Odds(Record):
+    """How often an unchanged agent would fail this gate, told from the noise of these results."""
+
+    share: float = Field(description="Of runs like this one that would fail the gate, 0 to 1.")
+    checks: tuple[CheckOdds, ...] = ()
+    floor: Percent | None = Field(description="The highest min-score that fewer than 5 % of such runs miss.")
+    loops: int = Field(description="Trials of each test in such a run, at most.")

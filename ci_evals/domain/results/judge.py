@@ -1,0 +1,86 @@
+"""The judge of a run: its check by control questions, and how far its votes agree."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Record
+
+
+class Estimate(Record):
+    """A number that was told from a sample, with its 95 % interval."""
+
+    value: float
+    low: float | None = Field(None, description="Null where so few things give no interval.")
+    high: float | None = None
+    count: Amount = Field(description="How many things it was told from.")
+
+
+class JudgeUsed(Record):
+    """The judge that a number is about. Of another one it says nothing."""
+
+    provider: str | None
+    models: tuple[str, ...] = Field(description="Those that vote, each once, sorted.")
+    votes: int = 1
+    prompt: CleanText = Field(description="SHA-256 of all that a judge may be shown besides conversations.")
+
+
+class CheckMode(StrEnum):
+    """Whether a run asks its judge control questions (`--judge-check`)."""
+
+    AUTO = "auto"
+    """Asks, unless the baseline or the judge's cache holds a recent passed check of the same judge."""
+    ALWAYS = "always"
+    WARN = "warn"
+    """As `auto`, but a judge that does not pass is a warning only."""
+    OFF = "off"
+
+
+class JudgeCheck(Record):
+    """The answers of one judge to control questions, compared with the known answers."""
+
+    asked: Amount = Field(description="Control questions.")
+    right: Amount = Field(description="Right answers.")
+    required: Amount = Field(description="Right answers that it takes.")
+    passed: bool
+    why: str | None = Field(None, description="Why it did not pass.")
+    model: str
+    provider: str | None = None
+    prompt: CleanText = Field(description="SHA-256 of the judge's prompt and the control questions.")
+    at: Instant = Field(description="When the questions were asked.")
+    cost_usd: Dollars | None = Field(None, description="Null if a price is unknown.")
+    taken_from: Literal["baseline", "cache"] | None = Field(
+        None, description="Where an earlier check was found; null if this run asked."
+    )
+
+
+class PartAgreement(Record):
+    """How far the votes on some verdicts agree. Only those count that were asked for whatever came."""
+
+    name: str = Field(description="The criterion, or the category.")
+    suite: str | None = None
+    test: str | None = None
+    share: Estimate | None = Field(description="Of pairs of votes on one verdict, those that agree, 0 to 1.")
+    alpha: Estimate | None = Field(
+        description="Krippendorff's alpha, at most 1; 0 is chance. Null where all votes are alike."
+    )
+    verdicts: Amount = Field(description="Verdicts with at least two votes that decide.")
+    low: bool = Field(
+        description="Whether fewer than 80 % of the pairs agree, by more than chance does to so few verdicts."
+    )
+
+
+class VoteAgreement(Record):
+    """How far the judge's votes agree, in a run with several votes on each criterion."""
+
+    votes: int = Field(description="At most, on one criterion.")
+    models: tuple[str, ...]
+    whole: PartAgreement
+    levels: Estimate | None = Field(
+        None,
+        description="Krippendorff's alpha, ordinal, of the levels that votes on rubrics name. Null without "
+        "any, or where all are alike.",
+    )
+    criteria: tuple[PartAgreement, ...] = Field(description="Those with the lowest share first.")
+    categories: tuple[PartAgreement, ...] = ()

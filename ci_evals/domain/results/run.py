@@ -1,0 +1,170 @@
+"""A whole run: the value that every report is a function of, and the shape of `_results.json`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from ci_evals.domain.base import (
+    Amount,
+    CleanText,
+    Instant,
+    Interval,
+    Percent,
+    Positive,
+    Record,
+    Seconds,
+    Share,
+)
+from ci_evals.domain.results.comparison import Comparison
+from ci_evals.domain.results.gate import Decision, Odds
+from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
+from ci_evals.domain.results.process import Coverage, ProcessSummary
+from ci_evals.domain.results.simulated_user import UserLedger
+from ci_evals.domain.results.studies import Studies
+from ci_evals.domain.results.suite import Counts, SuiteResult
+from ci_evals.domain.results.usage import Latency, Usage
+from ci_evals.support.redaction import Clean
+
+
+class Tool(Record):
+    """Which program wrote the file."""
+
+    name: CleanText = "ci-evals"
+    version: CleanText
+
+
+class Git(Record):
+    """The commit that was tested, where the environment tells it."""
+
+    commit: str | None = None
+    ref: str | None = None
+    repository: str | None = None
+    head_commit: str | None = Field(
+        None, description="The pull request's own commit; `commit` is then its merge with the base branch."
+    )
+    pull_request: int | None = None
+
+
+class Digests(Record):
+    """SHA-256 of each thing that the scores depend on: where two differ, so may the scores."""
+
+    suites: CleanText = Field(description="What is asked: turns, users' data, criteria and weights.")
+    agents: CleanText = Field(description="Adapters, ids, addresses and models of the agents.")
+    models: CleanText = Field(
+        description="Provider and models of judge and simulated user, and the embedding model if one is used."
+    )
+    judge_prompt: CleanText
+    user_prompt: CleanText = Field(
+        description="Of the simulated user: its prompt, or that it is scripted; and by what it is audited."
+    )
+    loops: CleanText = Field(description="How many trials of each test.")
+    scoring: CleanText = Field("1", description="The version of the rules that make scores of verdicts.")
+
+
+class Confirmation(Record):
+    """More trials that were played since the first look was close."""
+
+    trials: int = Field(description="Of each test, beyond those of the first look.")
+    because: tuple[str, ...] = Field(description="What was close.")
+
+
+class Shard(Record):
+    """Which part of a plan a run has played."""
+
+    index: Positive = Field(description="Counted from 1.")
+    of: Positive = Field(description="How many parts there are.")
+    plan: CleanText = Field(description="SHA-256 of the whole plan: its suites, tests and loops.")
+    split: CleanText = Field(description="SHA-256 of the plan and of which part plays which test.")
+    suites: Annotated[tuple[str, ...], Clean()] = Field(
+        description="The files of all suites of the plan, in its order."
+    )
+    tests: tuple[Positive, ...] = Field(
+        description="Where in the plan each test of these results stands, in their order, counted from 1."
+    )
+
+
+class Origin(Record):
+    """The earlier run whose conversations stand in these results, where none was held anew."""
+
+    how: Literal["replay", "rejudge"] = Field(
+        description="`replay`: agent and models were played from a recording. `rejudge`: saved transcripts "
+        "were judged again."
+    )
+    run: CleanText = Field(description="The id of that run.")
+    started_at: Instant = Field(description="When that run began.")
+
+
+class Resumed(Record):
+    """The part of a run that was played before the run was broken off, and taken from its journal."""
+
+    trials: Amount = Field(description="Trials of these results that came from the journal.")
+    written_at: Instant | None = Field(description="When the last of them was written.")
+    attempt: Amount | None = Field(None, description="GitHub's attempt of the workflow run that began it.")
+    commit: CleanText | None = Field(None, description="The commit at which they were played, if known.")
+
+
+Status = Literal["completed", "stopped", "interrupted", "skipped", "unfinished"]
+"""How a run ended; `skipped` if it was given no secrets and nothing was played, `unfinished` if it goes
+on, or was killed."""
+
+
+class RunInfo(Record):
+    """When, where and how the run was made."""
+
+    id: CleanText
+    started_at: Instant
+    finished_at: Instant
+    duration_seconds: Seconds
+    status: Status
+    stopped_because: str | None = Field(None, description="Why it was stopped or skipped.")
+    config: dict[str, JsonValue] = Field(description="The options in force, without secrets.")
+    git: Git = Git()
+    environment: dict[str, str | None] = Field(default_factory=dict)
+    digests: Digests
+    confirmation: Confirmation | None = None
+    shard: Shard | None = Field(None, description="Null where the whole plan was played.")
+    origin: Origin | None = Field(None, description="Null where the conversations were held in this run.")
+    resumed: Resumed | None = Field(None, description="Null if no trial came from a journal.")
+    baseline_note: str | None = Field(
+        None, description="Which baseline was found, or why there is none; null where none was looked for."
+    )
+    warnings: tuple[str, ...] = ()
+
+
+class Results(Record):
+    """A whole run."""
+
+    schema_version: Literal[1] = 1
+    tool: Tool
+    run: RunInfo
+    score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")
+    interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
+    decided_share: Share | None = Field(
+        None,
+        description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
+        "report shows the score as a headline. Null in results that earlier versions wrote.",
+    )
+    pass_at_k: dict[int, Share] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
+    pass_hat_k: dict[int, Share] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
+    counts: Counts
+    gate: Decision
+    comparison: Comparison | None = Field(None, description="With the baseline; null where there is none.")
+    odds: Odds | None = Field(
+        None, description="Of an unchanged agent failing this gate; null where the run cannot be trusted."
+    )
+    usage: Usage
+    latency: Latency = Latency()
+    process: ProcessSummary | None = None
+    coverage: Coverage | None = Field(None, description="Null in results that earlier versions wrote.")
+    judge_check: JudgeCheck | None = Field(
+        None, description="Control questions to the judge, the worst of `judgeChecks`; null without any."
+    )
+    judge_checks: tuple[JudgeCheck, ...] = Field((), description="One check for each model that judges.")
+    vote_agreement: VoteAgreement | None = Field(None, description="Null where criteria had one vote each.")
+    user_ledger: UserLedger | None = Field(None, description="Null where no model played the user.")
+    studies: Studies = Studies()
+    suites: tuple[SuiteResult, ...]

@@ -1,0 +1,154 @@
+"""Tests and suites: their trials, counts, scores and groups."""
+
+from enum import StrEnum
+
+from pydantic import Field, JsonValue
+
+from ci_evals.domain.base import (
+    Amount,
+    CleanText,
+    Interval,
+    Percent,
+    Positive,
+    Record,
+    Share,
+)
+from ci_evals.domain.results.process import ProcessSummary
+from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
+from ci_evals.domain.rubric import Rubric
+from ci_evals.domain.suite import Turn
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Outcome
+
+
+class TestOutcome(StrEnum):
+    """What a test as a whole came to: the worst that happened."""
+
+    PASSED = "passed"
+    """Every planned trial was sound and passed every evaluation."""
+    FAILED = "failed"
+    """A verdict failed in a conversation that was not cut off."""
+    ERROR = "error"
+    """A trial could not be played to its end, or not at all."""
+    UNDECIDED = "undecided"
+    """A verdict could not be reached."""
+    NOT_RUN = "not_run"
+    """No trial was started."""
+
+
+class Group(Record):
+    """Score of the findings that share a category, tag, difficulty or AUI logic id."""
+
+    name: str
+    score: Percent | None
+    interval: Interval | None = None
+    tests: int
+    passed: int = Field(description="Verdicts that passed.")
+    failed: int = Field(description="Verdicts that failed.")
+    undecided: int = Field(description="Verdicts that could not be reached.")
+
+
+class Statistics(Record):
+    """What the scored trials of a test say together. Scores in points, shares from 0 to 1."""
+
+    mean: Percent
+    standard_deviation: float | None = Field(description="Of the sample; null with one scored trial.")
+    min: Percent
+    max: Percent
+    pass_at_k: dict[int, Share] = Field(
+        description="By k: how likely some of k trials pass every evaluation, estimated without bias."
+    )
+    pass_hat_k: dict[int, Share] = Field(
+        description="By k: how likely all of k trials pass every evaluation (pass^k), estimated without bias."
+    )
+
+
+class TestResult(Record):
+    """One test with all its trials."""
+
+    name: str
+    tags: tuple[str, ...] = ()
+    difficulty: str | None = None
+    critical: bool = False
+    min_score: float | None = Field(None, description="The test's own floor.")
+    line: int = Field(description="Where the test begins in its suite file.")
+    digest: CleanText
+    user_info: dict[str, JsonValue] = Field(default_factory=dict)
+    guidelines: str
+    turns: tuple[Turn, ...]
+    optimal_tools: tuple[str, ...] | None = Field(
+        None, description="The workflows that the shortest right conversation runs, in order."
+    )
+    rubrics: dict[int, Rubric] = Field(
+        default_factory=dict,
+        description="How criteria were graded, by the place of their finding, counted from 1.",
+    )
+    score: Percent | None = Field(description="Mean over the scored trials.")
+    pass_rate: float | None = Field(
+        description="Share of the scored trials in which every evaluation passed, 0 to 1."
+    )
+    passed: bool = Field(description="Whether every planned trial was sound and passed every evaluation.")
+    outcome: TestOutcome
+    flaky: bool = Field(description="Whether scored trials disagree on passing.")
+    statistics: Statistics | None = Field(None, description="Null where no trial was scored.")
+    process: ProcessSummary | None = None
+    trials: tuple[TrialResult, ...] = ()
+    not_run: int = Field(0, ge=0, le=MOST_TRIALS, description="Trials planned but not started.")
+
+
+class Counts(Record):
+    """How many of what."""
+
+    tests: Amount = 0
+    passed: Amount = Field(0, description="Tests that passed.")
+    failed: Amount = Field(0, description="Tests with a failed verdict.")
+    errors: Amount = Field(0, description="Trials that are unsound: errors, failures, undecided verdicts.")
+    undecided: Amount = Field(0, description="Tests that came to nothing but an undecided verdict.")
+    flaky: Amount = Field(0, description="Tests whose trials disagree.")
+    trials: Amount = 0
+    scored_trials: Amount = 0
+    not_run: Amount = Field(0, description="Trials planned but not started.")
+    invalid_users: Amount = Field(0, description="Trials left out, since the simulated user broke its role.")
+    by_status: dict[EndState, int] = Field(default_factory=dict, description="Trials by how they ended.")
+    by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="Verdicts by outcome.")
+
+
+class SuiteResult(Record):
+    """One suite with its tests."""
+
+    name: str
+    file: CleanText
+    description: str | None = None
+    digest: CleanText
+    agent_id: str | None = None
+    adapter: str
+    judge_model: str | None = None
+    judge_panel: tuple[str, ...] = Field((), description="The models that vote in turn, where several do.")
+    judge_votes: Positive = Field(1, description="The most votes on one criterion.")
+    user_model: str | None = None
+    embedding_model: str | None = Field(
+        None,
+        description="Compares meanings; null where no test of the suite wants that, or no model is there.",
+    )
+    min_score: float | None = Field(None, description="The suite's own floor.")
+    folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
+    score: Percent | None
+    interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
+    decided_share: Share | None = Field(
+        None,
+        description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
+        "report shows the score as a headline. Null in results that earlier versions wrote.",
+    )
+    pass_at_k: dict[int, Share] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
+    pass_hat_k: dict[int, Share] = Field(
+        default_factory=dict, description="Mean over the tests, as far as all go."
+    )
+    counts: Counts
+    categories: tuple[Group, ...] = ()
+    aui_logic: tuple[Group, ...] = ()
+    tags: tuple[Group, ...] = ()
+    difficulties: tuple[Group, ...] = ()
+    process: ProcessSummary | None = None
+    tests: tuple[TestResult, ...]

@@ -1,0 +1,148 @@
+"""One trial: how it ended, what was said, its verdicts and its score."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
+from pydantic import Field, computed_field
+
+from ci_evals.domain.base import (
+    Percent,
+    Record,
+    Seconds,
+    as_written,
+)
+from ci_evals.domain.results.process import Fired, Process, Times
+from ci_evals.domain.results.simulated_user import UserAudit
+from ci_evals.domain.results.usage import RoleUsage
+from ci_evals.domain.suite import MOST_LOOPS
+from ci_evals.domain.transcript import EndState, Exchange, Exchanges
+from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
+
+_ENDS = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
+
+
+MOST_TRIALS = 2 * MOST_LOOPS
+"""Of one test: its loops, and as many more to confirm. Counts of a file are not believed beyond it."""
+
+
+def passed_share(findings: Iterable[Finding]) -> Fraction | None:
+    """The weighted share of the findings that passed, in points, exactly; None where nothing has weight.
+
+    A graded one counts with its grade. The one formula behind every score.
+    """
+    return _passed_share(tuple((f.weight, _met(f)) for f in findings))
+
+
+def _met(finding: Finding) -> Fraction | bool:
+    """How far a criterion is met, 0 to 1; one that is undecided is not."""
+    if finding.grade is not None and finding.outcome is not Outcome.UNDECIDED:
+        return finding.grade.exact()
+    return finding.outcome is Outcome.PASSED
+
+
+def points(exact: Fraction | None) -> Percent | None:
+    """The number to show: never above the exact one, so that no floor seems reached that was missed."""
+    if exact is None:
+        return None
+    near = float(exact)
+    return near if Fraction(near) <= exact else math.nextafter(near, 0)
+
+
+@lru_cache(10_000)
+def _passed_share(weights: tuple[tuple[float, Fraction | bool], ...]) -> Fraction | None:
+    """The same of weights and how far what has them is met: in most trials of a test they are alike."""
+    total = passed = Fraction()
+    for number, met in weights:
+        weight = as_written(number)
+        total += weight
+        passed += weight * met
+    return 100 * passed / total if total else None
+
+
+class Attempt(Record):
+    """One try at playing a trial."""
+
+    status: EndState
+    error: str | None = None
+    user_audit: UserAudit | None = Field(
+        None, description="Of a conversation that was played again since its simulated user broke its role."
+    )
+
+
+class TrialResult(Record):
+    """What came of one trial: how it ended, what was said, and the verdicts."""
+
+    index: int = Field(description="Counted from 1 within its test.")
+    status: EndState
+    error: str | None = Field(None, description="Why it failed.")
+    duration_seconds: Seconds
+    attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")
+    closing_remark: str | None = None
+    exchanges: Exchanges = Exchanges()
+    findings: tuple[Finding, ...] = ()
+    usage: tuple[RoleUsage, ...] = Field(
+        (), description="Calls and tokens of the models, all attempts together."
+    )
+    times: Times | None = Field(None, description="Null where they were not measured.")
+    process: Process | None = Field(None, description="Null where no reply carried a trace.")
+    fired: Fired | None = Field(None, description="Null where no reply carried a trace.")
+    user_audit: UserAudit | None = Field(
+        None, description="Whether the simulated user kept to its role; null where no model played it."
+    )
+
+    # mypy does not know decorated properties (python/mypy#1362); pydantic documents them so.
+    @computed_field(description="Weighted share of the decided verdicts that passed, in points.")  # type: ignore[prop-decorator]
+    @property
+    def score(self) -> Percent | None:
+        """The trial's score, 0 to 100; None where nothing was decided."""
+        return points(self.exact_score())
+
+    def kept(self) -> "TrialResult":
+        """The same in a small part of the memory: for one that is held while others are played."""
+        result = self.model_copy(update={"exchanges": self.exchanges.packed()})
+        said = [one for found in result.findings for one in (*found.quotes, *(found.votes or ()))]
+        for record in (result, *result.attempts, *result.findings, *said, *result.usage, result.times):
+            if record:
+                record.slim()
+        return result
+
+    def exact_score(self) -> Fraction | None:
+        """The score, unrounded."""
+        return passed_share(f for f in self.findings if f.outcome is not Outcome.UNDECIDED)
+
+    def exchange_of(self, finding: Finding) -> Exchange | None:
+        """The exchange that shows a verdict: the first that it rests on, else the last one."""
+        exchanges = tuple(self.exchanges)
+        by_number = {exchange.index: exchange for exchange in exchanges}
+        named = [by_number[number] for number in finding.evidence if number in by_number]
+        return next(iter([*named, *reversed(exchanges)]), None)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the trial counts: it ended by itself, or in the error that its test asks for.
+
+        Any other is left out of every score, and counted. This is the one definition for scores, gate,
+        comparison, odds and reports.
+        """
+        wants_error = any(finding.strict == "escalated_due_to_error" for finding in self.findings)
+        return self.status in _ENDS or (self.status is EndState.AGENT_ERROR and wants_error)
+
+    @property
+    def scored(self) -> bool:
+        """Whether the trial has a part in its test's score."""
+        return self.counts and self.exact_score() is not None
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge had a say in it."""
+        return any(finding.kind == "judged" for finding in self.findings)
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether what stands around the agent failed: the trial broke off, or nothing could be judged."""
+        judged = [finding for finding in self.findings if finding.kind == "judged"]
+        return self.status is EndState.FAILED or (
+            bool(judged) and all(finding.cause in UNUSABLE for finding in judged)
+        )

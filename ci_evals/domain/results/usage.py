@@ -1,0 +1,65 @@
+"""What a run used: calls and tokens of its models, what they cost, and the agent's time."""
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import (
+    Amount,
+    Dollars,
+    Record,
+    Seconds,
+)
+
+Role = Literal["user", "judge", "auditor", "embedder", "agent"]
+"""Who used tokens: the two jobs of the LLM (simulated user, judge), the model that compares meanings, and an
+agent that tells of its own."""
+
+
+class RoleUsage(Record):
+    """Calls and tokens of one role with one model."""
+
+    role: Role
+    model: str | None = None
+    calls: Amount = 0
+    cached: Amount = Field(0, description="Of the calls, those whose answer was there from an earlier one.")
+    input_tokens: Amount = 0
+    output_tokens: Amount = 0
+    uncounted: Amount = Field(
+        0, description="Of the calls, those with an answer of which no usable count of tokens is known."
+    )
+    cost_usd: Dollars | None = Field(
+        None,
+        description="Of the run; of a trial only where the provider tells what a call has cost. "
+        "Null where it is unknown.",
+    )
+
+
+class Tokens(Record):
+    """Tokens of judge, simulated user and embedding model together."""
+
+    input: Amount = 0
+    output: Amount = 0
+
+
+class Usage(Record):
+    """What the run used."""
+
+    calls: Amount = 0
+    tokens: Tokens = Tokens()
+    cost_usd: Dollars | None = Field(
+        None, description="US dollars; null where a model's price or an answer's tokens are not known."
+    )
+    by_role: tuple[RoleUsage, ...] = ()
+    prices_as_of: date | None = Field(None, description="The date of the price table.")
+    unpriced: tuple[str, ...] = Field((), description="Models that were used and have no price.")
+
+
+class Latency(Record):
+    """How long the agent took to answer, in seconds, over all replies of the run."""
+
+    replies: Amount = 0
+    median: Seconds | None = None
+    p95: Seconds | None = Field(None, description="The shortest time within which 95 % of the replies came.")
+    slowest: Seconds | None = None

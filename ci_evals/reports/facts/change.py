@@ -1,0 +1,345 @@
+"""What became of the score since the baseline, in plain words that all reports share; not yet sanitised."""
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ci_evals.domain.results.comparison import Change, Comparison, SuiteComparison, TestChange
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome
+from ci_evals.domain.verdict import Outcome
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import significance
+from ci_evals.scoring import coverage
+from ci_evals.scoring.agreement.votes import vote_agreement
+from ci_evals.scoring.comparison.compare import SUSPECT
+from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.simulated_users import user_ledger
+from ci_evals.scoring.validity import unsound
+
+COMMIT = 7
+"""Characters of a commit's id that people know it by."""
+_SHOWN_REASONS = 3
+_MOST_TRIALS = 100
+"""Trials of each test: to say that more would be needed helps nobody."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A list of tests that only one of the runs has, or that are defined differently."""
+
+    title: str
+    tests: tuple[str, ...]
+
+
+def sentence(results: Results) -> str:
+    """The score and, where there is a baseline, how it changed and what that is worth: one sentence.
+
+    It says as well what the run could have seen: for where there is no small print.
+    """
+    if too_little_decided(results):
+        return brief(results)
+    return "; ".join([brief(results)[:-1], *significance.sight(results.comparison)]) + "."
+
+
+def brief(results: Results) -> str:
+    """The same up to what the change is worth. `sight` has the rest."""
+    comparison = results.comparison
+    if too_little := too_little_decided(results):
+        return f"{too_little[:1].upper()}{too_little[1:]}."
+    score = f"Score {numbers.score(results.score)}" if results.score is not None else "Nothing was scored"
+    if results.interval:
+        score += f" ({numbers.interval(results.interval)})"
+    if comparison is None:
+        return f"{score}."
+    if comparison.delta is None:
+        return f"{score}; not compared with the baseline: {why_not(comparison)}."
+    interval = f" ({numbers.change_interval(comparison.interval)})" if comparison.interval else ""
+    confirmation = results.run.confirmation
+    after = f" after {numbers.count(confirmation.trials, 'more trial')} of each test" if confirmation else ""
+    chance = f", {numbers.p_value(comparison.p)}" if tells_p(comparison) else ""
+    return (
+        f"{score}{_compared(results, comparison)}, baseline {numbers.score(comparison.base)}, "
+        f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
+        f"{worth_of(results, comparison)}."
+    )
+
+
+def too_little_decided(scored: Results | SuiteResult) -> str | None:
+    """Why the score is no headline; None where it is, or there is none."""
+    if scored.score is None or numbers.headline(scored.score, scored.decided_share):
+        return None
+    decided = numbers.percent(scored.decided_share)
+    return f"too little was decided for a score ({decided} of the criteria's weight)"
+
+
+def why_not(comparison: Comparison) -> str:
+    """Why there is no change to tell of: the first reasons."""
+    return _joined(comparison.reasons)
+
+
+def worth_of(results: Results, comparison: Comparison) -> str:
+    """What the change is worth: `not a proven drop`."""
+    return significance.of(comparison, flawless=_flawless(results))
+
+
+def sight(comparison: Comparison) -> str | None:
+    """Which drop the run could have seen, in sentences of their own; None where that says nothing."""
+    told = significance.sight(comparison)
+    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in told) or None
+
+
+def tells_p(change: Change) -> bool:
+    """Whether p says something: of a drop, and where the trials are enough for a small one."""
+    fell = change.delta is not None and change.delta < 0
+    return fell and change.p is not None and not significance.too_few(change)
+
+
+def settling(comparison: Comparison, results: Results) -> str | None:
+    """How many trials would tell a drop like this one from chance; None where it is proven, or none would."""
+    wanted = comparison.trials_needed
+    most = max((len(test.trials) for suite in results.suites for test in suite.tests), default=0)
+    if not tells_p(comparison) or wanted is None or not most < wanted <= _MOST_TRIALS:
+        return None
+    return f"{wanted} trials of each test on each side would show a drop of this size in four of five cases."
+
+
+def small_print(comparison: Comparison, results: Results) -> str:
+    """What the numbers of a comparison mean, and what the run could have seen, in sentences."""
+    said = [
+        "95 %: the interval that would hold the true change in 95 of 100 such comparisons.",
+        "p: how often chance alone would show a drop like this one or a larger one."
+        if tells_p(comparison)
+        else None,
+        sight(comparison),
+        settling(comparison, results),
+    ]
+    return " ".join(sentence for sentence in said if sentence)
+
+
+def shown_reasons(comparison: Comparison) -> tuple[str, ...]:
+    """Why not all could be compared, as far as the sentence does not say it."""
+    told = comparison.delta is None and len(comparison.reasons) <= _SHOWN_REASONS
+    return () if told else comparison.reasons
+
+
+def moment(at: datetime) -> str:
+    """`2026-11-20 09:30 UTC`."""
+    return f"{_utc(at).isoformat(sep=' ', timespec='minutes')[:16]} UTC"
+
+
+def age(results: Results, comparison: Comparison) -> str:
+    """How much older than the run its baseline is, told from the two alone: `2 days before this run`."""
+    seconds = (_utc(results.run.started_at) - _utc(comparison.baseline.at)).total_seconds()
+    return f"{numbers.age(abs(seconds))} {'before' if seconds >= 0 else 'after'} this run"
+
+
+def pace(comparison: Comparison) -> str | None:
+    """Cost, tokens and latency on both sides, in one line; None where nothing of it is known of this run."""
+    head, base = comparison.head_pace, comparison.base_pace
+    found = (
+        ("cost a trial", numbers.money, head.cost_usd_per_trial, base.cost_usd_per_trial),
+        ("tokens a trial", _tokens, head.tokens_per_trial, base.tokens_per_trial),
+        ("median reply", numbers.latency, head.median_latency_seconds, base.median_latency_seconds),
+        ("95 % of replies within", numbers.latency, head.p95_latency_seconds, base.p95_latency_seconds),
+    )
+    parts = [f"{what} {show(here)} (baseline {show(there)})" for what, show, here, there in found if here]
+    line = ", ".join(parts)
+    return f"{line[0].upper()}{line[1:]}." if parts else None
+
+
+def other_score(comparison: Comparison) -> bool:
+    """Whether the baseline's score is another than that of the tests that were compared."""
+    whole, part = comparison.baseline.score, comparison.base
+    return comparison.delta is not None and numbers.score(whole) != numbers.score(part)
+
+
+def score_column(results: Results) -> str:
+    """What heads the scores of this run's suites: not all of their tests may have been compared."""
+    pairs = zip(results.suites, of_suites(results), strict=True)
+    compared = [(suite, found) for suite, found in pairs if found and found.delta is not None]
+    part = any(numbers.score(suite.score) != numbers.score(found.head) for suite, found in compared)
+    return "score, compared tests" if part else "score"
+
+
+def not_failed(results: Results) -> dict[tuple[str, str], str]:
+    """What the newly failing tests came to in which nothing failed, by suite and name: `undecided`."""
+    found = results.comparison
+    wanted = {(test.suite, test.name) for test in found.regressed} if found else set()
+    return {
+        (suite.name, test.name): test.outcome.value
+        for suite in results.suites
+        for test in suite.tests
+        if (suite.name, test.name) in wanted and test.outcome is not TestOutcome.FAILED
+    }
+
+
+def failing(comparison: Comparison) -> tuple[TestChange, ...]:
+    """The newly failing tests, those first whose drop is confirmed, then the deepest fall."""
+    return _by_drop(comparison.regressed)
+
+
+def suspects(comparison: Comparison) -> tuple[TestChange, ...]:
+    """The tests that fell far and are not named as newly failing, in the same order."""
+    named = {(test.suite, test.name) for test in comparison.regressed}
+    return _by_drop(test for test in comparison.suspects if (test.suite, test.name) not in named)
+
+
+def on_failing(tests: Collection[TestChange], *, titled: bool = False) -> str:
+    """What a reader must know of tests that passed in the baseline. `titled`: a title says that they did."""
+    one = len(tests) == 1
+    did = "It passed in the baseline, and does" if one else "They passed in the baseline, and do"
+    fell = any(test.delta is None or test.delta < 0 for test in tests)
+    said = [] if titled else [f"{did} not pass now."]
+    return " ".join([*said, *([_by_chance(tests)] if fell else [])])
+
+
+def on_fixed(tests: Collection[TestChange]) -> str:
+    """What a reader must know of tests that failed in the baseline."""
+    if len(tests) == 1:
+        return "It failed in the baseline, and passes now."
+    return "They failed in the baseline, and pass now."
+
+
+def on_suspects(tests: Collection[TestChange]) -> str:
+    """What a reader must know of tests that fell far."""
+    return f"{'It' if len(tests) == 1 else 'They'} fell by {SUSPECT} points or more. {_by_chance(tests)}"
+
+
+def _by_chance(tests: Collection[TestChange]) -> str:
+    fell = [test for test in tests if test.delta is not None and test.delta <= -SUSPECT]
+    if fell and all(test.p is None for test in fell):
+        few = "so few trials cannot confirm one (the option confirm plays more)"
+        return f"Noise alone may do that to a test: {few}."
+    confirmed = sum(test.confirmed for test in tests)
+    which = "none is" if not confirmed else "one is" if confirmed == 1 else f"{confirmed} are"
+    which = ("it is" if confirmed else "it is not") if len(tests) == 1 else which
+    return f"Noise alone may do that to a test: its drop is proven only where confirmed; {which}."
+
+
+def _by_drop(tests: Iterable[TestChange]) -> tuple[TestChange, ...]:
+    return tuple(sorted(tests, key=lambda test: (not test.confirmed, test.delta or 0)))
+
+
+def differences(comparison: Comparison) -> tuple[Difference, ...]:
+    """The tests that were not compared."""
+    found = (
+        ("new", comparison.new),
+        ("not in this run", comparison.removed),
+        ("changed", comparison.changed),
+    )
+    many = len(comparison.suites) > 1
+    return tuple(
+        Difference(title, tuple(f"{test.suite} › {test.name}" if many else test.name for test in tests))
+        for title, tests in found
+        if tests
+    )
+
+
+def of_suites(results: Results) -> tuple[SuiteComparison | None, ...]:
+    """For each suite what became of it. Suites of one name go by their order, as they were paired."""
+    waiting: dict[str, deque[SuiteComparison]] = defaultdict(deque)
+    for found in results.comparison.suites if results.comparison else ():
+        waiting[found.name].append(found)
+    return tuple(waiting[suite.name].popleft() if waiting[suite.name] else None for suite in results.suites)
+
+
+def narrowed(results: Results, suite: SuiteResult, found: SuiteComparison | None) -> Results:
+    """The results with this suite alone, its score, and its comparison.
+
+    Gate, usage and studies stay the run's.
+
+    Of several suites it is not told what each wants to fire, nor what of it fired in the baseline: the
+    coverage is then of what fired here alone.
+    """
+    comparison = results.comparison
+    alone = len(results.suites) == 1
+    return results.model_copy(
+        update={
+            "suites": (suite,),
+            "score": suite.score,
+            "interval": suite.interval,
+            "pass_at_k": suite.pass_at_k,
+            "pass_hat_k": suite.pass_hat_k,
+            "counts": suite.counts,
+            "process": results.process if alone else suite.process,
+            **({} if alone else _of_models(results, suite)),
+            "coverage": results.coverage if alone else coverage.of_suite(suite, results.coverage),
+            "comparison": _narrowed(comparison, found) if comparison and found else comparison,
+        }
+    )
+
+
+def _of_models(results: Results, suite: SuiteResult) -> dict[str, object]:
+    """What is known of one suite's judge and simulated user, as far as it is known of the run's."""
+    return {
+        "vote_agreement": vote_agreement((suite,)) if results.vote_agreement else None,
+        "user_ledger": user_ledger(suite.tests) if results.user_ledger else None,
+    }
+
+
+def _narrowed(comparison: Comparison, suite: SuiteComparison) -> Comparison:
+    lists = ("regressed", "fixed", "suspects", "new", "removed", "changed")
+    return comparison.model_copy(
+        update={
+            **{name: getattr(suite, name) for name in Change.model_fields},
+            **{
+                name: tuple(test for test in getattr(comparison, name) if test.suite == suite.name)
+                for name in lists
+            },
+            "comparable": suite.comparable,
+            "reasons": suite.reasons,
+            # Which of them are the suite's is not told.
+            "deltas": comparison.deltas if len(comparison.suites) == 1 else (),
+            "suites": (suite,),
+        }
+    )
+
+
+def _tokens(number: float | None) -> str:
+    return numbers.NONE if number is None else numbers.tokens(number)
+
+
+def _utc(at: datetime) -> datetime:
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def _compared(results: Results, comparison: Comparison) -> str:
+    """On how many tests the change rests and their score, where they are not all of both runs."""
+    compared, here = comparison.tests, results.counts.tests
+    there = _baseline_tests(results, comparison)
+    if compared < here:
+        of = f"{compared} of {numbers.count(here, 'test')}"
+        of += f" (the baseline has {there:,})" if there not in {compared, here} else ""
+    elif compared < there:
+        of = f"{compared} of {numbers.count(there, 'test')} of the baseline"
+    elif numbers.score(results.score) != numbers.score(comparison.head):
+        of = numbers.count(compared, "test")
+    else:
+        return ""
+    return f"; compared on {of}: {numbers.score(comparison.head)}"
+
+
+def _baseline_tests(results: Results, comparison: Comparison) -> int:
+    """Tests of the baseline; on a suite's own page of that suite, which its lists tell."""
+    here = results.counts.tests - len(comparison.new) + len(comparison.removed)
+    return here if len(comparison.suites) == 1 else max(here, comparison.baseline.tests)
+
+
+def _flawless(results: Results) -> bool:
+    """Whether every trial that was planned was played to its end, and nothing failed or is wanting."""
+    counting = Counting(offline=results.run.config.get("provider") == "offline")
+    tests = [test for suite in results.suites for test in suite.tests]
+    trials = [trial for test in tests for trial in test.trials]
+    return not (
+        any(test.not_run for test in tests)
+        or any(unsound(trial, counting) for trial in trials)
+        or any(finding.outcome is Outcome.FAILED for trial in trials for finding in trial.findings)
+    )
+
+
+def _joined(reasons: tuple[str, ...]) -> str:
+    more = len(reasons) - _SHOWN_REASONS
+    rest = [f"and {numbers.count(more, 'more reason')}"] if more > 0 else []
+    return "; ".join([*reasons[:_SHOWN_REASONS], *rest]) or "they have nothing in common"

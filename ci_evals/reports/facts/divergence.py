@@ -1,0 +1,96 @@
+"""Where a conversation parts from the baseline's, in a sentence: `parting.sentence(parting) -> str`.
+
+The text is plain and not sanitised: names and values in it are the agent's. Who shows it as Markdown or HTML
+escapes it there, or gives the function for names.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+
+from ci_evals.domain.results.comparison import Parting
+from ci_evals.domain.results.process import Deed, LogicKind
+
+_MOST_NAMED = 3
+"""Of a kind."""
+_LONGEST_VALUE = 40
+"""Characters."""
+
+
+def sentence(parting: Parting, show: Callable[[str], str] = str) -> str:
+    """What the agent did differently, and in which exchange. `show` writes a name, or a parameter's value."""
+    return _of_agent(parting, show) + _of_user(parting)
+
+
+def _of_agent(parting: Parting, show: Callable[[str], str]) -> str:
+    trial, baseline = "", "the baseline"
+    if parting.head_trial != 1 or parting.base_trial != 1:
+        trial, baseline = f"Trial {parting.head_trial} ", f"trial {parting.base_trial} of the baseline"
+    did, had = _deeds(parting.head, show), _deeds(parting.base, show)
+    if parting.exchange is None:
+        told = _same(parting, baseline)
+    elif parting.only == "base":
+        told = f"ends before exchange {parting.exchange} of {baseline}" + (f": there it {had}" if had else "")
+    elif parting.only == "head":
+        told = f"goes on where {baseline} ended: in exchange {parting.exchange} it {did or 'only spoke'}"
+    else:
+        there, now = f"there it {had or 'did not'}", f"now it {did or 'did not'}"
+        told = f"parts from {baseline} in exchange {parting.exchange}: "
+        told += f"{there}; {now}" if had else f"{now}; {there}"
+    told = f"{trial}{told}."
+    return told[0].upper() + told[1:]
+
+
+def _same(parting: Parting, baseline: str) -> str:
+    """Where all that the agent did is the same."""
+    if parting.unknown:
+        listed = ", ".join(map(str, parting.unknown))
+        where = f"exchange {listed}" if len(parting.unknown) == 1 else f"exchanges {listed}"
+        return f"did the same as {baseline} as far as is known: not both report what it did in {where}"
+    if parting.agent_differs is not None:
+        where = f"first in exchange {parting.agent_differs}"
+        return f"did the same as {baseline}: the difference is in what it said, {where}"
+    if parting.user_differs is not None:
+        return f"did and said the same as {baseline}"
+    return f"is the same as {baseline}, word for word: the difference is not in what was said or done"
+
+
+def _of_user(parting: Parting) -> str:
+    if parting.user_differs is None:
+        return ""
+    if parting.user_differs == parting.exchange:
+        return " The user said something else there."
+    had = "" if parting.exchange is None else "had "
+    return f" The user {had}said something else in exchange {parting.user_differs}."
+
+
+def _deeds(deeds: Iterable[Deed], show: Callable[[str], str]) -> str:
+    by_kind: dict[LogicKind, list[str]] = {}
+    for deed in deeds:
+        by_kind.setdefault(deed.kind, []).append(_named(deed, show))
+    return _listed([f"{_VERBS[kind]} {_listed(_few(names))}" for kind, names in by_kind.items()])
+
+
+_VERBS = {
+    LogicKind.WORKFLOW: "ran",
+    LogicKind.PARAMETER: "understood",
+    LogicKind.RULE: "applied",
+    LogicKind.INTEGRATION: "called",
+}
+
+
+def _named(deed: Deed, show: Callable[[str], str]) -> str:
+    name = show(deed.name)
+    if deed.value is None:
+        return name
+    value = deed.value if isinstance(deed.value, str) else json.dumps(deed.value, ensure_ascii=False)
+    value = value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
+    return f"{name} (status {value})" if deed.kind is LogicKind.INTEGRATION else f"{name} as {show(value)}"
+
+
+def _few(names: list[str]) -> list[str]:
+    more = len(names) - _MOST_NAMED
+    return names if more <= 0 else [*names[:_MOST_NAMED], f"{more} more"]
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -1,0 +1,168 @@
+"""The gate's checks in words: what each asks and what it found. Not yet sanitised."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import numbers
+from ci_evals.scoring.gate.checks import not_checked
+from ci_evals.scoring.gate.selectors import Kind, Selector
+
+_KINDS = {kind: f"the {kind}" for kind in Kind} | {Kind.LOGIC: "the AUI Logic"}
+_SPOILT = {
+    CheckKind.MAX_ERRORS: "broke off or could not be judged",
+    CheckKind.MAX_INVALID_USERS: "left out, since the simulated user broke its role twice",
+}
+_LIMITS = frozenset(
+    {
+        CheckKind.REGRESSION,
+        CheckKind.MAX_DROP,
+        CheckKind.MAX_COST,
+        CheckKind.MAX_P95_LATENCY,
+        CheckKind.MAX_ERRORS,
+        CheckKind.MAX_INVALID_USERS,
+    }
+)
+_ORDER = {False: 0, None: 1, True: 2}
+_NAMED = 2
+"""Checks that a sentence names."""
+
+
+def in_order(results: Results) -> tuple[GateCheck, ...]:
+    """The gate's checks: first those that do not hold, then those that were not checked."""
+    return tuple(sorted(results.gate.checks, key=lambda check: _ORDER[check.holds]))
+
+
+def failing(results: Results) -> tuple[GateCheck, ...]:
+    """The checks that do not hold."""
+    return tuple(check for check in results.gate.checks if check.holds is False)
+
+
+def not_made(results: Results) -> tuple[GateCheck, ...]:
+    """The checks that were asked for and could not be made."""
+    return tuple(check for check in results.gate.checks if check.holds is None)
+
+
+def warnings(results: Results) -> tuple[str, ...]:
+    """A sentence for each reason why checks could not be made, unless the verdict says it already."""
+    by_reason: dict[str, list[GateCheck]] = defaultdict(list)
+    for check in not_made(results):
+        if not_checked(check) not in results.gate.reasons:
+            by_reason[check.note or "nobody said why"].append(check)
+    return tuple(f"{_listed(checks)} not checked: {why}." for why, checks in by_reason.items())
+
+
+def _listed(checks: Sequence[GateCheck]) -> str:
+    names = [check.name for check in checks[:_NAMED]]
+    if len(checks) == 1:
+        return f"{names[0]} was"
+    more = len(checks) - _NAMED
+    return f"{', '.join(names)} and {more} more were" if more > 0 else f"{' and '.join(names)} were"
+
+
+def decision(check: GateCheck) -> str:
+    """The outcome of a check in words."""
+    match check.holds:
+        case True:
+            return "holds"
+        case False:
+            return "does not hold"
+        case None:
+            return "not checked"
+
+
+def in_words(check: GateCheck) -> str:
+    """Why a check does not hold, in a sentence for somebody who does not know its name."""
+    if check.seen is None or check.required is None:
+        return f"{check.name} does not hold: {check.note or 'nothing was seen'}."
+    found, asked = seen(check), required(check)
+    match check.kind:
+        case CheckKind.CRITICAL:
+            said = f"The critical test {_test(check)} must pass in every trial; {check.note}"
+        case CheckKind.MAX_DROP:
+            said = f"The score{_of(check)} fell by {found}; {asked} is allowed"
+        case CheckKind.REGRESSION if is_chance(check):
+            said = f"The score fell, and chance does not explain it ({found})"
+        case CheckKind.REGRESSION:
+            said = f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
+        case CheckKind.MAX_ERRORS | CheckKind.MAX_INVALID_USERS as limit:
+            trials = numbers.count(int(check.seen), "trial")
+            said = f"{trials} {_SPOILT[limit]}; {asked} is allowed"
+        case CheckKind.MAX_COST:
+            said = f"The run cost {found}; {asked} is allowed"
+        case CheckKind.MAX_P95_LATENCY:
+            said = f"95 % of the replies came within {found}; {asked} is allowed"
+        case _:
+            said = f"The score{_of(check)} is {found}; {asked} is asked"
+    return f"{said}."
+
+
+def _of(check: GateCheck) -> str:
+    """The part of the run that a check is about, in words; empty for the whole run."""
+    if check.test is not None:
+        return f" of the test {_test(check)}"
+    if check.suite is not None:
+        return f" of the suite “{check.suite}”"
+    if selector := Selector.read(check.selector or ""):
+        return f" of {_KINDS[selector.kind]} “{selector.name}”"
+    return ""
+
+
+def _test(check: GateCheck) -> str:
+    return f"“{check.test}”" + (f" of the suite “{check.suite}”" if check.suite else "")
+
+
+def required(check: GateCheck) -> str:
+    """What a gate check asks, in words and its own unit."""
+    if check.required is None:
+        return ""
+    if is_chance(check):
+        return f"p above {numbers.plain(check.required)}"
+    match check.kind:
+        case CheckKind.MAX_COST:
+            limit = numbers.budget(check.required, check.required)
+        case CheckKind.MAX_P95_LATENCY:
+            limit = f"{numbers.plain(check.required)} s"
+        case _:
+            limit = numbers.plain(check.required)
+    return f"{'at most' if _is_limit(check) else 'at least'} {limit}"
+
+
+def seen(check: GateCheck) -> str:
+    """What a gate check found; of a floor with its interval, and with both scores where they differ."""
+    if check.seen is None:
+        return numbers.NONE if check.required is not None else ""
+    if is_chance(check):
+        return numbers.p_value(check.seen)
+    match check.kind:
+        case CheckKind.MAX_COST:
+            return numbers.budget(check.seen, check.required)
+        case CheckKind.MAX_P95_LATENCY:
+            return numbers.latency(check.seen, check.required)
+    write = numbers.least if _is_limit(check) else numbers.score
+    decisive = check.seen_if_undecided_failed
+    interval = [numbers.interval(check.interval)] if check.interval and not _is_limit(check) else []
+    if wanting(check):
+        remarks = [", ".join([write(decisive, check.required), *interval]) + " if undecided counts as failed"]
+    else:
+        remarks = interval or ["rose"] * (_is_drop(check) and check.seen < 0)
+    return " ".join([write(check.seen, check.required), *(f"({remark})" for remark in remarks)])
+
+
+def is_chance(check: GateCheck) -> bool:
+    """Whether the check holds a p against its limit: `regression`, unless it counts newly failing tests."""
+    return check.kind is CheckKind.REGRESSION and bool(check.required)
+
+
+def wanting(check: GateCheck) -> bool:
+    """Whether undecided verdicts make a difference to the check."""
+    return check.seen_if_undecided_failed is not None and check.seen_if_undecided_failed != check.seen
+
+
+def _is_limit(check: GateCheck) -> bool:
+    return check.kind in _LIMITS
+
+
+def _is_drop(check: GateCheck) -> bool:
+    return check.kind is CheckKind.MAX_DROP

@@ -1,0 +1,313 @@
+"""What a reader of results looks for first: the verdict in words, what failed and where, what to know of it.
+
+Facts only, in plain words and not yet sanitised; each report puts them into its own form.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results.gate import Odds
+from ci_evals.domain.results.run import Results, Resumed, RunInfo
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.suite import is_bundled
+from ci_evals.domain.transcript import Exchange
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import change, gate
+from ci_evals.scoring.gate.odds import WORTH_TELLING
+from ci_evals.scoring.statistics import ALPHA
+from ci_evals.scoring.validity import CUT_OFF
+
+_MOSTLY = 2 / 3
+"""The part of all failures from which on one check is named for them."""
+_NAMED = 2
+"""Checks that the verdict names."""
+
+
+class Tone(Enum):
+    """Whether what is said is good news, bad news, or open."""
+
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How something that came out of a run is told."""
+
+    words: str
+    sign: str
+    tone: Tone
+
+
+OUTCOMES = {
+    "passed": Look("passed", "✅", Tone.GOOD),
+    "failed": Look("failed", "❌", Tone.BAD),
+    "error": Look("error", "⚠️", Tone.OPEN),
+    "undecided": Look("undecided", "❔", Tone.OPEN),
+    "not_run": Look("not run", "⏸️", Tone.OPEN),
+}
+"""Of tests and of verdicts."""
+
+
+class Standing(Enum):
+    """How the run stands: the gate holds, it does not, the run cannot be trusted to say, or was skipped.
+
+    `UNCHECKED`: nothing failed, and a check that was asked for could not be made.
+    """
+
+    HOLDS = Look("the gate holds", "✅", Tone.GOOD)
+    UNCHECKED = Look("passed, with checks not made", "⚠️", Tone.OPEN)
+    BROKEN = Look("the gate does not hold", "❌", Tone.BAD)
+    UNTRUSTED = Look("the run cannot be trusted", "⚠️", Tone.OPEN)
+    INTERRUPTED = Look("the run was interrupted", "⚠️", Tone.OPEN)
+    SKIPPED = Look("not tested", "⏭️", Tone.OPEN)
+
+
+@dataclass(frozen=True)
+class FailedCriterion:
+    """A criterion that failed, with the first trial that shows it."""
+
+    finding: Finding
+    trial: TrialResult
+    times: int
+    """In how many trials it failed."""
+    trials: int
+    """In how many trials it was decided."""
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """The exchange that shows it."""
+        return self.trial.exchange_of(self.finding)
+
+    @property
+    def place(self) -> tuple[int, int | None]:
+        """Trial and exchange: criteria of one place are shown with one quotation."""
+        return self.trial.index, self.exchange.index if self.exchange else None
+
+
+def standing(results: Results) -> Standing:
+    """The verdict on the run."""
+    if results.run.status == "skipped":
+        return Standing.SKIPPED
+    match results.gate.exit_code, results.gate.passed:
+        case Exit.INTERRUPTED, _:
+            return Standing.INTERRUPTED
+        case Exit.INVALID | Exit.BUG, _:
+            return Standing.UNTRUSTED
+        case _, True:
+            return Standing.UNCHECKED if gate.not_made(results) else Standing.HOLDS
+        case _:
+            return Standing.BROKEN
+
+
+def verdict(results: Results) -> str:
+    """The same in words, with the checks that decided it: `the gate does not hold (min-score, max-drop)`.
+
+    Why a run was skipped is too long for it: `why_skipped` tells that.
+    """
+    found = standing(results)
+    named = {Standing.BROKEN: gate.failing, Standing.UNCHECKED: gate.not_made}.get(found, lambda _: ())
+    names = [check.name for check in named(results)]
+    if not names:
+        return found.value.words
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{found.value.words} ({', '.join(names[:_NAMED])}{more})"
+
+
+def why_skipped(results: Results) -> str | None:
+    """Why nothing was played, in a sentence; None where it was, or nobody said."""
+    why = (results.run.stopped_because or "").strip().rstrip(".")
+    return f"{why[:1].upper()}{why[1:]}." if why and standing(results) is Standing.SKIPPED else None
+
+
+def origin(run: RunInfo) -> str | None:
+    """That these conversations were held earlier, in a sentence; None where they were not."""
+    if (earlier := run.origin) is None:
+        return _resumed(run.resumed) if run.resumed else None
+    at = change.moment(earlier.started_at)
+    match earlier.how:
+        case "replay":
+            return f"Replayed from a recording of {at}: no agent and no model was asked."
+        case "rejudge":
+            return f"Judged again: the conversations are those of the run of {at}, and no agent was asked."
+
+
+def _resumed(part: Resumed) -> str:
+    """How much of the run came from its journal."""
+    trials = "1 trial" if part.trials == 1 else f"{part.trials} trials"
+    when = f", the last written {change.moment(part.written_at)}" if part.written_at else ""
+    where = f", begun in attempt {part.attempt}" if part.attempt else ""
+    return f"Resumed: {trials} came from the journal of this run{where}{when}."
+
+
+def only_reported(results: Results) -> bool:
+    """Whether the gate does not hold and fails nothing, as `--no-gate` asks."""
+    return standing(results) is Standing.BROKEN and results.gate.exit_code == Exit.HOLDS
+
+
+def file_of(suite: SuiteResult) -> str | None:
+    """The suite's file; None of a bundled suite, which nobody's repository has."""
+    return None if is_bundled(suite.file) else suite.file
+
+
+def notes(results: Results) -> tuple[str, ...]:
+    """What a reader must know before the numbers: sentences, the gravest first.
+
+    Why a run cannot be trusted is not among them: that is told with the verdict.
+    """
+    out = []
+    if part := results.run.shard:
+        out.append(f"This is shard {part.index} of {part.of}: ci-evals merge makes one run of all of them.")
+    if only_reported(results):
+        out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
+    out += [note for note in (_looked_twice(results), _counted_otherwise(results)) if note]
+    if results.odds and results.odds.share > WORTH_TELLING and not _explained(results):
+        out.append(unchanged(results.odds))
+    if missing := without_judge(results, results.suites):
+        criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
+        out.append(f"No judge was configured: {criteria} undecided.")
+    return (*out, *results.run.warnings)
+
+
+def _looked_twice(results: Results) -> str | None:
+    if not (confirmation := results.run.confirmation):
+        return None
+    trials = numbers.count(confirmation.trials, "more trial")
+    return (
+        f"The first look was close ({'; '.join(confirmation.because)}), so {trials} of each test "
+        f"{'was' if confirmation.trials == 1 else 'were'} played; the decision is on all."
+    )
+
+
+def _counted_otherwise(results: Results) -> str | None:
+    """Where the gate's p is not that of the comparison."""
+    found = results.comparison
+    of_gate = [check.seen for check in results.gate.checks if gate.is_chance(check)]
+    if found is None or not change.tells_p(found) or all(seen in {None, found.p} for seen in of_gate):
+        return None
+    return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
+
+
+def _explained(results: Results) -> bool:
+    """Whether the gate fails on more than noise: a proven drop, or verdicts that are wanting."""
+    found = results.comparison
+    proven = (
+        found is not None
+        and found.delta is not None
+        and found.delta < 0
+        and found.p is not None
+        and found.p <= ALPHA
+    )
+    return (proven and not results.gate.passed) or any(map(gate.wanting, gate.failing(results)))
+
+
+def paid(results: Results) -> bool:
+    """Whether there is a cost to tell of: it is known, and a model was asked."""
+    return results.usage.cost_usd is not None and results.usage.calls > 0
+
+
+def unchanged(odds: Odds) -> str:
+    """How often the same agent would fail the gate in another run, and which floor it would hold."""
+    failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
+    if not failing or odds.share < 0.01:
+        return "Another run of this same agent would fail this gate in fewer than 1 % of runs."
+    first, *others = failing
+    if not others:
+        which = first.name
+    elif first.share > _MOSTLY * odds.share:
+        which = f"mostly {first.name}"
+    else:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        which = f"{first.name}, {others[0].name}{more}"
+    how_often = numbers.odds(odds.share)
+    about = "" if how_often.startswith("above") else "about "
+    said = f"Another run of this same agent would fail this gate in {about}{how_often} of runs ({which})"
+    if first.name != "min-score" or first.share <= WORTH_TELLING or not odds.floor:
+        return f"{said}."
+    what = first.name if others else "that"
+    return f"{said}; a floor of {numbers.plain(odds.floor)} would keep {what} below 5 %."
+
+
+def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
+    """How many verdicts of these suites are undecided because no judge was configured.
+
+    Where a judge was wanted (not under --provider=offline), those of trials that failed are left out.
+    """
+    offline = results.run.config.get("provider") == "offline"
+    trials = (trial for suite in suites for test in suite.tests for trial in test.trials)
+    findings = (f for trial in trials if offline or trial.status not in CUT_OFF for f in trial.findings)
+    return sum(finding.cause is Cause.NO_JUDGE for finding in findings)
+
+
+def only_judge_missing(test: TestResult) -> bool:
+    """Whether nothing but a judge was wanting to decide this test."""
+    undecided = [f for trial in test.trials for f in trial.findings if f.outcome is Outcome.UNDECIDED]
+    return test.outcome == "undecided" and {finding.cause for finding in undecided} == {Cause.NO_JUDGE}
+
+
+def result(test: TestResult) -> str:
+    """A test's outcome with what else is to be said of it: `passed, critical, 2 verdicts undecided`."""
+    findings = [finding for trial in test.trials for finding in trial.findings]
+    undecided = sum(finding.outcome is Outcome.UNDECIDED for finding in findings)
+    marks = [mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds]
+    if undecided and test.outcome == "passed":
+        # As under --provider=offline, where a missing judge is no fault of the test.
+        marks.append(f"{numbers.count(undecided, 'verdict')} undecided")
+    return ", ".join([OUTCOMES[test.outcome].words, *marks])
+
+
+def passes(test: TestResult) -> str:
+    """How many of a test's scored trials passed every evaluation: `2 of 3`."""
+    scored = sum(trial.scored for trial in test.trials)
+    return f"{round((test.pass_rate or 0) * scored)} of {scored}"
+
+
+def pass_hat_k(test: TestResult) -> dict[int, float]:
+    """By k how likely all of k trials pass."""
+    return test.statistics.pass_hat_k if test.statistics else {}
+
+
+def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
+    """The criteria of a test that failed in some trial, in the order in which the suite has them.
+
+    Trials that were cut off are left out: what they lack does not make the test fail.
+    """
+    seen: dict[tuple[int, str], list[tuple[Finding, TrialResult]]] = {}
+    for trial in (trial for trial in test.trials if trial.status not in CUT_OFF):
+        for place, finding in enumerate(trial.findings):
+            seen.setdefault((place, finding.criterion), []).append((finding, trial))
+    out = []
+    for found in (seen[key] for key in sorted(seen)):
+        failed = [(finding, trial) for finding, trial in found if finding.outcome is Outcome.FAILED]
+        decided = sum(finding.outcome is not Outcome.UNDECIDED for finding, _ in found)
+        if failed:
+            finding, trial = failed[0]
+            out.append(FailedCriterion(finding, trial, times=len(failed), trials=decided))
+    return tuple(out)
+
+
+def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:
+    """The tests with one of these outcomes, in the order of the run."""
+    for suite in results.suites:
+        for test in suite.tests:
+            if test.outcome in outcomes:
+                yield suite, test
+
+
+def kind(finding: Finding) -> str:
+    """`judged`, or `strict tool_used`."""
+    return f"strict {finding.strict}" if finding.strict else finding.kind
+
+
+def tally(findings: Iterable[Finding | Vote]) -> str:
+    """`3 passed, 1 failed`."""
+    counts = Counter(finding.outcome for finding in findings)
+    return (
+        ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no verdicts"
+    )

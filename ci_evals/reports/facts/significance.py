@@ -1,0 +1,74 @@
+"""What a change of the score is worth, and which change could have been seen; in words, not yet sanitised."""
+
+from math import comb
+
+from ci_evals.domain.results.comparison import Change
+from ci_evals.reports import numbers
+from ci_evals.scoring.statistics import ALPHA
+
+
+def of(change: Change, *, flawless: bool) -> str:
+    """What it is worth: `no change`, `a proven drop`. `flawless`: nothing failed in the run or is wanting."""
+    delta, of_it = change.delta or 0, " of this one test" if change.tests == 1 else ""
+    if _rose(change):
+        return "a rise, and more than chance explains"
+    if delta < 0 and too_few(change):
+        return f"cannot conclude with so few trials ({_enough(change)})"
+    if delta < 0:
+        proven = _proven(change)
+        # An interval without zero beside an unproven drop, or the other way around, looks like a mistake.
+        at_odds = change.interval is not None and proven != (change.interval.high < 0)
+        told = f"{'a' if proven else 'not a'} proven drop{of_it}"
+        return f"{told}; p decides, not the interval" if at_odds else told
+    if delta > 0:
+        return "no drop"
+    return "no change" + (
+        ", nothing failed in this run" if flawless and change.head == change.base == 100 else ""
+    )
+
+
+def sight(change: Change | None) -> tuple[str, ...]:
+    """Which drop would not have gone unseen, in clauses; none where nothing was compared or more is known."""
+    if change is None or change.delta is None or _rose(change) or _proven(change):
+        return ()
+    if too_few(change):
+        told = f"so few trials could not have proven a drop ({_enough(change)})"
+        return () if change.delta < 0 else (told,)
+    fewest = change.fewest_broken or 1
+    broken = f"with so few trials fewer than {fewest} broken tests prove nothing"
+    return (*_caught(change), *([broken] if fewest > 1 else []))
+
+
+def too_few(change: Change) -> bool:
+    """Whether no drop at all could have been proven with so many trials."""
+    return change.smallest_p is not None and change.smallest_p > ALPHA
+
+
+def _rose(change: Change) -> bool:
+    bounds = change.interval
+    return (change.delta or 0) > 0 and bounds is not None and bounds.low > 0
+
+
+def _proven(change: Change) -> bool:
+    return (change.delta or 0) < 0 and not too_few(change) and change.p is not None and change.p <= ALPHA
+
+
+def _caught(change: Change) -> tuple[str, ...]:
+    if change.detectable is None or change.detectable <= -(change.delta or 0):
+        return ()
+    if change.detectable >= 100:
+        return ("the scores vary so much that no drop would have been caught for sure",)
+    if change.base is not None and change.detectable > change.base:
+        # No score falls so far.
+        return ()
+    caught = f"would have caught a drop of {numbers.least(change.detectable)} or more in four of five cases"
+    if change.told_from == "tests":
+        return (f"single trials do not show how a test varies by itself, and {caught}",)
+    return (f"this run {caught}",)
+
+
+def _enough(change: Change) -> str:
+    """How many trials it takes to prove a drop."""
+    able = next(k for k in (1, 2, 3) if comb(2 * k, k) ** -min(max(1, change.tests), 100) <= ALPHA)
+    trials = numbers.count(max(able, change.trials_needed or 1), "trial")
+    return f"at least {trials} {'' if change.tests == 1 else 'of each test '}on each side are needed"

@@ -1,0 +1,36 @@
+"""The text of the pull request's comment: the run's summary within the bytes that a comment holds."""
+
+from html import escape
+
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import sanitize
+from ci_evals.reports.markdown import summary, truncate
+from ci_evals.reports.markdown.sections import section
+from ci_evals.reports.markdown.summary import Place
+
+__all__ = ["BUDGET", "Place", "refused", "render"]
+
+BUDGET = 59_500
+"""Bytes of UTF-8. With its hidden marker a comment has 60,000, which is below every reading of the limit."""
+_REASON_BYTES = 10_000
+_CUT = "… (cut; the log of the run has it whole)"
+
+
+def render(results: Results, place: Place, budget: int = BUDGET) -> str:
+    """The text, at most `budget` bytes. Nothing in the results becomes a link, mention or picture."""
+    run = (
+        f'<a href="{escape(place.run_url)}">job summary of the run</a>'
+        if place.run_url
+        else "job summary of the run"
+    )
+    elsewhere = f"The {run} shows more, its <code>summary.md</code> everything."
+    return truncate.fitted(summary.sections(results, place), budget, elsewhere)
+
+
+def refused(reason: str, place: Place) -> str:
+    """The text where a run was refused before anything was played: a suite that cannot be read, say.
+
+    It takes the place of an earlier commit's comment, whose numbers would otherwise seem to be this one's.
+    """
+    told = sanitize.code_block(sanitize.cut(reason, _REASON_BYTES, _CUT).strip())
+    return section("refused", reason=told, place=place) + "\n"

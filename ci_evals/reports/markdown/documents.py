@@ -1,0 +1,225 @@
+"""Results as Markdown: the run's summary, a suite's summary, and the whole story of one test."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from ci_evals.domain.results.run import Results, RunInfo
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.transcript import Exchange
+from ci_evals.domain.verdict import Finding
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import highlights, trial_errors, trust
+from ci_evals.reports.markdown import baseline, failures, histogram, judged, process, tables, truncate
+from ci_evals.reports.markdown import summary as run_summary
+from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, section
+
+_MOST_K = 10
+"""Numbers of trials for which a test's own report tells how likely some and all of them pass."""
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
+_ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
+_STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
+
+
+def summary(results: Results) -> str:
+    """The run's summary, the text of a pull request's comment with nothing left out."""
+    return truncate.whole(run_summary.sections(results))
+
+
+def step_summary(results: Results, budget: int) -> str:
+    """The run's summary for a job's page, in at most `budget` bytes of UTF-8."""
+    return truncate.fitted(run_summary.sections(results), budget, _STEP_ELSEWHERE)
+
+
+def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) -> str:
+    """A suite's `_summary.md`.
+
+    Args:
+        results: The suite's own.
+        suite: The one suite of them.
+        stems: The names, without extension, of its tests' files.
+    """
+    newly = failures.newly(results)
+    missing = highlights.without_judge(results, [suite])
+    sections = run_summary.present(
+        Section(
+            "the score",
+            section(
+                "suite_head", results=results, suite=suite, missing=missing, cached=trust.cached(results)
+            ),
+        ),
+        run_summary.not_checked(results),
+        run_summary.less_trusted(results),
+        *(_against(results) if results.comparison else ()),
+        *failures.of_newly(results, newly),
+        *baseline.fixed(results.comparison),
+        *baseline.suspects(results.comparison),
+        process.lost(results),
+        Section("the tests", section("tests", table=tables.of_tests_in_full(suite, stems))),
+        *(Section("a group", text) for text in tables.groups(suite)),
+        *failures.of_failed(results, newly),
+        *run_summary.troubles((suite,)),
+        *run_summary.judge_and_user(results),
+        process.of_suite(suite),
+        baseline.differing(results.comparison),
+        run_summary.foot(results),
+    )
+    return truncate.whole(sections)
+
+
+def comparison(results: Results) -> str:
+    """The comparison with the baseline as a text of its own, with the gate's checks of it."""
+    look = highlights.standing(results).value if results.gate.checks else None
+    found = results.comparison
+    sections = run_summary.present(
+        Section("the verdict", section("comparison_head", results=results, look=look)),
+        run_summary.not_checked(results),
+        *_against(results),
+        *failures.of_newly(results, failures.newly(results)),
+        *baseline.fixed(found),
+        *baseline.suspects(found),
+        process.lost(results),
+        *run_summary.of_gate(results),
+        baseline.pace(found),
+        histogram.of_changes(found),
+        baseline.differing(found),
+    )
+    return truncate.whole(sections)
+
+
+def test_report(
+    suite: SuiteResult,
+    test: TestResult,
+    run: RunInfo,
+    doubts: Mapping[str, str] | None = None,  # noqa: PT028  # no test
+) -> Iterator[str]:
+    """The whole story of one test: every trial's conversation, what the agent did, and each verdict.
+
+    The text comes in parts: that of a thousand trials would be large. `doubts`: of the criteria those that
+    are to be trusted less, and why.
+    """
+    yield section(
+        "test",
+        suite=suite,
+        test=test,
+        origin=highlights.origin(run),
+        trials=tables.of_trials(test),
+        repeated=len(highlights.pass_hat_k(test)) > 1,
+        most_k=_MOST_K,
+        user_info=_json_block(test.user_info) if test.user_info else None,
+    )
+    for trial in test.trials:
+        yield "\n\n"
+        yield section(
+            "trial",
+            trial=trial,
+            several=len(test.trials) > 1,
+            mishap=trial_errors.mishap(trial),
+            process=process.of_trial(trial),
+            breaches=judged.breaches(trial),
+            verdicts=[
+                (_facts_of(finding, doubts or {}), _reason(finding), judged.behind(finding))
+                for finding in trial.findings
+            ],
+            conversation=[_said(exchange) for exchange in trial.exchanges.without_traces()],
+        )
+    yield "\n"
+
+
+def _against(results: Results) -> tuple[Section, ...]:
+    found = results.comparison
+    return run_summary.present(
+        Section("the baseline's heading", "### Against the baseline"),
+        *(run_summary.suites(results) if found and found.delta is not None else ()),
+        baseline.line(results),
+        *baseline.reasons(found),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An exchange as it is shown, sanitised."""
+
+    number: int
+    source: str
+    user: str
+    after: str
+    did: str
+    agent: str
+    raw: str | None
+
+
+def _said(exchange: Exchange) -> _Said:
+    return _Said(
+        number=exchange.index,
+        source=exchange.user_source.value,
+        user=_quoted(exchange.user),
+        after=numbers.latency(exchange.latency_seconds),
+        did=" · ".join(_did(exchange)),
+        agent=_quoted(exchange.agent),
+        raw=None if exchange.raw is None else _json_block(exchange.raw),
+    )
+
+
+def _quoted(text: str) -> str:
+    return sanitize.quote(text) if text.strip() else "(no text)"
+
+
+def _facts_of(finding: Finding, doubts: Mapping[str, str]) -> Iterator[str]:
+    """A verdict in short."""
+    cause = f" ({trial_errors.CAUSES[finding.cause]})" if finding.cause else ""
+    sign = highlights.OUTCOMES[finding.outcome].sign
+    yield f"{sign} **{sanitize.inline(finding.criterion)}**: {finding.outcome.value}{cause}"
+    yield sanitize.inline(highlights.kind(finding))
+    yield f"weight {numbers.plain(finding.weight)}"
+    if finding.category:
+        yield f"category {sanitize.code(finding.category)}"
+    if finding.aui_logic:
+        yield f"AUI logic {', '.join(map(sanitize.code, finding.aui_logic))}"
+    if finding.evidence:
+        noun = "exchange" if len(finding.evidence) == 1 else "exchanges"
+        on = "what is absent from " if finding.rests_on == "absence" else ""
+        yield f"rests on {on}{noun} {', '.join(map(str, finding.evidence))}"
+    if doubt := doubts.get(finding.criterion):
+        yield f"⚠️ {sanitize.inline(doubt)}"
+
+
+def _reason(finding: Finding) -> str:
+    return sanitize.quote(sanitize.cut(finding.reason or "no reason was given", REASON_BYTES))
+
+
+def _did(exchange: Exchange) -> tuple[str, ...]:
+    """What the agent says it did for a reply. A trace that never came is not the same as nothing done."""
+    traced = (exchange.workflows, exchange.params, exchange.rules, exchange.integrations)
+    if all(part is None for part in traced) and not exchange.error_response:
+        return ("no trace came with this reply",)
+    params = [f"{name} = {_json(value)}" for name, value in (exchange.params or {}).items()]
+    params += [f"{name} (value not told)" for name in exchange.named_params]
+    calls = [
+        " ".join(
+            [call.code, f"({call.status if call.status is not None else call.type or 'no HTTP status'})"]
+        )
+        for call in exchange.integrations or ()
+    ]
+    workflows = "workflows (from the trace)" if exchange.workflows_derived else "workflows"
+    lists = (
+        (workflows, exchange.workflows),
+        ("parameters", params),
+        ("rules", exchange.rules),
+        ("integrations", calls),
+    )
+    out = [f"{label}: {', '.join(map(sanitize.code, names))}" for label, names in lists if names]
+    if exchange.error_response:
+        detail = sanitize.inline(exchange.error_detail or "no detail", REASON_LIMIT)
+        out.append(f"**error response**: {detail}")
+    return tuple(out) or ("nothing: no workflow, parameter, rule or integration",)
+
+
+def _json(value: JsonValue) -> str:
+    return _ON_ONE_LINE.encode(value)
+
+
+def _json_block(value: JsonValue) -> str:
+    return sanitize.code_block(_ON_MANY_LINES.encode(value))

@@ -1,0 +1,190 @@
+"""What Markdown reports tell of how the agent went about it: steps, time, cost, and what fired."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ci_evals.domain.results.process import Coverage, Process, ProcessSummary, Reach, Times
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, table, tabled
+from ci_evals.scoring import coverage
+
+_SUITES = 15
+"""Suites in the table: the page and the results have all of them."""
+_MOST_BEGUN = 12
+"""Workflows that a trial's line names."""
+
+
+def lost(results: Results) -> Section | None:
+    """What fired in the baseline and in the same tests fires no longer; None where there is no such thing.
+
+    What may well be missing by chance is told with the measures alone.
+    """
+    found = results.coverage
+    gone = coverage.plainly_lost(found) if found else ()
+    if not found or not gone:
+        return None
+    many = numbers.count(len(gone), "part")
+    text = (
+        f"**{many} of the agent's logic {'fires' if len(gone) == 1 else 'fire'} no longer** in the compared "
+        f"tests: {_named(gone, _with_base_trials)}. {_reached(found, told=gone)}"
+    )
+    return Section("the logic that fires no longer", text.rstrip(), Rank.DETAILS)
+
+
+def measures(results: Results) -> Section | None:
+    """The measures of the process, folded; None where nothing was played, or where they are not known."""
+    whole = results.process
+    if whole is None or whole.completion_rate is None:
+        return None
+    alone = len(results.suites) == 1
+    rows = [_row(results.suites[0].name if alone else "all", whole)]
+    shown = () if alone else results.suites[:_SUITES]
+    rows += [_row(suite.name, suite.process) for suite in shown if suite.process]
+    lines = "\n\n".join(_lines(results, whole))
+    inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), _table(rows))
+    return folded(sanitize.html_in_markdown(f"How the agent went about it{_in_short(whole)}"), inner)
+
+
+def of_suite(suite: SuiteResult) -> Section | None:
+    """The same of one suite, open: its table, and where its time went."""
+    whole = suite.process
+    if whole is None or whole.completion_rate is None:
+        return None
+    text = "\n\n".join(
+        ["### How the agent went about it", _table([_row(suite.name, whole)]), *_time(whole.times)]
+    )
+    return Section("the process", text, Rank.DETAILS)
+
+
+def of_trial(trial: TrialResult) -> str | None:
+    """A trial's process on one line of Markdown; None where nothing is known of it."""
+    parts = [*(_steps(trial.process) if trial.process else ()), *_time(trial.times, few=True)]
+    return " · ".join(parts) or None
+
+
+def _row(name: str, found: ProcessSummary) -> dict[str, str]:
+    return {
+        "": sanitize.cell(name, 80),
+        "completed": numbers.percent(found.completion_rate),
+        "passed": numbers.percent(found.success_rate),
+        "steps": numbers.average(found.steps_per_trial),
+        "repeated": numbers.fault(found.redundancy_rate),
+        "failed calls": numbers.fault(found.failure_rate),
+        "steps back": numbers.average(found.backtracks_per_trial),
+        "overhead": numbers.excess(found.overhead),
+        "first reply": numbers.latency(found.first_reply_seconds),
+    }
+
+
+def _table(rows: Sequence[dict[str, str]]) -> str:
+    """The table, without the columns of which no row knows anything."""
+    headers = [header for header in rows[0] if any(row[header] != numbers.NONE for row in rows)]
+    return table(headers, [[row[header] for header in headers] for row in rows])
+
+
+def _in_short(found: ProcessSummary) -> str:
+    """What the title says of it."""
+    parts = []
+    if found.steps_per_trial is not None:
+        parts.append(f"{numbers.average(found.steps_per_trial)} steps a trial")
+    if found.redundancy_rate:
+        parts.append(f"{numbers.fault(found.redundancy_rate)} repeated")
+    if found.failure_rate:
+        parts.append(f"{numbers.fault(found.failure_rate)} of calls failed")
+    return f": {', '.join(parts)}" if parts else ""
+
+
+def _lines(results: Results, whole: ProcessSummary) -> Iterator[str]:
+    if not whole.traced_trials:
+        yield "No reply carried a trace, so nothing is known of the agent's steps and logic."
+    elif whole.traced_trials < results.counts.trials:
+        trials = numbers.count(results.counts.trials, "trial")
+        yield f"Steps and logic are told by the traces of {whole.traced_trials:,} of {trials}."
+    if whole.missed:
+        missed = numbers.count(whole.missed, "workflow")
+        yield f"Of what tests name as `optimalTools`, {missed} did not run, or not in that order."
+    yield from _time(whole.times)
+    if whole.cost_usd_per_trial:
+        adjusted = f", which makes a cost-adjusted score of {numbers.score(whole.cost_adjusted_score)}"
+        yield (
+            f"Judge and simulated user cost {numbers.money(whole.cost_usd_per_trial)} a trial"
+            f"{adjusted if whole.cost_adjusted_score is not None else ''}."
+        )
+    if results.coverage:
+        yield from _logic(results.coverage)
+
+
+def _logic(found: Coverage) -> Iterator[str]:
+    if told := _reached(found):
+        yield told
+    if gone := coverage.lost(found):
+        yield f"Fired in the baseline and in the same tests no longer: {_named(gone, _with_base_trials)}."
+    if new := coverage.gained(found):
+        yield f"Fires now, and in the same tests of the baseline did not: {_named(new, _with_trials)}."
+
+
+def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
+    """Where the time went, with its shares, or in few words."""
+    if times is None:
+        return
+    parts = {
+        "agent": times.agent,
+        "simulated user": times.user,
+        "judge": times.judge,
+        "the rest": times.other,
+    }
+    whole = times.whole
+    if few:
+        yield "time: " + ", ".join(f"{who} {numbers.duration(seconds)}" for who, seconds in parts.items())
+    elif whole:
+        told = (f"{who} {numbers.percent(seconds / whole)}" for who, seconds in parts.items())
+        yield f"Of the time of all trials, {numbers.duration(whole)}: {', '.join(told)}."
+
+
+def _steps(found: Process) -> Iterator[str]:
+    yield f"{numbers.count(found.steps, 'step')}"
+    if found.begun:
+        more = len(found.begun) - _MOST_BEGUN
+        names = " → ".join(map(sanitize.code, found.begun[:_MOST_BEGUN]))
+        yield f"workflow{'s' if len(found.begun) > 1 else ''} {names}" + (
+            f" and {more:,} more" if more > 0 else ""
+        )
+    if found.repeated:
+        yield f"{found.repeated:,} repeated"
+    if found.failed_calls:
+        yield f"{found.failed_calls:,} of {numbers.count(found.calls or 0, 'call')} failed"
+    if found.backtracks:
+        yield numbers.count(found.backtracks, "step back", "steps back")
+    if found.overhead is not None:
+        missed = f", {found.missed:,} missed" if found.missed else ""
+        yield f"overhead {numbers.excess(found.overhead)}{missed}"
+
+
+def _reached(found: Coverage, told: Sequence[Reach] = ()) -> str:
+    """How many of the named parts fired, and which did not, but for those that were told of before."""
+    named, never = coverage.named(found), coverage.never(found)
+    if not named:
+        return ""
+    fired = len(named) - len(never)
+    text = f"{fired:,} of {numbers.count(len(named), 'named part')} of the agent's logic fired"
+    others = [reach for reach in never if reach not in told]
+    return f"{text}; {'also ' if told else ''}never: {_named(others, _alone)}." if others else f"{text}."
+
+
+def _named(reached: Sequence[Reach], shown: Callable[[Reach], str]) -> str:
+    names = ", ".join(shown(reach) for reach in reached[:OPEN])
+    return names + (f" and {len(reached) - OPEN:,} more" if len(reached) > OPEN else "")
+
+
+def _alone(reach: Reach) -> str:
+    return f"{reach.kind.value} {sanitize.code(reach.name)}"
+
+
+def _with_trials(reach: Reach) -> str:
+    return f"{_alone(reach)} (in {numbers.count(reach.compared_trials or 0, 'trial')})"
+
+
+def _with_base_trials(reach: Reach) -> str:
+    return f"{_alone(reach)} (in {numbers.count(reach.base_trials or 0, 'trial')} of the baseline)"

@@ -1,0 +1,159 @@
+"""What Markdown reports are made of: sections out of templates, lists that can be shortened, and tables."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from types import SimpleNamespace
+
+from tabulate import tabulate
+
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import change, highlights, trial_errors
+from ci_evals.support.templates import render
+
+REASON_LIMIT = 800
+"""Characters of a reason in a summary."""
+REASON_BYTES = 4_096
+"""Of a reason in a test's own report."""
+OPEN = 5
+"""Items of a list that are shown at once; the rest is folded."""
+_LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=400, listed=OPEN, named=80)
+_BLANK_LINES = re.compile(r"\n\n\n+")  # `\n{3,}` begins with no text to look for, and takes ten times as long
+"""What conditions in a template leave behind. Foreign text has none: it stands in quotes and in code."""
+_PADDING = re.compile(r" {2,}")
+"""What only aligns a table's source: cells have no such run of spaces."""
+_DASHES = re.compile(r"-{3,}")
+_EMPTY = {"note": {""}}
+"""What counts as nothing in an optional column, where that is not a zero too: a note may be `0`."""
+_TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "note"})
+"""Columns that hold no numbers."""
+_UNBROKEN = frozenset({"95 %", "95 % of change", "min to max", "tests passed", "compared tests"})
+"""Columns whose cells a browser must not break: an interval on three lines is hard to read."""
+_OPTIONAL = _UNBROKEN - {"min to max", "tests passed"} | {
+    *("p", "tests compared", "baseline", "change", "failed", "undecided", "unsound trials"),
+    *("trials left out", "flaky", "note"),
+}
+"""Columns that are left out where there is nothing in them: tables are to be narrow."""
+
+
+class Rank(IntEnum):
+    """How important a section is. Where there is little room, the lowest numbers have it first."""
+
+    ALWAYS = 0
+    """The verdict, the scores, the baseline, the run's facts: short whatever the results are."""
+    FAILING = 1
+    """The first of what fails: checks, newly failing tests, failed tests."""
+    TELLING = 2
+    """What else a reviewer asks: suspects, errors, flaky tests, what was fixed, cost."""
+    REST = 3
+    """The rest of the tests that fail."""
+    DETAILS = 4
+    LISTS = 5
+    """All tests. They never take the place of one that failed."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report. Its name, for a note where it is left out, and its texts are Markdown.
+
+    What stands between `head` and `tail` is a list that may be shortened, whole by itself with any number of
+    its rows. None of the texts ends in a newline.
+    """
+
+    name: str
+    head: str
+    rank: Rank = Rank.ALWAYS
+    rows: tuple[str, ...] = ()
+    brief: tuple[str, ...] = ()
+    """The same rows in fewer words, for where not all of the others have room."""
+    titles: str = ""
+    """Of a table: the line of headers and the one below it."""
+    tail: str = ""
+    noun: str = "test"
+    """What a row is."""
+
+    @property
+    def text(self) -> str:
+        """All of it, ending in a newline."""
+        return self._with(self.rows, len(self.rows))
+
+    def within(self, room: int) -> str | None:
+        """As much of it as fits into `room` bytes of UTF-8; None where not even one row does."""
+        if len(self.text.encode()) <= room:
+            return self.text
+        rows = self.brief or self.rows
+        room -= len(self._with((), len(rows)).encode())
+        taken = 0
+        while taken < len(rows) and (room := room - len(rows[taken].encode()) - 1) >= 0:
+            taken += 1
+        return self._with(rows[:taken], len(rows)) if taken else None
+
+    def _with(self, rows: Sequence[str], many: int) -> str:
+        more = ""
+        if len(rows) < many:
+            mark = "- " if (self.brief or self.rows)[0].startswith("- ") else "\n"
+            more = f"{mark}and {numbers.count(many - len(rows), f'more {self.noun}')}"
+        body = "\n".join(part for part in (self.titles, *rows, more) if part)
+        text = "\n\n".join(part for part in (self.head, body, self.tail) if part)
+        return _BLANK_LINES.sub("\n\n", text).strip("\n") + "\n"
+
+
+def section(template: str, **values: object) -> str:
+    """The text that a template makes of `values`."""
+    shared = {"n": numbers, "s": sanitize, "h": highlights, "m": trial_errors, "c": change, "v": _LIMITS}
+    text = render(f"reports/templates/{template}.md.j2", **shared, **values)
+    return _BLANK_LINES.sub("\n\n", text).strip("\n")
+
+
+def listing(whole: Section, shown: int = OPEN, rest: Rank = Rank.DETAILS) -> tuple[Section, ...]:
+    """A list as its first rows, and the others folded: those are of the rank `rest`, and left out alone."""
+    if len(whole.rows) <= shown + 1:
+        return (whole,)
+    first = replace(whole, rows=whole.rows[:shown], brief=whole.brief[:shown])
+    others = replace(
+        whole,
+        name=f"the rest of {whole.name}",
+        head="",
+        rank=rest,
+        rows=whole.rows[shown:],
+        brief=whole.brief[shown:],
+    )
+    return first, folded(numbers.count(len(others.rows), f"more {whole.noun}"), others)
+
+
+def folded(title: str, inner: Section) -> Section:
+    """The section behind a title, sanitised for HTML, that a reader opens."""
+    head = f"<details>\n<summary>{title}</summary>\n\n{inner.head}".rstrip("\n")
+    return replace(inner, head=head, tail=f"{inner.tail}\n\n</details>".lstrip("\n"))
+
+
+def tabled(inner: Section, text: str) -> Section:
+    """The section with a table, whose rows are those of the list."""
+    headers, line, *rows = text.split("\n")
+    titles = f"{_PADDING.sub(' ', headers)}\n{_DASHES.sub('---', line)}"
+    return replace(inner, titles=titles, rows=tuple(_PADDING.sub(" ", row) for row in rows))
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[bool] = ()) -> str:
+    """A table of sanitised cells: numbers stand to the right, the first column and texts to the left.
+
+    `texts`: of each column whether it holds words, where its header does not tell.
+    """
+    places = [
+        place
+        for place, header in enumerate(headers)
+        if header not in _OPTIONAL or any(row[place] not in _EMPTY.get(header, {"", "0"}) for row in rows)
+    ]
+    headers = [headers[place] for place in places]
+    cells = [
+        [
+            row[place].replace(" ", "\xa0") if header in _UNBROKEN else row[place]
+            for place, header in zip(places, headers, strict=True)
+        ]
+        for row in rows
+    ]
+    # tabulate escapes nothing and, left to itself, reads numbers anew (007 becomes 7).
+    words = [texts[place] if texts else headers[at] in _TEXTS for at, place in enumerate(places)]
+    align = ["left", *["left" if is_text else "right" for is_text in words[1:]]]
+    return tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=align if rows else None)

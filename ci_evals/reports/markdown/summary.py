@@ -1,0 +1,239 @@
+"""The run's summary: the sections of comment, step summary and `summary.md`, in the order of reading."""
+
+from dataclasses import dataclass
+
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors, trust, trust_tables
+from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.markdown import baseline, failures, histogram, process, tables
+from ci_evals.reports.markdown.failures import place
+from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, listing, section, tabled
+
+_SUITES = 15
+"""Suites that the first table shows; the others are folded."""
+_CHECKS = 15
+"""The same of gate checks that do not hold."""
+_ALL = {1: "its check holds", 2: "both checks hold"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a summary is shown, as far as it is known from elsewhere than the results."""
+
+    run_url: str | None = None
+    """The run that made the results: a trusted address."""
+    commit: str | None = None
+    """The commit that was tested: it is told in place of what the results claim."""
+    foreign: bool = False
+    """Whether a fork's own workflow run wrote the results, so that they may say anything."""
+
+
+NOWHERE = Place()
+
+
+def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]:
+    """The parts of the summary in the order of reading, each with its importance."""
+    standing = highlights.standing(results)
+    if standing is Standing.SKIPPED:
+        return present(
+            _head(results, shown_at), baseline.line(results), *notes(results), foot(results, shown_at)
+        )
+    found, newly = results.comparison, failures.newly(results)
+    wrong = troubles(results.suites)
+    broken = standing in {Standing.UNTRUSTED, Standing.INTERRUPTED}
+    return present(
+        _head(results, shown_at),
+        not_checked(results),
+        *suites(results),
+        baseline.line(results),
+        *baseline.reasons(found),
+        less_trusted(results),
+        *notes(results),
+        *(wrong if broken else ()),
+        *failures.of_newly(results, newly),
+        *baseline.fixed(found),
+        *baseline.suspects(found),
+        process.lost(results),
+        *flaky(results.suites),
+        *of_gate(results),
+        *failures.of_failed(results, newly),
+        *(() if broken else wrong),
+        *judge_and_user(results),
+        baseline.pace(found),
+        *_details(results),
+        foot(results, shown_at),
+    )
+
+
+def present(*found: Section | None) -> tuple[Section, ...]:
+    """Those that there are."""
+    return tuple(section for section in found if section)
+
+
+def suites(results: Results) -> tuple[Section, ...]:
+    """The suites' table: of many those that came out worst, and the others folded."""
+    pairs = list(zip(results.suites, change.of_suites(results), strict=True))
+    if len(pairs) <= _SUITES + 1:
+        return (Section("the suites' scores", tables.of_suites(pairs)),)
+    worst = sorted(
+        pairs,
+        key=lambda pair: (
+            pair[1].delta if pair[1] and pair[1].delta is not None else 0.0,
+            -1.0 if pair[0].score is None else pair[0].score,
+        ),
+    )
+    whole = tabled(Section("the suites' scores", "", noun="suite"), tables.of_suites(worst))
+    return listing(whole, _SUITES)
+
+
+def notes(results: Results) -> tuple[Section, ...]:
+    """What is to be known of the numbers."""
+    rows = tuple(f"- {sanitize.inline(note, 600)}" for note in highlights.notes(results))
+    return listing(Section("the notes", "", Rank.TELLING, rows, noun="note")) if rows else ()
+
+
+def not_checked(results: Results) -> Section | None:
+    """The checks that were asked for and could not be made. It is never left out."""
+    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in gate.warnings(results))
+    return Section("the checks that were not made", "", Rank.ALWAYS, rows, noun="warning") if rows else None
+
+
+def less_trusted(results: Results) -> Section | None:
+    """Why judge or simulated user are to be trusted less. It is never left out, and short for that."""
+    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in run_warnings.warnings(results))
+    return Section("what is to be trusted less", "", Rank.ALWAYS, rows, noun="warning") if rows else None
+
+
+def judge_and_user(results: Results) -> tuple[Section, ...]:
+    """What is known of judge and simulated user: a line for each thing, and its numbers folded."""
+    found = trust.remarks(results)
+    if not found:
+        return ()
+    rows = tuple(f"- **{remark.topic}**: {sanitize.inline(remark.text, 900)}" for remark in found)
+    told = Section(
+        "judge and simulated user", "### Judge and simulated user", Rank.TELLING, rows, noun="line"
+    )
+    tables = [_grid(grid) for grid in trust_tables.grids(results) if not grid.told]
+    return (told, *tables)
+
+
+def _grid(grid: trust_tables.Grid) -> Section:
+    inner = Section(
+        f"the numbers of: {grid.title}", "", Rank.LISTS if grid.long else Rank.DETAILS, noun="row"
+    )
+    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, tables.of_grid(grid)))
+
+
+def of_gate(results: Results) -> tuple[Section, ...]:
+    """The checks that do not hold, those that were not made, and those that hold, folded."""
+    checks = gate.in_order(results)
+    broken, open_ones, held = ([one for one in checks if one.holds is state] for state in (False, None, True))
+    out: tuple[Section, ...] = ()
+    if broken:
+        which = f"{len(broken)} of {numbers.count(len(checks), 'check')}"
+        head = f"### Gate: {which} {'does' if len(broken) == 1 else 'do'} not hold"
+        whole = Section("the gate", head, Rank.FAILING, noun="check")
+        out = listing(tabled(whole, tables.of_checks(broken)), _CHECKS)
+    if open_ones:
+        which = f"{len(open_ones)} of {numbers.count(len(checks), 'check')}"
+        head = f"### Gate: {which} {'was' if len(open_ones) == 1 else 'were'} not made"
+        whole = Section("the checks that were not made", head, Rank.FAILING, noun="check")
+        out = (*out, *listing(tabled(whole, tables.of_checks(open_ones)), _CHECKS))
+    if held:
+        if broken or open_ones:
+            title = f"{numbers.count(len(held), 'check')} of the gate {'holds' if len(held) == 1 else 'hold'}"
+        else:
+            title = f"Gate: {_ALL.get(len(held), f'all {len(held):,} checks hold')}"
+        inner = Section("the checks that hold", "", Rank.DETAILS, noun="check")
+        out = (*out, folded(title, tabled(inner, tables.of_checks(held))))
+    return out
+
+
+def flaky(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
+    """The tests whose trials disagree."""
+    rows = tuple(
+        f"- {place(suite.name, test.name, many=len(found) > 1)} ({highlights.passes(test)} passed)"
+        for suite in found
+        for test in suite.tests
+        if test.flaky
+    )
+    if not rows:
+        return ()
+    head = f"**{numbers.count(len(rows), 'flaky test')}**, some of whose trials passed and others did not:"
+    return listing(Section("the flaky tests", head, Rank.TELLING, rows, noun="flaky test"))
+
+
+def troubles(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
+    """Errors and undecided verdicts by their cause."""
+    rows = tuple(_trouble(trouble) for trouble in trial_errors.troubles(found))
+    whole = Section("errors and undecided", "### Errors and undecided", Rank.TELLING, rows, noun="cause")
+    return listing(whole) if rows else ()
+
+
+def groups(suite: SuiteResult) -> Section | None:
+    """A suite's scores by category, AUI Logic, tag and difficulty, folded."""
+    text = "\n\n".join(tables.groups(suite))
+    title = sanitize.html_in_markdown(f"{suite.name} by category, AUI Logic, tag, difficulty")
+    name = f"the groups of {sanitize.inline(suite.name, 80)}"
+    return folded(title, Section(name, text, Rank.LISTS)) if text else None
+
+
+def _head(results: Results, shown_at: Place) -> Section:
+    standing = highlights.standing(results)
+    text = section(
+        "head",
+        results=results,
+        look=standing.value,
+        skipped=standing is Standing.SKIPPED,
+        cached=trust.cached(results),
+        commit=_commit(results, shown_at),
+        foreign=shown_at.foreign,
+    )
+    return Section("the verdict", text)
+
+
+def _commit(results: Results, shown_at: Place) -> str | None:
+    """The commit that was tested, of a pull request its own. What a fork claims is not believed."""
+    claimed = None if shown_at.foreign else results.run.git.head_commit or results.run.git.commit
+    return shown_at.commit or claimed
+
+
+def foot(results: Results, shown_at: Place | None = None) -> Section:
+    """When, of what and with what the run was made. At a place a headline has the commit already."""
+    commit = None if shown_at else _commit(results, NOWHERE)
+    text = section("foot", results=results, commit=commit, run_url=shown_at.run_url if shown_at else None)
+    return Section("the run's facts", text)
+
+
+def _trouble(trouble: trial_errors.Trouble) -> str:
+    named = "; ".join(sanitize.inline(name, 80) for name in trouble.tests[:OPEN])
+    more = len(trouble.tests) - OPEN
+    tests = named + (f"; and {numbers.count(more, 'more test')}" if more > 0 else "")
+    return f"- **{trouble.what}**: {sanitize.inline(trouble.why, 600)}\n  ({tests})"
+
+
+def _details(results: Results) -> tuple[Section, ...]:
+    """What is there to look up, folded."""
+    many = len(results.suites) > 1
+    return present(
+        histogram.of_changes(results.comparison),
+        _counts(results.suites),
+        *(_all_tests(suite, many=many) for suite in results.suites),
+        *(groups(suite) for suite in results.suites),
+        process.measures(results),
+        baseline.differing(results.comparison),
+    )
+
+
+def _counts(found: tuple[SuiteResult, ...]) -> Section | None:
+    text = tables.of_counts(found)
+    inner = Section("more on the suites", "", Rank.DETAILS, noun="suite")
+    return folded("More on the suites", tabled(inner, text)) if text else None
+
+
+def _all_tests(suite: SuiteResult, *, many: bool) -> Section:
+    title = sanitize.html_in_markdown(f"All tests of {suite.name}" if many else "All tests")
+    inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", "", Rank.LISTS)
+    return folded(title, tabled(inner, tables.of_tests(suite)))

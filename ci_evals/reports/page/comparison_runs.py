@@ -1,0 +1,71 @@
+"""What stands beside a run on its page: the baseline's conversations, and the numbers of other runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestOutcome
+from ci_evals.reports.facts import highlights
+from ci_evals.reports.facts.highlights import Standing
+from ci_evals.scoring.usage import cost_of_trial
+
+
+@dataclass(frozen=True)
+class OtherRun:
+    """What the page tells of another run: a row of numbers, none of its conversations."""
+
+    label: str
+    """Where it was read from, as a reader knows it: a folder or a file."""
+    id: str
+    at: datetime
+    """When it began."""
+    commit: str | None
+    score: float | None
+    """0 to 100."""
+    interval: Interval | None
+    cost_usd: float | None
+    """US dollars a trial, of all that has a price. None where it is not known."""
+    standing: Standing
+    ref: str | None = None
+    """Its branch, or what else it was made of."""
+    held: bool = True
+    """Whether it held its conversations itself: not where it is a replay, or judged another run again."""
+    outcomes: Mapping[tuple[str, str, str], TestOutcome] = field(default_factory=dict)
+    """Of each test, by suite, name and digest: a test that was defined otherwise is another test."""
+
+    @classmethod
+    def of(cls, results: Results, label: str) -> "OtherRun":
+        """The row that a results file makes."""
+        git = results.run.git
+        return cls(
+            label=label,
+            id=results.run.id,
+            at=results.run.started_at,
+            commit=git.head_commit or git.commit,
+            score=results.score,
+            interval=results.interval,
+            cost_usd=cost_of_trial(results.usage, results.counts.trials),
+            standing=highlights.standing(results),
+            ref=git.ref,
+            held=results.run.origin is None,
+            outcomes={
+                (suite.name, test.name, test.digest): test.outcome
+                for suite in results.suites
+                for test in suite.tests
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is there to be shown beside a run."""
+
+    baseline: Results | None = None
+    """The run that it was compared with, without secrets; its conversations stand beside this run's."""
+    others: tuple[OtherRun, ...] = ()
+    """Other runs, for cost against quality and for the trend; in any order, this one not among them."""
+
+
+ALONE = Beside()

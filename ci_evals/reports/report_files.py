@@ -1,0 +1,176 @@
+"""Which files a run makes, and what stands in each. Opens none of them."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import PurePath
+from typing import ParamSpec
+
+from pydantic import ValidationError
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.reports import badge, junit, results_json, sanitize
+from ci_evals.reports.facts import change, run_warnings
+from ci_evals.reports.markdown import documents
+from ci_evals.reports.names import (
+    JUNIT,
+    OF_RUN,
+    PAGE,
+    RESULTS,
+    SUITE_SUMMARY,
+    SUMMARY,
+    Format,
+    format_of,
+    unique,
+)
+from ci_evals.reports.page import page
+from ci_evals.reports.page.comparison_runs import ALONE, Beside
+
+P = ParamSpec("P")
+
+OF_EVERY_RUN = tuple(one for one in Format if one is not Format.BADGE)
+"""What every run writes."""
+
+_SCHEMA_VERSION = 1
+_SHOWN_PROBLEMS = 10
+_SHOWN_PATH = 200
+"""Characters: what is nested a thousand deep has a long one."""
+_FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
+
+
+def files(results: Results, beside: Beside = ALONE) -> dict[str, Iterable[str]]:
+    """Every file of a run: path relative to the output folder, with `/`, and the text to write.
+
+    Texts come in parts, made when they are asked for, once: all of a large run would fill the memory.
+    """
+    return of_run(results, beside) | dict(of_suites(results))
+
+
+def of_run(results: Results, beside: Beside = ALONE) -> dict[str, Iterable[str]]:
+    """The files of the run as a whole, the first that anybody looks for."""
+    return {
+        RESULTS: results_json.render(results),
+        SUMMARY: _once(documents.summary, results),
+        JUNIT: _once(junit.render, results),
+        PAGE: page.render(results, beside),
+    }
+
+
+def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
+    """The files of each suite and test, one after another: of a large run they take a while."""
+    for suite, found in zip(results.suites, change.of_suites(results), strict=True):
+        own = change.narrowed(results, suite, found)
+        for name, text in _suite_files(own, suite).items():
+            yield f"{suite.folder}/{name}", text
+
+
+def redraw(
+    results: Results, place: PurePath, formats: Collection[Format] = OF_EVERY_RUN, beside: Beside = ALONE
+) -> dict[str, Iterable[str]]:
+    """The reports to write again, relative to the folder of `place`, the file that `results` was read from.
+
+    A run's file redraws everything, a suite's own file that suite's folder. `place`, an absolute path, is
+    itself not written.
+    """
+    if is_of_suite(results, place):
+        found = _suite_files(results, results.suites[0])
+    else:
+        found = of_run(results, beside) | badge.files(results)
+        if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
+            found |= dict(of_suites(results))
+        del found[RESULTS]
+    return {name: text for name, text in found.items() if name != place.name and format_of(name) in formats}
+
+
+def is_of_suite(results: Results, place: PurePath) -> bool:
+    """Whether the results were read from a suite's own file: one that lies in the suite's folder."""
+    if len(results.suites) != 1:
+        return False
+    own = PurePath(results.suites[0].folder).parts
+    return place.parent.parts[-len(own) :] == own
+
+
+def load(text: str | bytes, source: str) -> Results:
+    """The results that stand in `text`, the content of the file `source`.
+
+    Raises:
+        UsageError: It is not a results file that this version can read, or names a folder outside its own.
+    """
+    try:
+        # Not pydantic's own reader: it gives up on a trace nested less deeply than its writer writes.
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{source}: not a results file: not JSON: {error}") from error
+    version = data.get("schemaVersion") if isinstance(data, dict) else None
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise UsageError(f"{source}: not a results file of ci-evals: it has no 'schemaVersion'")
+    if version != _SCHEMA_VERSION:
+        older = version < _SCHEMA_VERSION
+        cause = (
+            "no version ever wrote that" if older else "it was written by a newer version; update ci-evals"
+        )
+        raise UsageError(f"{source}: schemaVersion {version} cannot be read, only {_SCHEMA_VERSION}: {cause}")
+    try:
+        results = Results.model_validate(data)
+    except ValidationError as error:
+        raise UsageError("\n".join(_problems(source, error))) from error
+    _check_folders(source, results.suites)
+    return results
+
+
+def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
+    """The files of a suite's folder, out of the results that are its own."""
+    stems, doubts = _stems(suite), run_warnings.Doubts(own)
+    return {
+        RESULTS: results_json.render(own),
+        SUITE_SUMMARY: _once(documents.suite_summary, own, suite, stems),
+        **{
+            f"{stem}.md": documents.test_report(suite, test, own.run, doubts.of_test(suite.name, test.name))
+            for stem, test in zip(stems, suite.tests, strict=True)
+        },
+    }
+
+
+def _once(render: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Iterator[str]:
+    """The text that a function makes, made when it is asked for."""
+    yield render(*args, **kwargs)
+
+
+def _stems(suite: SuiteResult) -> list[str]:
+    stems: list[str] = []
+    taken = {"_results", "_summary"}
+    for test in suite.tests:
+        stems.append(unique(sanitize.file_name(test.name), taken))
+        taken.add(stems[-1].casefold())
+    return stems
+
+
+def _problems(source: str, error: ValidationError) -> Iterator[str]:
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    for fault in faults[:_SHOWN_PROBLEMS]:
+        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(
+            "."
+        )
+        yield sanitize.log_line(f"{source}: {sanitize.one_line(path, _SHOWN_PATH)}: {fault['msg']}")
+    if len(faults) > _SHOWN_PROBLEMS:
+        yield f"{source}: and {len(faults) - _SHOWN_PROBLEMS} more"
+
+
+def _check_folders(source: str, suites: Iterable[SuiteResult]) -> None:
+    """A results file is data: the folders that it names must not lead out of its own."""
+    own = {name.casefold() for name in OF_RUN}
+    taken: set[str] = set()
+    for suite in suites:
+        parts = suite.folder.split("/")
+        safe = all(
+            _FOLDER_NAME.fullmatch(part) and not part.startswith(".") and part[-1] not in ". "
+            for part in parts
+        )
+        if not safe or parts[0].casefold() in own or suite.folder.casefold() in taken:
+            raise UsageError(
+                f"{source}: the suite {suite.name!r} names the folder {suite.folder!r}; "
+                "it must be a relative path of its own, without '..'"
+            )
+        taken.add(suite.folder.casefold())

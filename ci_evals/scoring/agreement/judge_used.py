@@ -1,0 +1,27 @@
+"""Which judge the verdicts of a run are from."""
+
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
+
+
+def judge_of(results: Results) -> JudgeUsed | None:
+    """The judge of a run, of all its suites together; None where nobody judged."""
+    models = {
+        model for suite in results.suites for model in suite.judge_panel or [suite.judge_model] if model
+    }
+    if not models:
+        return None
+    provider = results.run.config.get("provider")
+    return JudgeUsed(
+        provider=provider if isinstance(provider, str) else None,
+        models=tuple(sorted(models)),
+        votes=max(suite.judge_votes for suite in results.suites),
+        prompt=results.run.digests.judge_prompt,
+    )
+
+
+def unlike(one: JudgeUsed, other: JudgeUsed) -> str | None:
+    """In what two judges differ, in words; None where what is known of the one holds for the other."""
+    words = {"provider": "the provider", "models": "the model", "votes": "the votes", "prompt": "the prompt"}
+    found = [word for name, word in words.items() if getattr(one, name) != getattr(other, name)]
+    return f"another judge: {' and '.join(found)} changed" if found else None

@@ -1,0 +1,84 @@
+"""How far two judges agree: two verdicts on each of the same criteria, over the same conversations."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.scoring.agreement.kappa import Table
+
+_WORDS = (
+    (Fraction(4, 5), "almost perfect"),
+    (Fraction(3, 5), "substantial"),
+    (Fraction(2, 5), "moderate"),
+    (Fraction(1, 5), "fair"),
+    (Fraction(0), "slight"),
+)
+"""The usual words for a kappa above each of these (Landis and Koch, 1977)."""
+
+
+@dataclass(frozen=True)
+class Twice:
+    """A criterion of one trial that was judged twice."""
+
+    suite: str
+    test: str
+    trial: int
+    """Counted from 1 within its test."""
+    before: Finding
+    after: Finding
+
+    @property
+    def changed(self) -> bool:
+        """Whether the verdict is another one. A new reason for the same verdict is no change."""
+        return self.before.outcome is not self.after.outcome
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What the verdicts of two judges say of the judges."""
+
+    decided: int
+    """Verdicts that both reached."""
+    agreed: int
+    kappa: Fraction | None
+    """Cohen's kappa, from -1 to 1: 0 is what chance alone would give, 1 full agreement.
+
+    None where nothing was decided by both, or where both gave the same verdict throughout: then chance would
+    agree as well."""
+
+    @property
+    def share(self) -> Fraction | None:
+        """Of the verdicts that both reached, on how many they agree."""
+        return Fraction(self.agreed, self.decided) if self.decided else None
+
+
+def agreement(pairs: Sequence[Twice]) -> Agreement:
+    """How far the verdicts agree that both judges reached; undecided ones say nothing of a judge's mind."""
+    both = [
+        (pair.before.outcome, pair.after.outcome)
+        for pair in pairs
+        if Outcome.UNDECIDED not in (pair.before.outcome, pair.after.outcome)
+    ]
+    if not both:
+        return Agreement(decided=0, agreed=0, kappa=None)
+    counts, passed, failed = Counter(both), Outcome.PASSED, Outcome.FAILED
+    table = Table(
+        both_pass=Fraction(counts[passed, passed], len(both)),
+        first_passes=Fraction(counts[passed, failed], len(both)),
+        second_passes=Fraction(counts[failed, passed], len(both)),
+        both_fail=Fraction(counts[failed, failed], len(both)),
+    )
+    agreed = counts[passed, passed] + counts[failed, failed]
+    return Agreement(decided=len(both), agreed=agreed, kappa=table.kappa())
+
+
+def in_words(kappa: Fraction) -> str:
+    """What a kappa is usually called."""
+    return next((word for least, word in _WORDS if kappa > least), "none beyond chance")
+
+
+def changes(pairs: Sequence[Twice]) -> Counter[tuple[Outcome, Outcome]]:
+    """How many verdicts changed from which outcome to which."""
+    return Counter((pair.before.outcome, pair.after.outcome) for pair in pairs if pair.changed)

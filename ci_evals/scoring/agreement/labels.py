@@ -1,0 +1,196 @@
+"""Verdicts that people labelled too, how raters agree on them, and intervals of what a sample tells."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.studies import Counted
+from ci_evals.scoring.agreement.kappa import Number, Split, Table, alpha
+
+DRAWS = 1_000
+"""Of the numbers of all verdicts; there are many criteria, so each has half of that."""
+UNSEEN = 0.5
+"""What is added to each count before it is drawn from: Jeffreys' prior, so that no error is ruled out."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A verdict of the judge, with what people said."""
+
+    conversation: str
+    """Which one it is of: verdicts on one conversation are alike."""
+    passed: bool
+    """What the judge said."""
+    people: tuple[bool | None, ...]
+    """What each person said, in an order that is the same throughout; None where nothing, or that it cannot
+    be told."""
+
+    @cached_property
+    def split(self) -> Split:
+        """What the people said."""
+        return Split(self.people.count(True), self.people.count(False))
+
+    @property
+    def told(self) -> bool:
+        """Whether anybody said pass or fail."""
+        return self.split.raters > 0
+
+    @property
+    def by_people(self) -> bool | None:
+        """What most people said; None where as many pass as fail it."""
+        split = self.split
+        return None if split.passes == split.fails else split.passes > split.fails
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where what is random comes from."""
+
+    seed: str
+    draws: int
+
+    def rng(self, what: str) -> random.Random:
+        """For one number: none depends on which others are told."""
+        return random.Random(f"{self.seed} {what}")  # noqa: S311  # a simulation, not a secret
+
+
+def only(values: Iterable[float | None]) -> list[float]:
+    """Those that there are."""
+    return [value for value in values if value is not None]
+
+
+def estimate(
+    value: float, drawn: Sequence[float], labels: int, highs: Sequence[float] | None = None
+) -> Estimate:
+    """A number with the middle 95 % of what it may be in truth; `highs` where its upper end is another's."""
+    if not drawn:
+        return Estimate(value=value, count=labels)
+    low = sorted(drawn)[int(0.025 * len(drawn))]
+    high = sorted(highs or drawn)[math.ceil(0.975 * len(drawn)) - 1]
+    return Estimate(value=value, low=min(low, value), high=max(high, value), count=labels)
+
+
+class Alphas:
+    """Krippendorff's alpha of labels that were drawn by the judge's verdicts, and weigh accordingly."""
+
+    def __init__(self, labelled: Sequence[Labelled], counted: Counted, source: Source) -> None:
+        self._labelled, self._counted, self._source = labelled, counted, source
+
+    def with_judge(self) -> Estimate | None:
+        """Of people and judge together; None where none differs."""
+        sides = [
+            Counter(Split(one.split.passes + said, one.split.fails + (not said)) for one in self._said(said))
+            for said in (True, False)
+        ]
+        most = _most(sides)
+        alone = ((Split(most, 0), Split(1, most - 1)), (Split(0, most), Split(most - 1, 1)))
+        return self._told(sides, alone, "alpha")
+
+    def of_people(self) -> Estimate | None:
+        """Of the people alone; None where none differs, or no two labelled the same."""
+        sides = [
+            Counter(one.split for one in self._said(said) if one.split.raters > 1) for said in (True, False)
+        ]
+        most = _most(sides)
+        any_split = (Split(most, 0), Split(0, most), Split(most - most // 2, most // 2))
+        return self._told(sides, (any_split, any_split), "people")
+
+    def _said(self, said: bool) -> Iterable[Labelled]:
+        return (one for one in self._labelled if one.passed is said)
+
+    def _told(
+        self, sides: Sequence[Counter[Split]], unseen: Sequence[Sequence[Split]], name: str
+    ) -> Estimate | None:
+        """The alpha where verdicts that the judge passes, and fails, are split so.
+
+        Of the splits `unseen` some are taken to be there though nobody saw them.
+        """
+        counted = self._counted
+        drawn_from = (counted.passes, counted.fails)
+        if any(of and not side for of, side in zip(drawn_from, sides, strict=True)):
+            return None
+        values = sum(split.raters for side in sides for split in side.elements())
+        shares = [Fraction(of, max(1, sum(drawn_from))) for of in drawn_from]
+        exact = [[(split, Fraction(times)) for split, times in side.items()] for side in sides]
+        value = alpha(_weighed(exact, shares), values)
+        if value is None:
+            return None
+        rng, found = self._source.rng(name), []
+        tables = [
+            [
+                (split, side[split] / counted.design + (1 / len(new) if split in new else 0))
+                for split in sorted({*side, *new})
+            ]
+            for side, new in zip(sides, unseen, strict=True)
+        ]
+        for _ in range(self._source.draws):
+            passes = rng.betavariate(counted.passes + UNSEEN, counted.fails + UNSEEN)
+            drawn = [[(split, rng.gammavariate(times, 1)) for split, times in table] for table in tables]
+            found.append(alpha(_weighed(drawn, [passes, 1 - passes]), values))
+        return estimate(float(value), only(found), sum(side.total() for side in sides))
+
+
+def _most(sides: Iterable[Iterable[Split]]) -> int:
+    return max((split.raters for side in sides for split in side), default=2)
+
+
+def _weighed(
+    sides: Sequence[Sequence[tuple[Split, Number]]], shares: Sequence[Number]
+) -> Iterator[tuple[Split, Number]]:
+    """How much each split weighs, where each side weighs its share."""
+    for side, share in zip(sides, shares, strict=True):
+        if total := sum((times for _, times in side), 0 * share):
+            weight = share / total
+            for split, times in side:
+                yield split, weight * times
+
+
+def people_kappa(labelled: Sequence[Labelled], counted: Counted | None, source: Source) -> Estimate | None:
+    """Cohen's kappa between two people; None where there are more or fewer, or they differ in nothing."""
+    people = {place for one in labelled for place, said in enumerate(one.people) if said is not None}
+    if not counted or len(people) != 2:
+        return None
+    first, second = sorted(people)
+    cells = [
+        Counter(
+            (one.people[first], one.people[second])
+            for one in labelled
+            if one.passed is said and None not in (one.people[first], one.people[second])
+        )
+        for said in (True, False)
+    ]
+    drawn_from = (counted.passes, counted.fails)
+    if not sum(drawn_from) or any(of and not side for of, side in zip(drawn_from, cells, strict=True)):
+        return None
+    shares = [Fraction(of, sum(drawn_from)) for of in drawn_from]
+    exact = [{cell: Fraction(side[cell]) for cell in _CELLS} for side in cells]
+    value = _two(exact, shares).kappa()
+    if value is None:
+        return None
+    rng, found = source.rng("two people"), []
+    for _ in range(source.draws):
+        passes = rng.betavariate(counted.passes + UNSEEN, counted.fails + UNSEEN)
+        drawn = [
+            {cell: rng.gammavariate(side[cell] / counted.design + UNSEEN / 2, 1) for cell in _CELLS}
+            for side in cells
+        ]
+        found.append(_two(drawn, [passes, 1 - passes]).kappa())
+    return estimate(float(value), only(found), sum(side.total() for side in cells))
+
+
+_Cell = tuple[bool | None, bool | None]
+_CELLS: tuple[_Cell, ...] = ((True, True), (True, False), (False, True), (False, False))
+
+
+def _two(sides: Sequence[Mapping[_Cell, Number]], shares: Sequence[Number]) -> Table[Number]:
+    """What two people say, as shares of all verdicts."""
+    found = [0 * shares[0]] * len(_CELLS)
+    for side, share in zip(sides, shares, strict=True):
+        if total := sum(side.values(), 0 * share):
+            found = [part + share * side[cell] / total for part, cell in zip(found, _CELLS, strict=True)]
+    return Table(*found)

@@ -1,0 +1,156 @@
+"""From a judge's answers on pairs of conversations to wins, losses and ties, and how the place swayed it."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Literal
+
+from ci_evals.domain.results.judge import Estimate, JudgeUsed
+from ci_evals.domain.results.run import Git
+from ci_evals.domain.results.studies import Better, Preference, Preferred
+from ci_evals.scoring.agreement.clustered import Bundle, share_of
+
+Result = Literal["win", "loss", "tie"]
+"""What became of a pair, for this run's conversation."""
+
+_REASONS = 3
+"""That are kept of a test."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One pair shown twice; None where the judge could not be asked or read."""
+
+    straight: Better | None
+    """This run's conversation stood first."""
+    swapped: Better | None
+    """The other run's did."""
+    reason: str = ""
+    """The judge's, for the first of these."""
+
+    @property
+    def result(self) -> Result | None:
+        """A side wins that is named both times; whatever else was answered is a tie."""
+        match self.straight, self.swapped:
+            case (None, _) | (_, None):
+                return None
+            case "first", "second":
+                return "win"
+            case "second", "first":
+                return "loss"
+        return "tie"
+
+    @property
+    def followed_place(self) -> bool:
+        """Whether the same place was named both times, whichever conversation stood there."""
+        return self.straight == self.swapped and self.straight in {"first", "second"}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One pair of conversations with all that was said of it."""
+
+    suite: str
+    test: str
+    rounds: tuple[Round, ...]
+    votes: int
+    """The most rounds that there may be."""
+    counted: int = 1
+    """So many of the rounds were asked for whatever came: these alone tell of the judge."""
+
+    @property
+    def result(self) -> Result | None:
+        """What most of all rounds say, else a tie; None where a round that is missing could have decided."""
+        said = [one.result for one in self.rounds]
+        for result in ("win", "loss", "tie"):
+            if 2 * said.count(result) > self.votes:
+                return result
+        return None if None in said else "tie"
+
+    @property
+    def _asked_anyway(self) -> Sequence[Round]:
+        return self.rounds[: self.counted]
+
+    @property
+    def followed_place(self) -> bool:
+        """Whether an answer followed the place."""
+        return any(one.followed_place for one in self._asked_anyway)
+
+    @property
+    def places(self) -> Bundle:
+        """Of the answers that name a side, those that name the first."""
+        answers = [answer for one in self._asked_anyway for answer in (one.straight, one.swapped)]
+        first, second = answers.count("first"), answers.count("second")
+        return Bundle(first, first + second)
+
+
+def decided(rounds: Sequence[Round], votes: int) -> bool:
+    """Whether more rounds could change nothing."""
+    said = [one.result for one in rounds]
+    left = votes - len(said)
+    most = max(said.count(result) for result in ("win", "loss", "tie"))
+    return left <= 0 or 2 * most > votes or 2 * (most + left) <= votes
+
+
+def preference(pairs: Sequence[Compared], judge: JudgeUsed, at: datetime, other: str, git: Git) -> Preference:
+    """All pairs together. They stand test by test."""
+    grouped = groupby(pairs, key=lambda pair: (pair.suite, pair.test))
+    tests = [tuple(found) for _, found in grouped]
+    told = tuple(map(_preferred, tests))
+    wins, losses, ties = (sum(getattr(test, name) for test in told) for name in ("wins", "losses", "ties"))
+    return Preference(
+        judge=judge,
+        at=at,
+        other=other,
+        other_commit=git.commit,
+        pairs=len(pairs),
+        wins=wins,
+        losses=losses,
+        ties=ties,
+        undecided=len(pairs) - wins - losses - ties,
+        share=share_of(_bundle(test) for test in told),
+        p=sign_test(told),
+        first=_first(tests),
+        swapped=sum(pair.followed_place for pair in pairs),
+        tests=told,
+    )
+
+
+def sign_test(tests: Iterable[Preferred]) -> float | None:
+    """How likely tests alone would part so unevenly if either run won each as easily: exact and two-sided.
+
+    A test with as many wins as losses says nothing of it. None where all are such.
+    """
+    signs = [test.wins > test.losses for test in tests if test.wins != test.losses]
+    n, fewer = len(signs), min(sum(signs), len(signs) - sum(signs))
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / 2**n) if n else None
+
+
+def _first(tests: Iterable[Sequence[Compared]]) -> Estimate | None:
+    """Answers on one test hang together, those on one pair above all: the test is the unit."""
+    places = [[pair.places for pair in pairs] for pairs in tests]
+    return share_of(Bundle(sum(one.yes for one in test), sum(one.of for one in test)) for test in places)
+
+
+def _bundle(test: Preferred) -> Bundle:
+    return Bundle(test.wins + test.ties / 2, test.wins + test.losses + test.ties)
+
+
+def _preferred(pairs: Sequence[Compared]) -> Preferred:
+    results = [pair.result for pair in pairs]
+    reasons = [
+        f"{result}: {one.reason}"
+        for pair, result in zip(pairs, results, strict=True)
+        for one in pair.rounds[:1]
+        if result in {"win", "loss"} and one.result == result
+    ]
+    return Preferred(
+        suite=pairs[0].suite,
+        test=pairs[0].test,
+        wins=results.count("win"),
+        losses=results.count("loss"),
+        ties=results.count("tie"),
+        reasons=tuple(reasons[:_REASONS]),
+    )

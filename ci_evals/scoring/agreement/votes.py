@@ -1,0 +1,235 @@
+"""How far the votes of a judge agree, over all verdicts of a run, in its criteria and in its categories.
+
+Only the votes of the first batch count, as many as a majority takes: those are asked for whatever comes.
+Later ones are asked for because the first ones disagree, and would make agreement look worse than it is.
+docs/judge.md has the formulas and where they are from.
+"""
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+from ci_evals.domain.results.judge import Estimate, PartAgreement, VoteAgreement
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.scoring.agreement import krippendorff
+from ci_evals.scoring.agreement.clustered import Bundle, share_of
+from ci_evals.scoring.statistics import t_quantile
+
+LOW = Fraction(4, 5)
+"""Of pairs of votes: where clearly fewer agree, a verdict hangs on which votes were asked for."""
+DRAWS = 1_000
+LEAST = 10
+"""Tests, or trials of one, from which an interval of alpha can be told."""
+_NORMAL = NormalDist()
+_MOST_WITHOUT = 0.05
+"""Of the draws: where more have no alpha, since all their votes are alike, there is no interval."""
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A verdict by the votes of the first batch that decide: how many pass, how many fail."""
+
+    suite: str
+    test: str
+    trial: int
+    criterion: str
+    category: str | None
+    passes: int
+    fails: int
+    levels: tuple[tuple[float, ...], ...] = ()
+    """Of a rubric: for each dimension what the levels are worth that these votes name."""
+
+    @property
+    def votes(self) -> int:
+        """Those that decide."""
+        return self.passes + self.fails
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs they make."""
+        return self.votes * (self.votes - 1) // 2
+
+    @property
+    def agreeing(self) -> int:
+        """Pairs that say the same."""
+        return self.pairs - self.passes * self.fails
+
+
+def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
+    """How far votes agree; None where no criterion was to have several."""
+    voting = [suite for suite in suites if suite.judge_votes > 1]
+    if not voting:
+        return None
+    rated = [one for suite in voting for one in _rated(suite) if one.votes > 1]
+    by_criterion, by_category = defaultdict(list), defaultdict(list)
+    for one in rated:
+        by_criterion[one.suite, one.test, one.criterion].append(one)
+        if one.category is not None:
+            by_category[one.category].append(one)
+    criteria = [
+        _part(found, criterion, lambda one: str(one.trial), suite=suite, test=test)
+        for (suite, test, criterion), found in by_criterion.items()
+    ]
+    return VoteAgreement(
+        votes=max(suite.judge_votes for suite in voting),
+        models=tuple(sorted({model for suite in voting for model in _models(suite)})),
+        whole=_part(rated, "all", _test),
+        levels=_of_levels(rated),
+        criteria=tuple(sorted(criteria, key=_worst_first)),
+        categories=tuple(_part(found, name, _test) for name, found in sorted(by_category.items())),
+    )
+
+
+def _models(suite: SuiteResult) -> Iterable[str]:
+    return suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())
+
+
+def _rated(suite: SuiteResult) -> Iterator[Rated]:
+    for test in suite.tests:
+        for trial in test.trials:
+            for finding in trial.findings:
+                if finding.votes:
+                    yield _rated_by(suite, test.name, trial.index, finding)
+
+
+def _rated_by(suite: SuiteResult, test: str, trial: int, finding: Finding) -> Rated:
+    first = (finding.votes or ())[: suite.judge_votes // 2 + 1]
+    counts = Counter(vote.outcome for vote in first)
+    passes, fails = counts[Outcome.PASSED], counts[Outcome.FAILED]
+    levels: dict[str, tuple[float, ...]] = {}
+    for grade in filter(None, (vote.grade for vote in first)):
+        for one in grade.dimensions:
+            levels[one.name] = (*levels.get(one.name, ()), one.score)
+    named = tuple(levels.values())
+    return Rated(suite.name, test, trial, finding.criterion, finding.category, passes, fails, named)
+
+
+def _test(one: Rated) -> str:
+    return f"{one.suite}\n{one.test}"
+
+
+def _worst_first(part: PartAgreement) -> tuple[Any, ...]:
+    return (part.share.value if part.share else 1.0, part.suite, part.test, part.name)
+
+
+def _part(rated: Sequence[Rated], name: str, unit: Callable[[Rated], str], **place: str) -> PartAgreement:
+    """The agreement on these verdicts; those of one unit are not independent of one another."""
+    units: dict[str, list[Rated]] = defaultdict(list)
+    for one in rated:
+        units[unit(one)].append(one)
+    share = share_of(
+        Bundle(yes=sum(one.agreeing for one in found), of=sum(one.pairs for one in found))
+        for _, found in sorted(units.items())
+    )
+    return PartAgreement(
+        name=name,
+        **place,
+        share=share,
+        alpha=_alpha(rated, units, f"{place} {name}"),
+        verdicts=len(rated),
+        low=_is_low(rated),
+    )
+
+
+def _is_low(rated: Sequence[Rated]) -> bool:
+    """Whether the share is below 80 % by more than chance does to so few verdicts.
+
+    By more than a standard error, and half a verdict for continuity (Yates, 1934): with 3 verdicts it takes
+    two whose votes differ, with 10 four. A single one never says enough.
+    """
+    pairs, verdicts = sum(one.pairs for one in rated), len(rated)
+    if not pairs:
+        return False
+    below = LOW - Fraction(sum(one.agreeing for one in rated), pairs) - Fraction(1, 2 * verdicts)
+    return below > 0 and below**2 * verdicts > LOW * (1 - LOW)
+
+
+def _alpha(rated: Sequence[Rated], units: dict[str, list[Rated]], seed: str) -> Estimate | None:
+    """Krippendorff's alpha, nominal, with a bootstrap interval by unit.
+
+    Of few units a bootstrap draws too little: its percentiles are taken as far out as Student's t has it
+    (Hesterberg, 2015).
+    """
+    value = krippendorff.alpha([True] * one.passes + [False] * one.fails for one in rated)
+    if value is None:
+        return None
+    drawn = _drawn(units, seed) if value < 1 and len(units) >= LEAST else []
+    return _estimate(value, drawn, units=len(units), count=len(rated))
+
+
+def _estimate(value: krippendorff.Number, drawn: Sequence[float], *, units: int, count: int) -> Estimate:
+    """The value with its interval out of the draws, of which there may be none."""
+    if not drawn:
+        return Estimate(value=float(value), count=count)
+    outside = _NORMAL.cdf(-math.sqrt(units / (units - 1)) * t_quantile(units - 1))
+    edge = int(len(drawn) * outside)
+    return Estimate(value=float(value), low=drawn[edge], high=drawn[-1 - edge], count=count)
+
+
+def _drawn(units: dict[str, list[Rated]], seed: str) -> list[float]:
+    """The alphas of as many runs drawn from these units, in their order; none where too few have one.
+
+    What is drawn hangs on the units' number alone, so that the same results give the same interval.
+    """
+    sums = [tuple(map(sum, zip(*map(_coincidences, units[name]), strict=True))) for name in sorted(units)]
+    rng = random.Random(f"{seed} {len(sums)}")  # noqa: S311  # a simulation, not a secret
+    found = []
+    for _ in range(DRAWS):
+        counts = Counter(rng.choices(sums, k=len(sums)))
+        both_pass, split, both_fail = (
+            sum(one[place] * times for one, times in counts.items()) for place in range(3)
+        )
+        passes, fails = both_pass + split, both_fail + split
+        if passes and fails:
+            found.append(1 - (passes + fails - 1) * split / (passes * fails))
+    return sorted(found) if len(found) >= DRAWS * (1 - _MOST_WITHOUT) else []
+
+
+def _coincidences(one: Rated) -> tuple[float, float, float]:
+    """How often a pass stands beside a pass, beside a fail, a fail beside a fail."""
+    among = one.votes - 1
+    return (
+        one.passes * (one.passes - 1) / among,
+        one.passes * one.fails / among,
+        one.fails * (one.fails - 1) / among,
+    )
+
+
+def _of_levels(rated: Sequence[Rated]) -> Estimate | None:
+    """Krippendorff's alpha, ordinal, of the levels that votes on rubrics name, dimension by dimension."""
+    units: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for one in rated:
+        if one.levels:
+            units[_test(one)] += one.levels
+    every = [named for found in units.values() for named in found]
+    value = krippendorff.alpha(every, krippendorff.ordinal)
+    if value is None:
+        return None
+    drawn = (
+        _levels_drawn([units[name] for name in sorted(units)]) if value < 1 and len(units) >= LEAST else []
+    )
+    return _estimate(value, drawn, units=len(units), count=len(every))
+
+
+def _levels_drawn(units: Sequence[Sequence[tuple[float, ...]]]) -> list[float]:
+    """The same of as many runs drawn from these units, as `_drawn` has it."""
+    beside = [
+        {pair: float(many) for pair, many in krippendorff.coincidences(found).items()} for found in units
+    ]
+    rng = random.Random(f"levels {len(units)}")  # noqa: S311  # a simulation, not a secret
+    found = []
+    for _ in range(DRAWS):
+        drawn: dict[tuple[float, float], float] = defaultdict(float)
+        for place, times in Counter(rng.choices(range(len(units)), k=len(units))).items():
+            for pair, many in beside[place].items():
+                drawn[pair] += many * times
+        value = krippendorff.ordinal(drawn)
+        if value is not None:
+            found.append(float(value))
+    return sorted(found) if len(found) >= DRAWS * (1 - _MOST_WITHOUT) else []

@@ -1,0 +1,1 @@
+"""A run against its baseline."""

@@ -1,0 +1,197 @@
+"""Which tests of two runs are the same, and whether their scores mean the same."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ci_evals.domain.results.comparison import TestName
+from ci_evals.domain.results.judge import CheckMode, JudgeCheck
+from ci_evals.domain.results.run import Results, RunInfo
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.usage import Latency, Usage
+from ci_evals.domain.verdict import Cause
+from ci_evals.support.digest import jury
+
+
+@dataclass(frozen=True)
+class Side:
+    """What a comparison takes from a run."""
+
+    run: RunInfo
+    score: float | None
+    usage: Usage
+    latency: Latency
+    suites: Sequence[SuiteResult]
+    judge_checks: Sequence[JudgeCheck] = ()
+
+    @classmethod
+    def of(cls, results: Results) -> "Side":
+        """The side that a results file makes."""
+        return cls(
+            results.run, results.score, results.usage, results.latency, results.suites, results.judge_checks
+        )
+
+    @property
+    def offline(self) -> bool:
+        """Whether nothing was to be judged."""
+        return self.run.config.get("provider") == "offline"
+
+    @property
+    def distrusted(self) -> JudgeCheck | None:
+        """The check of a judge that did not pass, unless the run was to warn of it only."""
+        if self.run.config.get("judgeCheck") == CheckMode.WARN:
+            return None
+        return next((check for check in self.judge_checks if not check.passed), None)
+
+    @property
+    def trials(self) -> int:
+        """Trials that were played."""
+        return sum(len(test.trials) for suite in self.suites for test in suite.tests)
+
+
+@dataclass(frozen=True)
+class TestPair:
+    """A test that is defined alike on both sides."""
+
+    suite: str
+    head: TestResult
+    base: TestResult
+    numbers: tuple[int, int] = (0, 0)
+    """Of the suite within this run and of the test within its suite, counted from 1."""
+
+
+@dataclass(frozen=True)
+class SuitePair:
+    """A suite's tests on both sides."""
+
+    name: str
+    pairs: tuple[TestPair, ...] = ()
+    new: tuple[TestName, ...] = ()
+    removed: tuple[TestName, ...] = ()
+    changed: tuple[TestName, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Why its scores must not be compared."""
+
+
+def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:
+    """All suites of both sides, those of this run first; suites and tests are paired by name."""
+    partners = _partners(head.suites, base.suites)
+    taken = {id(partner) for partner in partners if partner}
+    found = [
+        _paired(suite.name, suite, partner, number)
+        for number, (suite, partner) in enumerate(zip(head.suites, partners, strict=True), start=1)
+    ]
+    removed = [_paired(suite.name, None, suite, 0) for suite in base.suites if id(suite) not in taken]
+    return (*found, *removed)
+
+
+def _partners(here: Sequence[SuiteResult], there: Sequence[SuiteResult]) -> list[SuiteResult | None]:
+    """The suite of the baseline for each suite of this run.
+
+    Of several with one name those of one file belong together. The others do so in their order, but only if
+    both sides have as many: else nobody knows which of them is new.
+    """
+    partners: dict[int, SuiteResult] = {}
+    for name in dict.fromkeys(suite.name for suite in here):
+        ours, theirs = ([suite for suite in side if suite.name == name] for side in (here, there))
+        left = []
+        for suite in ours:
+            same = next((one for one in theirs if _file(one) == _file(suite)), None)
+            if same:
+                partners[id(suite)] = same
+                theirs = [one for one in theirs if one is not same]
+            else:
+                left.append(suite)
+        if len(left) == len(theirs):
+            partners |= {id(suite): one for suite, one in zip(left, theirs, strict=True)}
+    return [partners.get(id(suite)) for suite in here]
+
+
+def _file(suite: SuiteResult) -> str:
+    return PurePath(suite.file).as_posix()
+
+
+def differences(head: Side, base: Side) -> Iterator[str]:
+    """What both runs must share for their scores to mean the same."""
+    for side, whose in ((head, "this run"), (base, "the baseline")):
+        if check := side.distrusted:
+            yield f"the judge of {whose} did not pass its check: {check.model} {check.why or 'failed it'}"
+    here, there = head.run.digests, base.run.digests
+    providers = [side.run.config.get("provider") for side in (head, base)]
+    if providers[0] != providers[1]:
+        was = f"in the baseline it was {providers[1]}"
+        yield f"the provider of judge and simulated user is {providers[0]}, {was}"
+    elif here.models != there.models and _models(head) == _models(base):
+        yield "the models of judge or simulated user changed"
+    if here.judge_prompt != there.judge_prompt:
+        yield "the judge's prompt changed"
+    if here.user_prompt != there.user_prompt:
+        yield "the simulated user's prompt, or its audit (--audit-user, --audit-model), changed"
+    if here.scoring != there.scoring:
+        yield "the rules by which scores are computed changed"
+
+
+def _by_name(items: Iterable[TestResult]) -> dict[tuple[str, int], TestResult]:
+    """Tests by name; those of one name, as where a secret was taken out of it, by their order."""
+    seen: Counter[str] = Counter()
+    named = {}
+    for item in items:
+        named[item.name, seen[item.name]] = item
+        seen[item.name] += 1
+    return named
+
+
+def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None, number: int) -> SuitePair:
+    here, there = _by_name(head.tests if head else ()), _by_name(base.tests if base else ())
+    both = [
+        TestPair(name, test, there[key], (number, index))
+        for index, (key, test) in enumerate(here.items(), start=1)
+        if key in there
+    ]
+
+    def names(tests: Iterable[TestResult]) -> tuple[TestName, ...]:
+        return tuple(TestName(suite=name, name=test.name) for test in tests)
+
+    return SuitePair(
+        name=name,
+        pairs=tuple(pair for pair in both if pair.head.digest == pair.base.digest),
+        new=names(test for key, test in here.items() if key not in there),
+        removed=names(test for key, test in there.items() if key not in here),
+        changed=names(pair.head for pair in both if pair.head.digest != pair.base.digest),
+        reasons=tuple(_other_models(head, base)) if head and base else (),
+    )
+
+
+def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:
+    if _voting(head) != _voting(base):
+        yield f"the judge is {_voting(head)}, in the baseline it was {_voting(base)}"
+    if head.user_model != base.user_model:
+        yield f"the simulated user is {head.user_model}, in the baseline it was {base.user_model}"
+    if head.embedding_model != base.embedding_model and _compares_meanings(head) and _compares_meanings(base):
+        here, there = (side.embedding_model or "missing" for side in (head, base))
+        yield f"the embedding model is {here}, in the baseline it was {there}"
+
+
+def _compares_meanings(suite: SuiteResult) -> bool:
+    """Whether a test of the suite wanted meanings compared, be it that no model was there."""
+    findings = (finding for test in suite.tests for trial in test.trials for finding in trial.findings)
+    return bool(suite.embedding_model) or any(finding.cause is Cause.NO_MODEL for finding in findings)
+
+
+def _voting(suite: SuiteResult) -> str:
+    """Who judges a suite, and how often."""
+    models = " and ".join(suite.judge_panel) or str(suite.judge_model)
+    return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
+
+
+def _models(side: Side) -> list[tuple[object, ...]]:
+    return [
+        (
+            suite.name,
+            jury(suite.judge_model, suite.judge_panel, suite.judge_votes),
+            suite.user_model,
+            suite.embedding_model,
+        )
+        for suite in side.suites
+    ]

@@ -1,0 +1,1 @@
+"""The gate: its checks, what they select, and what they would do by chance."""

@@ -1,0 +1,229 @@
+"""How often an unchanged agent would fail the gate, told from the noise of recorded trials.
+
+Runs like the recorded one are drawn at random. Each test's score moves around the recorded one as far as its
+trials differ: once for what the recorded trials leave open, and once for the noise of the new ones. Whether
+all trials of a test pass is drawn from what the recorded trials of all tests tell of such tests.
+docs/statistics.md has more.
+"""
+
+import math
+import random
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+from statistics import fmean
+
+from ci_evals.domain.results.gate import CheckId, CheckKind, CheckOdds, GateCheck, Odds
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.scoring import scores
+from ci_evals.scoring.gate.selectors import Selector
+from ci_evals.scoring.scores import Choice, Counting
+from ci_evals.scoring.statistics import noise_of, wilson
+from ci_evals.scoring.validity import all_passed, criteria_of, scores_of_trials
+
+WORTH_TELLING = 0.05
+"""Odds above which a run speaks of them; a floor is proposed that keeps them below."""
+_DRAWS = 2_000
+_TIE = 1e-9
+_RATES = [1 / (1 + 10 ** (step / 4)) for step in range(-16, 17)]
+"""How often trials may pass: one in 10,000, all but one, and each order of magnitude between as likely."""
+_BELIEFS = [
+    (rate * weight, (1 - rate) * weight)
+    for rate, weight in product(_RATES, (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64))
+]
+"""How the pass rates of an agent's tests may be distributed, as beta distributions: from all of them at never
+or always to all at one rate."""
+
+
+def odds_of(
+    suites: Sequence[SuiteResult],
+    checks: Iterable[GateCheck],
+    *,
+    offline: bool,
+    seed: str,
+    beyond: int = 0,
+) -> Odds | None:
+    """How often a run of the same agent would fail these checks.
+
+    Floors are looked at, critical tests, and, as if the recorded run were the baseline, drops and newly
+    failing tests. Errors, cost and latency are not.
+
+    Args:
+        suites: What was recorded.
+        checks: The gate's.
+        offline: Whether nothing was to be judged.
+        seed: The same seed gives the same answer.
+        beyond: Trials of each test that were played since the first look was close; the next run has fewer.
+
+    Returns:
+        None where nothing was scored.
+    """
+    noise = _Noise(suites, offline=offline, seed=seed, beyond=beyond)
+    whole = noise.scores(range(len(noise.tests)))
+    if whole is None:
+        return None
+    found = [(check, fails) for check in checks if (fails := _failing(check, noise)) is not None]
+    together = [any(run) for run in zip(*(fails for _, fails in found), strict=True)]
+    lowest = sorted(whole.drawn)[math.ceil(WORTH_TELLING * _DRAWS) - 1]
+    return Odds(
+        share=fmean(together) if together else 0.0,
+        checks=tuple(_odds_of_check(check, fmean(fails)) for check, fails in found),
+        floor=math.floor(10 * lowest) / 10,
+        loops=max(noise.planned),
+    )
+
+
+def _odds_of_check(check: GateCheck, share: float) -> CheckOdds:
+    return CheckOdds(**{name: getattr(check, name) for name in CheckId.model_fields}, share=share)
+
+
+def applied(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
+    """The checks that decided something: without a baseline, say, a drop was looked at by none."""
+    return tuple(
+        check
+        for check in checks
+        if check.seen is not None or check.seen_if_undecided_failed is not None or check.holds is False
+    )
+
+
+_Count = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The score of some tests in runs that were drawn, and how far it is from the recorded one."""
+
+    drawn: Sequence[float]
+    changes: Sequence[float]
+
+
+class _Noise:
+    """What the trials of a run tell of its tests, and runs drawn from that: a list has a value for each."""
+
+    def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str, beyond: int) -> None:
+        self.tests = [(suite.name, test) for suite in suites for test in suite.tests]
+        self.numbers = [
+            (number, index)
+            for number, suite in enumerate(suites, start=1)
+            for index in range(1, len(suite.tests) + 1)
+        ]
+        self.planned = [max(1, len(test.trials) + test.not_run - beyond) for _, test in self.tests]
+        self._seed = seed
+        self._strict, self._shown = Counting(offline=offline, undecided_fails=True), Counting(offline=offline)
+        self._moves = cache(self._drawn_moves)
+
+    def about(self, check: CheckId) -> list[int]:
+        """The places of the tests that a check is about."""
+        selector = Selector.read(check.selector or "")
+        return [
+            place
+            for place, ((suite, test), (number, index)) in enumerate(
+                zip(self.tests, self.numbers, strict=True)
+            )
+            if (check.suite_number or number, check.test_number or index) == (number, index)
+            and check.test in {None, test.name}
+            and (selector is None or selector.takes(suite, test))
+        ]
+
+    def where(self, holds: Callable[[str, TestResult], bool]) -> list[int]:
+        """The places of some tests."""
+        return [place for place, (suite, test) in enumerate(self.tests) if holds(suite, test)]
+
+    def scores(self, places: Sequence[int], choice: Choice = scores.every) -> _Scores | None:
+        """The scores of some tests; None where there are none."""
+        trials = [scores_of_trials(self.tests[place][1], self._strict, choice) for place in places]
+        found = [(place, tuple(map(float, own))) for place, own in zip(places, trials, strict=True) if own]
+        if not found:
+            return None
+        criteria = criteria_of((t for place, _ in found for t in self.tests[place][1].trials), choice)
+        noise = noise_of([own for _, own in found], criteria)
+        moves, squares = [0.0] * _DRAWS, 0.0
+        for (place, own), variance in zip(found, noise, strict=True):
+            # Twice: for what the recorded trials leave open of the test's true score, and for the new trials.
+            square = variance * (1 / len(own) + 1 / self.planned[place]) / (100 * len(found)) ** 2
+            error = math.sqrt(square)
+            moves = [move + error * own for move, own in zip(moves, self._moves(place), strict=True)]
+            squares += square
+        recorded, count = fmean(fmean(own) for _, own in found) / 100, sum(len(own) for _, own in found)
+        # As if of two more trials one had failed: a perfect record leaves some doubt.
+        doubted = (recorded * count + 1) / (count + 2)
+        n_eff = doubted * (1 - doubted) / squares
+        # The noise itself is told from few trials, so that far moves come more often: Student's t.
+        freedom = count - len(found) or len(found) - 1 or 1
+        rng = self._rng(f"noise {freedom}")
+        far = [move / math.sqrt(squares * rng.gammavariate(freedom / 2, 2 / freedom)) for move in moves]
+        return _Scores([100 * wilson(recorded, n_eff, z) for z in far], [100 * move for move in moves])
+
+    def misses(self, places: Iterable[int]) -> list[bool]:
+        """Whether some trial of these tests does not pass."""
+        missed = [False] * _DRAWS
+        for place in places:
+            chances = _chances_to_pass(self._counts[place], self.planned[place])
+            rng = self._rng(f"passes {place}")
+            missed = [
+                one or rng.random() >= chances[belief]
+                for one, belief in zip(missed, self._beliefs, strict=True)
+            ]
+        return missed
+
+    @cached_property
+    def _counts(self) -> list[_Count]:
+        """For each test, how many of its scored trials passed and how many did not."""
+        passed = [
+            [all_passed(trial, self._shown) for trial in test.trials if trial.scored]
+            for _, test in self.tests
+        ]
+        return [(sum(found), len(found) - sum(found)) for found in passed]
+
+    @cached_property
+    def _beliefs(self) -> list[int]:
+        """The places of beliefs, each drawn as often as the recorded trials make it likely."""
+        counts = Counter(self._counts)
+        logs = [
+            sum(times * (_log_beta(yes + a, no + b) - _log_beta(a, b)) for (yes, no), times in counts.items())
+            for a, b in _BELIEFS
+        ]
+        weights = [math.exp(log - max(logs)) for log in logs]
+        return self._rng("beliefs").choices(range(len(weights)), weights, k=_DRAWS)
+
+    def _drawn_moves(self, place: int) -> Sequence[float]:
+        """How far a test's score moves, in standard errors."""
+        rng = self._rng(f"moves {place}")
+        return array("d", (rng.gauss() for _ in range(_DRAWS)))
+
+    def _rng(self, purpose: str) -> random.Random:
+        """For each purpose its own, so that no draw depends on what else is looked at."""
+        return random.Random(f"{self._seed} {purpose}")  # noqa: S311  # a simulation, not a secret
+
+
+@cache
+def _chances_to_pass(count: _Count, trials: int) -> list[float]:
+    """For each belief, how likely all trials of a test pass of which so many were recorded."""
+    yes, no = count
+    return [math.exp(_log_beta(yes + a + trials, no + b) - _log_beta(yes + a, no + b)) for a, b in _BELIEFS]
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+def _failing(check: GateCheck, noise: _Noise) -> list[bool] | None:
+    """Which of the runs fail a check; None for those that noise does not fail."""
+    match check.kind:
+        case CheckKind.REGRESSION if check.required == 0:
+            return noise.misses(noise.where(lambda _, test: test.passed))
+        case CheckKind.CRITICAL:
+            return noise.misses(noise.about(check))
+        case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.MAX_DROP:
+            selector = Selector.read(check.selector or "")
+            drawn = noise.scores(noise.about(check), selector.choice if selector else scores.every)
+        case _:
+            return None
+    if drawn is None or check.required is None:
+        return None
+    if check.kind is CheckKind.MAX_DROP:
+        return [-change > check.required + _TIE for change in drawn.changes]
+    return [score < check.required - _TIE for score in drawn.drawn]

@@ -1,0 +1,71 @@
+"""What is asked of a run, and how the run as a whole ended."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.judge import JudgeCheck
+from ci_evals.scoring.gate.selectors import Threshold
+
+
+class Regression(StrEnum):
+    """Which change against the baseline fails the gate."""
+
+    OFF = "off"
+    ANY = "any"
+    """A test that passed in the baseline does not pass now."""
+    SIGNIFICANT = "significant"
+    """The score fell, and chance does not explain it."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is asked of a run.
+
+    Raises:
+        UsageError: a number is none, or has no end.
+    """
+
+    min_score: float = 80
+    thresholds: tuple[Threshold, ...] = ()
+    max_errors: int = 0
+    max_invalid_users: int = 0
+    """Trials left out since the simulated user broke its role."""
+    max_drop: float | None = None
+    """Most points that the score may fall below the baseline's."""
+    max_drops: tuple[Threshold, ...] = ()
+    """The same for parts of the run."""
+    regression: Regression = Regression.OFF
+    max_cost: float | None = None
+    """US dollars."""
+    max_p95_latency: float | None = None
+    """Seconds."""
+    baseline_required: bool = False
+    """Whether a run that cannot be compared has no verdict (`--baseline=required`)."""
+    enforced: bool = True
+    """Whether a gate that does not hold fails the build (`--no-gate` says no)."""
+
+    def __post_init__(self) -> None:
+        for name in ("min_score", "max_drop", "max_cost", "max_p95_latency"):
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise UsageError(f"--{name.replace('_', '-')}: {number} is no limit; name a finite number")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the run as a whole ended."""
+
+    interrupted: bool = False
+    stopped_because: str | None = None
+    failed_fast: bool = False
+    """Whether it was stopped since a trial had failed: then no more were wanted."""
+    bug: bool = False
+    """Whether it was stopped by a bug of ours."""
+    judge_checks: tuple[JudgeCheck, ...] = ()
+    """Of each model that judges."""
+    judge_only_warned: bool = False
+    """Whether a judge that did not pass its check is a warning only (`--judge-check=warn`)."""
+    incomplete: tuple[str, ...] = ()
+    """Why results that were merged are not all that there should be."""

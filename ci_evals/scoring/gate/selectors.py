@@ -1,0 +1,159 @@
+"""Parts of a run, named on the command line: `category:safety=100`."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.evaluation import Judged, Strict
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.verdict import Finding
+from ci_evals.scoring import scores
+from ci_evals.scoring.scores import Choice
+
+
+class Kind(StrEnum):
+    """What a selector selects by."""
+
+    SUITE = "suite"
+    TEST = "test"
+    CATEGORY = "category"
+    TAG = "tag"
+    LOGIC = "logic"
+    DIFFICULTY = "difficulty"
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A part of the run."""
+
+    kind: Kind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+    @classmethod
+    def read(cls, text: str) -> "Selector | None":
+        """The selector of the form `kind:NAME`; None where the text has another form."""
+        kind, colon, name = text.partition(":")
+        return cls(Kind(kind), name) if colon and kind in list(Kind) else None
+
+    @property
+    def choice(self) -> Choice:
+        """The findings that belong to the part."""
+        match self.kind:
+            case Kind.CATEGORY:
+                return scores.of_category(self.name)
+            case Kind.LOGIC:
+                return scores.of_logic(self.name)
+            case _:
+                return scores.every
+
+    def takes(self, suite: str, test: TestResult) -> bool:
+        """Whether a test, of the suite of that name, has to do with the part."""
+        return self.name in _names(suite, test)[self.kind]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number asked of a part of the run: `category:safety=100`."""
+
+    selector: Selector
+    required: float
+
+    def __str__(self) -> str:
+        return str(self.selector)
+
+
+_KINDS = "|".join(Kind)
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_LINE = re.compile(rf"\s*({_KINDS}):(.+)=\s*({_NUMBER})\s*", re.DOTALL)
+_PLAIN = re.compile(rf"\s*({_NUMBER})\s*")
+_NEXT = re.compile(rf"\n|,(?=\s*(?:(?:{_KINDS}):|{_NUMBER}\s*(?:,|\n|$)))")
+"""What lies between two lines. A comma inside a name does no harm."""
+
+
+def read_thresholds(text: str | None) -> tuple[Threshold, ...]:
+    """The floors in `--thresholds`, one per line or comma.
+
+    Raises:
+        UsageError: a line is not of the form `kind:NAME=SCORE`, or the score is not 0 to 100.
+    """
+    return tuple(_threshold("--thresholds", "SCORE", line) for line in _lines(text))
+
+
+def read_drops(text: str | None) -> tuple[float | None, tuple[Threshold, ...]]:
+    """The most points that the run, and parts of it, may fall (`--max-drop`): `5` or `suite:NAME=3`.
+
+    Raises:
+        UsageError: a line has neither form, two name the whole run, or a number is not 0 to 100.
+    """
+    lines = _lines(text)
+    whole = [float(match[1]) for line in lines if (match := _PLAIN.fullmatch(line))]
+    if len(whole) > 1 or any(drop > 100 for drop in whole):
+        raise UsageError("--max-drop: name one number from 0 to 100 for the whole run")
+    parts = [line for line in lines if not _PLAIN.fullmatch(line)]
+    return (whole[0] if whole else None), tuple(_threshold("--max-drop", "POINTS", line) for line in parts)
+
+
+def _lines(text: str | None) -> list[str]:
+    return [line for line in _NEXT.split(text or "") if line.strip()]
+
+
+def _threshold(option: str, noun: str, line: str) -> Threshold:
+    match = _LINE.fullmatch(line)
+    if match is None or float(match[3]) > 100:
+        number = "a number of points, or " if option == "--max-drop" else ""
+        raise UsageError(
+            f"{option}: {line.strip()!r} is not {number}of the form KIND:NAME={noun}, with KIND one of "
+            f"{', '.join(Kind)} and {noun} from 0 to 100"
+        )
+    return Threshold(Selector(Kind(match[1]), match[2].strip()), float(match[3]))
+
+
+def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[Suite | SuiteResult]) -> None:
+    """Refuses a threshold on a name that none of the suites has: it would guard nothing.
+
+    Raises:
+        UsageError: with the nearest name that exists.
+    """
+    known: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+    for suite in suites:
+        for test in suite.tests:
+            for kind, names in _names(suite.name, test).items():
+                known[kind] |= names
+    for selector in (threshold.selector for threshold in thresholds):
+        there = sorted(known[selector.kind])
+        if selector.name not in there:
+            close = difflib.get_close_matches(selector.name, there, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(there) or 'none'}"
+            raise UsageError(f"{option}: there is no {selector.kind} {selector.name!r}; {hint}")
+
+
+def _names(suite: str, test: Test | TestResult) -> dict[Kind, set[str]]:
+    """The names, by kind, that select a test or criteria of it."""
+    categories: set[str] = set()
+    logic: set[str] = set()
+    for criterion in _criteria(test):
+        categories |= set() if criterion.category is None else {criterion.category}
+        logic.update(criterion.aui_logic)
+    return {
+        Kind.SUITE: {suite},
+        Kind.TEST: {test.name},
+        Kind.CATEGORY: categories,
+        Kind.TAG: set(test.tags),
+        Kind.LOGIC: logic,
+        Kind.DIFFICULTY: set() if test.difficulty is None else {test.difficulty},
+    }
+
+
+def _criteria(test: Test | TestResult) -> Iterator[Judged | Strict | Finding]:
+    if isinstance(test, Test):
+        yield from test.evaluations
+    else:
+        for trial in test.trials:
+            yield from trial.findings

@@ -1,0 +1,43 @@
+"""What became of the simulated users of a run: counted from its trials, whatever they have been through."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ci_evals.domain.results.simulated_user import UserAudit, UserLedger
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.transcript import EndState
+from ci_evals.scoring.agreement.clustered import Bundle, share_of
+
+
+def user_ledger(tests: Iterable[TestResult]) -> UserLedger | None:
+    """The ledger of a run; None where no conversation had a user that a model played."""
+    tests = tuple(tests)
+    trials = [trial for test in tests for trial in test.trials]
+    audits = [audit for trial in trials for audit in _audits(trial)]
+    if not audits:
+        return None
+    broken = Counter(rule for audit in audits for rule in {breach.rule for breach in audit.breaches})
+    return UserLedger(
+        conversations=len(audits),
+        played_again=sum(any(one.user_audit for one in trial.attempts) for trial in trials),
+        invalid=sum(trial.status is EndState.INVALID_USER for trial in trials),
+        audited=sum(audit.by_model is True for audit in audits),
+        not_audited=sum(audit.by_model is False for audit in audits),
+        by_rule=dict(sorted(broken.items(), key=lambda item: (-item[1], item[0]))),
+        broken=share_of(_first_users(test) for test in tests),
+    )
+
+
+def _first_users(test: TestResult) -> Bundle:
+    """How many users broke their role, of those in the first conversations of the test's trials."""
+    firsts = [next(_audits(trial), None) for trial in test.trials]
+    found = [audit for audit in firsts if audit]
+    return Bundle(yes=sum(not audit.valid for audit in found), of=len(found))
+
+
+def _audits(trial: TrialResult) -> Iterator[UserAudit]:
+    """Of every conversation that was looked at, the one that counts last."""
+    for audit in (*(attempt.user_audit for attempt in trial.attempts), trial.user_audit):
+        if audit:
+            yield audit

@@ -1,0 +1,1 @@
+"""The ground floor: text, JSON, digests, secrets and templates; it knows nothing of the domain."""
