@@ -12,15 +12,15 @@ from dataclasses import asdict, dataclass, field
 from typing import cast
 
 TURNS = 7
-"""Exchanges of a conversation of `bench.workload`."""
+"""Turns of a conversation of `bench.workload`."""
 
 _USER = "I still have no answer about my order 1042. Where is it, and when will it reach me at home?"
 _VERDICT = {
-    "reasoning": "In exchange 2 the agent names the parcel's place, and in exchange 3 the day it will come.",
+    "reasoning": "In turn 2 the agent names the parcel's place, and in turn 3 the day it will come.",
     "met": True,
     "evidence": [
-        {"exchange": 2, "quote": "order 1042 left our warehouse ... at the depot in Ashby now"},
-        {"exchange": 3, "quote": "on Thursday between nine and noon"},
+        {"turn": 2, "quote": "order 1042 left our warehouse ... at the depot in Ashby now"},
+        {"turn": 3, "quote": "on Thursday between nine and noon"},
     ],
     "rests_on": "quotes",
     "looked_at": [],

@@ -14,12 +14,12 @@ from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.progress import Exchanged, Listener, Spent, TrialFinished, TrialStarted
+from ci_evals.domain.progress import Listener, Spent, TrialFinished, TrialStarted, TurnPlayed
 from ci_evals.domain.results.process import Times
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.domain.transcript import EndState, Exchanges, Transcript
+from ci_evals.domain.transcript import EndState, Transcript, Turns
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answers import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
@@ -199,7 +199,7 @@ class _Player:
         attempts: list[Attempt] = []
         while True:
             conversation = Conversation(
-                cast.agent, user, lambda number: self.listen(Exchanged(trial, number))
+                cast.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
             )
             ended = await self.stop.cuts_off(conversation.play(test, turns))
             ended = ended or Ended(EndState.INTERRUPTED)
@@ -264,7 +264,7 @@ class _Player:
             duration_seconds=ended - played.started,
             attempts=played.attempts,
             closing_remark=transcript.closing_remark,
-            exchanges=Exchanges(transcript.exchanges),
+            turns=Turns(transcript.turns),
             findings=played.held(findings) if findings else (),
             user_audit=played.user_audit,
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
@@ -272,7 +272,7 @@ class _Player:
         )
         # A listener may write what it hears.
         result = self.redactor.model(result)
-        told = process.told(result.exchanges, test.optimal_tools)
+        told = process.told(result.turns, test.optimal_tools)
         result = result.model_copy(update={"process": told.process, "fired": told.fired})
         if result.status is not EndState.INTERRUPTED:
             for keep in self.keep:
@@ -285,6 +285,6 @@ class _Player:
         """Where the time of a trial went. Agents measure their replies by a clock of their own."""
         if not self.options.timed:
             return None
-        agent = fsum(exchange.latency_seconds for exchange in played.transcript.exchanges)
+        agent = fsum(turn.latency_seconds for turn in played.transcript.turns)
         other = max(0.0, whole - agent - played.user_seconds - judge)
         return Times(agent=agent, user=played.user_seconds, judge=judge, other=other)

@@ -13,8 +13,8 @@ from ci_evals.domain.results.run import Digests, Results, RunInfo, Shard, Tool
 from ci_evals.domain.results.suite import Counts, Statistics, SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
-from ci_evals.domain.suite import AUTO, Turn
-from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.suite import AUTO, PlannedTurn
+from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
 
@@ -23,28 +23,28 @@ MARKS = re.compile(r"\[([A-Z_0-9]+)\]")
 
 
 def transcript(drawing: str, status: EndState = EndState.COMPLETED, **fields) -> Transcript:
-    """`"user: hi | agent: ok [REFUND]"`: one exchange per pair; a name in brackets is a workflow.
+    """`"user: hi | agent: ok [REFUND]"`: one turn per pair; a name in brackets is a workflow.
 
     Every reply carries a full trace. `user: ...` without an agent's line after it is an error.
     """
     lines = [line.strip() for line in drawing.split("|") if line.strip()]
-    exchanges = []
+    turns = []
     for number, (user, agent) in enumerate(zip(lines[::2], lines[1::2], strict=True), start=1):
         assert user.startswith("user:"), user
         assert agent.startswith("agent:"), agent
         said = agent.removeprefix("agent:")
-        exchanges.append(
-            exchange(
+        turns.append(
+            turn(
                 number,
                 user=user.removeprefix("user:").strip(),
                 agent=MARKS.sub("", said).strip(),
                 workflows=tuple(MARKS.findall(said)),
             )
         )
-    return Transcript(exchanges=tuple(exchanges), status=status, **fields)
+    return Transcript(turns=tuple(turns), status=status, **fields)
 
 
-def exchange(index: int = 1, **fields) -> Exchange:
+def turn(index: int = 1, **fields) -> Turn:
     """A fixed line of the user, and a reply with an empty but present trace."""
     fields = {
         "user": "I want my money back.",
@@ -57,7 +57,7 @@ def exchange(index: int = 1, **fields) -> Exchange:
         "integrations": (),
         "error_response": False,
     } | fields
-    return Exchange(index=index, **fields)
+    return Turn(index=index, **fields)
 
 
 def finding(outcome: str = "passed", **fields) -> Finding:
@@ -69,11 +69,11 @@ def finding(outcome: str = "passed", **fields) -> Finding:
 
 
 def trial_result(index: int = 1, **fields) -> TrialResult:
-    """A completed trial of one exchange that passed its one finding."""
+    """A completed trial of one turn that passed its one finding."""
     fields = {
         "status": EndState.COMPLETED,
         "duration_seconds": 3.5,
-        "exchanges": (exchange(),),
+        "turns": (turn(),),
         "findings": (finding(),),
     } | fields
     return TrialResult(index=index, **fields)
@@ -99,7 +99,7 @@ def test_result(name: str = "Refund for a cancelled order", **fields) -> TestRes
         "line": 12,
         "digest": "t" * 64,
         "guidelines": "Be brief.",
-        "turns": (Turn(user="I want my money back."), Turn(user=AUTO)),
+        "turns": (PlannedTurn(user="I want my money back."), PlannedTurn(user=AUTO)),
         "score": _mean([trial.exact_score() for trial in sound]),
         "pass_rate": sum(passes) / len(passes) if passes else None,
         "passed": outcome == "passed",

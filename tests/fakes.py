@@ -27,7 +27,7 @@ def judged(
     answer = {
         "reasoning": reasoning,
         "met": verdict == "pass",
-        "evidence": [{"exchange": exchange, "quote": words} for exchange, words in quotes],
+        "evidence": [{"turn": turn, "quote": words} for turn, words in quotes],
         "rests_on": "quotes" if quotes else "absence",
         "looked_at": ([] if quotes else [1]) if looked_at is None else [*looked_at],
         "verdict": verdict,

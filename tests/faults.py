@@ -431,19 +431,19 @@ def _twice(said: dict[str, list[Asked]]) -> list[tuple[str, str]]:
 
 
 def _tasks_of(trial: TrialResult) -> set[str]:
-    return {found[0] for exchange in trial.exchanges if (found := _TASK.search(exchange.agent))}
+    return {found[0] for turn in trial.turns if (found := _TASK.search(turn.agent))}
 
 
 def _untrue(trial: TrialResult, said: dict[str, list[Asked]]) -> list[str]:
     """What a trial tells that was not so."""
-    if not trial.exchanges:
+    if not trial.turns:
         return []
     tasks = _tasks_of(trial)
     if len(tasks) != 1:
         return [f"it was held in {sorted(tasks)}"]
     task = tasks.pop()
     taken = [asked for asked in said[task] if asked.taken]
-    told = [(exchange.user, exchange.agent) for exchange in trial.exchanges]
+    told = [(turn.user, turn.agent) for turn in trial.turns]
     wrong = (
         []
         if told == [(a.text, a.answer) for a in taken[: len(told)]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from ci_evals.domain.base import Clean
-from ci_evals.domain.transcript import Exchanges
+from ci_evals.domain.transcript import Turns
 
 CORPUS = (
     "@octocat please look, also @github/security and mail to eve@example.com",
@@ -139,8 +139,8 @@ def poisoned(value, text: str, *, clean: bool = True):
             return value
         case str():
             return text
-        case Exchanges():
-            return value.changed(lambda exchange: poisoned(exchange, text, clean=clean))
+        case Turns():
+            return value.changed(lambda turn: poisoned(turn, text, clean=clean))
         case BaseModel():
             changes = {
                 name: poisoned(getattr(value, name), text, clean=clean)

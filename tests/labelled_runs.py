@@ -60,7 +60,7 @@ def run(
             trials=tuple(
                 build.trial_result(
                     trial,
-                    exchanges=(build.exchange(1, user=f"Hello {test}", agent=f"Reply {trial} of {test}"),),
+                    turns=(build.turn(1, user=f"Hello {test}", agent=f"Reply {trial} of {test}"),),
                     findings=tuple(finding(test, trial, criterion) for criterion in CRITERIA),
                 )
                 for trial in range(1, trials + 1)

@@ -214,7 +214,7 @@ def suite_of(whole: Agent, trials: int, rng: Random) -> SuiteResult:
         played = [
             build.trial_result(
                 index,
-                exchanges=(),
+                turns=(),
                 findings=tuple(
                     build.finding("passed" if passed else "failed", weight=weight)
                     for weight, passed in zip(case.weights, case.verdicts(rng), strict=True)

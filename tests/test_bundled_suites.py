@@ -20,7 +20,7 @@ from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.demo_agent import catalogue
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.evaluation import Judged
-from ci_evals.domain.suite import Suite, Turn
+from ci_evals.domain.suite import PlannedTurn, Suite
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
@@ -77,10 +77,10 @@ class PoliteUser:
 
     goodbye = "No, that's all, thank you!"
 
-    async def next_message(self, test, exchanges):
+    async def next_message(self, test, turns):
         """The scripted user's line, or once the goodbye in place of the stop after a question."""
-        said = await ScriptedUser().next_message(test, exchanges)
-        asked = exchanges and exchanges[-1].agent.endswith("?") and exchanges[-1].user != self.goodbye
+        said = await ScriptedUser().next_message(test, turns)
+        asked = turns and turns[-1].agent.endswith("?") and turns[-1].user != self.goodbye
         return self.goodbye if STOP_MARKER in said and asked else said
 
 
@@ -90,11 +90,11 @@ class TalkativeUser:
     def __init__(self, own_words):
         self.own_words = own_words
 
-    async def next_message(self, test, exchanges):
+    async def next_message(self, test, turns):
         """Its next line of its own."""
         fixed = sum(not turn.auto for turn in test.turns)
-        lines = self.own_words.get(test.name, [])[len(exchanges) - fixed :]
-        return lines[0] if lines else await PoliteUser().next_message(test, exchanges)
+        lines = self.own_words.get(test.name, [])[len(turns) - fixed :]
+        return lines[0] if lines else await PoliteUser().next_message(test, turns)
 
 
 USERS = {
@@ -119,7 +119,7 @@ def transcripts(user):
             for test in suite.tests:
                 played[suite.name, test.name] = await play(AuiAgent(config), suite, test)
             for number, example in enumerate(NOTES[suite.name].counterexamples):
-                turns = tuple(Turn(user=line) for line in example["lines"])
+                turns = tuple(PlannedTurn(user=line) for line in example["lines"])
                 changes = {"user_info": example.get("user_info", {}), "turns": turns}
                 test = suite.tests[0].model_copy(update=changes)
                 played[suite.name, number] = await play(AuiAgent(config), suite, test)
@@ -253,8 +253,8 @@ OPTIMAL = [pytest.param(*one.values, id=one.id) for one in TESTS if one.values[1
 def test_the_agent_takes_the_shortest_way(suite, test):
     """Where a test names its workflows, these are the ones that run, with nothing missed."""
     for user in ("scripted", "polite"):
-        exchanges = transcripts(user)[suite.name, test.name].exchanges
-        told = process.told(exchanges, test.optimal_tools).process
+        turns = transcripts(user)[suite.name, test.name].turns
+        told = process.told(turns, test.optimal_tools).process
         assert (told.begun, told.missed, told.overhead) == (test.optimal_tools, 0, 0.0)
 
 

@@ -129,7 +129,7 @@ def _same(text: str) -> str:
     """The text without times and ids, and without what was resumed."""
     text = re.sub(r"\d[\d.]* (s|min|h)\b", "N s", text)
     text = re.sub(r"^Of the time of all trials, .*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"the slowest reply, in exchange \d+", "the slowest reply", text)
+    text = re.sub(r"the slowest reply, in turn \d+", "the slowest reply", text)
     text = re.sub(r'\b(time|timestamp)="[^"]*"', "", text)
     text = re.sub(r'^.*(An unchanged agent|<sub>Run `|name="run-odds").*$', "", text, flags=re.MULTILINE)
     text = re.sub(r"^.*Resumed: .*$", "", text, flags=re.MULTILINE)

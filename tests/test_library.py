@@ -221,7 +221,7 @@ async def test_the_page_beside_a_baseline(tmp_path):
 
 
 TYPED = """
-from ci_evals import Integration, Policy, Reply, Test, Turn
+from ci_evals import Integration, Policy, Reply, Test, PlannedTurn
 
 
 class Mine:
@@ -236,7 +236,7 @@ class Mine:
         pass
 
 
-print(Mine(), Policy(min_score=90), Turn(user="Hello"))
+print(Mine(), Policy(min_score=90), PlannedTurn(user="Hello"))
 """
 
 
@@ -312,7 +312,7 @@ async def test_an_object_with_four_methods(tmp_path):
     results = await ci_evals.run_suite(adapter, tmp_path / path, judge_check="off")
     (trial,) = results.suites[0].tests[0].trials
     assert (results.score, trial.status, trial.closing_remark) == (100, "stopped", "Thank you.")
-    assert trial.exchanges[0].agent == "Ida, I heard 'Hello'."
+    assert trial.turns[0].agent == "Ida, I heard 'Hello'."
     assert adapter.sessions[0][:2] == ("a1", "key-123456")
     assert "polite" in adapter.judged[0]
     assert "key-123456" not in results.model_dump_json()

@@ -236,20 +236,20 @@ def test_values_may_be_told_to_the_agent_and_keys_may_not():
 def test_a_model_is_redacted_to_its_leaves():
     """In lists, keys, nested values and numbers of a trace; what is no free text keeps its type."""
     redactor = Redactor(keys=["sk-12345678"], values=["40050060"])
-    exchange = build.exchange(
+    turn = build.turn(
         agent="your key is sk-12345678",
         params={"sk-12345678": ["x", {"account": 40050060, "share": 0.5, "ok": True}]},
         rules=("rule sk-12345678",),
         trace={"number": -40050060, "many": [140050060, 1]},
         raw="sk-12345678",
     )
-    clean = redactor.model(exchange)
+    clean = redactor.model(turn)
     assert clean.agent == f"your key is {MASK}"
     assert clean.params == {MASK: ["x", {"account": MASK, "share": 0.5, "ok": True}]}
     assert clean.rules == (f"rule {MASK}",)
     assert clean.trace == {"number": MASK, "many": [MASK, 1]}
     assert clean.raw == MASK
-    assert exchange.agent == "your key is sk-12345678"
+    assert turn.agent == "your key is sk-12345678"
 
 
 def test_records_that_stand_under_a_number_are_redacted():

@@ -402,7 +402,7 @@ async def test_secrets_in_what_a_judge_says():
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda trial: trial["exchanges"][0].update(index=7), "are not numbered from 1"),
+        (lambda trial: trial["turns"][0].update(index=7), "are not numbered from 1"),
         (lambda trial: trial["findings"][0].update(criterion=" "), "is not as a run leaves it: criterion"),
         (lambda trial: trial.update(findings=[]), "it holds no judged verdict"),
     ],

@@ -5,7 +5,7 @@ from plans import planned
 
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.progress import Exchanged, TrialFinished, TrialStarted
+from ci_evals.domain.progress import TrialFinished, TrialStarted, TurnPlayed
 from ci_evals.domain.results.process import Fired, Process, Times
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.runner import Cast, Options, run
@@ -46,7 +46,7 @@ async def test_results_stand_in_the_plans_order():
     """Whatever ends first, and with no more conversations at a time than allowed."""
     agent = Gauge()
     results = await play(some(9), agent, parallel=4)
-    assert [r.exchanges[0].agent for r in results] == [f"t{i}" for i in range(9)]
+    assert [r.turns[0].agent for r in results] == [f"t{i}" for i in range(9)]
     assert agent.most == 4
 
 
@@ -60,7 +60,7 @@ async def test_the_longest_tests_begin_first():
         plan = planned(*tests, loops=2)
         cast, options = Cast(fakes.ScriptedAgent(), user_llm=fakes.ScriptedLLM(["x"])), Options(parallel)
         results = await run(plan, lambda _: cast, options, Redactor(), done=done or {}, listen=told.append)
-        assert [(len(r.exchanges), r.index) for r in results] == [
+        assert [(len(r.turns), r.index) for r in results] == [
             (n, index) for n in lengths.values() for index in (1, 2)
         ]
         started = [one.trial for one in told if isinstance(one, TrialStarted)]
@@ -122,7 +122,7 @@ async def test_a_key_refused_to_the_judge_ends_the_run_too():
     llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
     results = await play(some(4), fakes.ScriptedAgent(), llm, stop)
     assert results[0].findings[0].cause == "judge_error"
-    assert results[0].exchanges
+    assert results[0].turns
     assert results[-1] is None
     assert stop.reason == "wrong key"
 
@@ -145,7 +145,7 @@ async def test_an_interruption_cuts_conversations_off_and_keeps_what_was_said():
     stop.interrupt()
     first, second, third = await playing
     assert (first.status, second.status, third) == ("completed", "interrupted", None)
-    assert (len(second.exchanges), second.error) == (1, "the run was interrupted")
+    assert (len(second.turns), second.error) == (1, "the run was interrupted")
     assert second.findings == ()
     assert all(session.closed for session in agent.sessions)
 
@@ -165,7 +165,7 @@ async def test_an_interruption_cuts_judging_off():
     await asked.wait()
     stop.interrupt()
     (result,) = await playing
-    assert (result.status, len(result.exchanges)) == ("interrupted", 1)
+    assert (result.status, len(result.turns)) == ("interrupted", 1)
     assert [(f.outcome, f.cause) for f in result.findings] == [("undecided", "judge_error"), ("passed", None)]
 
 
@@ -190,11 +190,11 @@ async def test_judging_does_not_hold_a_conversations_slot():
 
 
 async def test_progress_is_told():
-    """Start, exchanges and end of each trial."""
+    """Start, turns and end of each trial."""
     events = []
     await play(some(1, turns=2), fakes.ScriptedAgent(), listen=events.append)
-    assert [type(e) for e in events] == [TrialStarted, Exchanged, Exchanged, TrialFinished]
-    assert [e.number for e in events if isinstance(e, Exchanged)] == [1, 2]
+    assert [type(e) for e in events] == [TrialStarted, TurnPlayed, TurnPlayed, TrialFinished]
+    assert [e.number for e in events if isinstance(e, TurnPlayed)] == [1, 2]
 
 
 async def test_calls_and_tokens_are_counted_by_role():
@@ -254,7 +254,7 @@ async def test_the_listener_is_told_no_secret():
     agent = fakes.ScriptedAgent(["your password is hunter-two"])
     redactor = Redactor(values=["hunter-two"])
     await run(some(1), lambda _: Cast(agent), Options(), redactor, listen=told.append)
-    assert told[-1].result.exchanges[0].agent == "your password is ***"
+    assert told[-1].result.turns[0].agent == "your password is ***"
 
 
 async def test_a_bug_ends_the_run_in_order():

@@ -29,8 +29,8 @@ TEST = {
 }
 
 
-def broke(quote="I want", exchange=1, what="it wants another thing"):
-    found = [{"exchange": exchange, "quote": quote, "what": what}]
+def broke(quote="I want", turn=1, what="it wants another thing"):
+    found = [{"turn": turn, "quote": quote, "what": what}]
     return json.dumps({"reasoning": "No.", "breaches": found, "verdict": "broke"})
 
 
@@ -61,7 +61,7 @@ async def test_a_broken_user_is_played_again_once_from_a_fresh_session():
     first, second = result.attempts
     assert (first.status, second.status) == ("invalid_user", "completed")
     assert first.error == (
-        "the simulated user broke its role in exchange 1 (meta): the user speaks of its role, or the message "
+        "the simulated user broke its role in turn 1 (meta): the user speaks of its role, or the message "
         "is not one alone"
     )
     assert [breach.text for breach in first.user_audit.breaches] == ["simulated user"]
@@ -77,7 +77,7 @@ async def test_the_second_breach_leaves_the_trial_out():
     (result,) = await play(plan, agent(), each(BROKEN, "Go on."), judge=judge, retries=5)
     assert (result.status, len(result.attempts), result.findings) == ("invalid_user", 2, ())
     assert result.error == result.attempts[1].error
-    assert len(result.exchanges) == 2
+    assert len(result.turns) == 2
     assert {breach.rule for breach in result.user_audit.breaches} == {"meta"}
     assert judge.prompts == []
     assert not result.scored
@@ -136,7 +136,7 @@ async def test_an_interruption_cuts_an_audit_off():
     await asked.wait()
     stop.interrupt()
     (result,) = await playing
-    assert (result.status, len(result.exchanges), result.user_audit) == ("interrupted", 2, None)
+    assert (result.status, len(result.turns), result.user_audit) == ("interrupted", 2, None)
 
 
 async def test_who_is_not_looked_at():
@@ -172,8 +172,8 @@ async def test_what_an_auditor_finds_leaves_a_trial_out_too():
     )
     assert (result.status, len(result.attempts)) == ("invalid_user", 2)
     (breach,) = result.user_audit.breaches
-    assert (breach.rule, breach.exchange, breach.text) == ("audit", 1, "a dog")
-    assert result.error == "the simulated user broke its role in exchange 1 (audit): it wants another thing"
+    assert (breach.rule, breach.turn, breach.text) == ("audit", 1, "a dog")
+    assert result.error == "the simulated user broke its role in turn 1 (audit): it wants another thing"
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ async def test_what_an_auditor_finds_leaves_a_trial_out_too():
     [
         (broke("words that nobody wrote"), True),
         (broke("Of course", what="the agent's words"), True),
-        (broke("I want", exchange=2), True),
-        (broke("I want", exchange=7), True),
+        (broke("I want", turn=2), True),
+        (broke("I want", turn=7), True),
         (broke(""), True),
         (broke("..."), True),
         (broke("I want").replace("broke", "kept"), False),

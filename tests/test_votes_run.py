@@ -126,16 +126,16 @@ async def test_a_judge_that_invents_quotes_is_not_believed(tmp_path):
     results, llm = await run(tmp_path, lambda _: quoting("I never said this"), 3, criteria=1, tests=1)
     (finding,) = findings(results)
     assert (finding.outcome, finding.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
-    assert "quoted words that do not stand in exchange 1 (asked twice)" in finding.reason
+    assert "quoted words that do not stand in turn 1 (asked twice)" in finding.reason
     assert len(llm.prompts) == 4  # two votes, each asked for twice: a third could decide nothing
     assert not results.gate.passed
 
 
 async def test_words_that_stand_are_kept(tmp_path):
-    """With their exchange, as they were said."""
+    """With their turn, as they were said."""
     results, _ = await run(tmp_path, lambda _: quoting("hello \u2026 there"), 1, criteria=1, tests=1)
     (finding,) = findings(results)
-    assert [(quote.exchange, quote.text) for quote in finding.quotes] == [(1, "hello \u2026 there")]
+    assert [(quote.turn, quote.text) for quote in finding.quotes] == [(1, "hello \u2026 there")]
     assert (finding.outcome, finding.evidence) == (Outcome.PASSED, (1,))
 
 

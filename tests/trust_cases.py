@@ -33,13 +33,13 @@ JUDGE = JudgeUsed(provider="openai", models=MODELS, votes=3, prompt="j" * 64)
 KIND, TOLD, CLEAR = "The agent stays kind", "The agent names the amount", "The answer is clear and complete"
 IN_TIME, TOO_LATE, LOST = "Refund in time", "Refund too late", "Lost parcel"
 TALK = (
-    build.exchange(
+    build.turn(
         1,
         user="I sent the jacket back nine days ago and still have no money.",
         user_source=UserSource.AUTO,
         agent="I found order 4471. The refund of **89.00 EUR** is on its way.",
     ),
-    build.exchange(
+    build.turn(
         2,
         user="And when will it be there?",
         user_source=UserSource.AUTO,
@@ -55,7 +55,7 @@ def of(value: float, low: float | None = None, high: float | None = None, count:
 
 def vote(outcome: str, reason: str, *quotes: tuple[int, str], model: str = MODELS[0], **fields) -> Vote:
     """One answer of a judge."""
-    found = tuple(Quote(exchange=number, text=text) for number, text in quotes)
+    found = tuple(Quote(turn=number, text=text) for number, text in quotes)
     evidence = tuple(sorted({number for number, _ in quotes}))
     return Vote(
         model=model, outcome=Outcome(outcome), reason=reason, quotes=found, evidence=evidence, **fields
@@ -98,26 +98,24 @@ GRADED = build.finding(
     reason="Right, and a little late.",
     grade=GRADE,
     evidence=(2,),
-    quotes=(Quote(exchange=2, text="within five … days"),),
+    quotes=(Quote(turn=2, text="within five … days"),),
 )
 BREACHES = (
     Breach(
         rule="repeats",
-        exchange=2,
+        turn=2,
         text="I sent the jacket back nine days ago",
-        reason="it says again what it said in exchange 1",
+        reason="it says again what it said in turn 1",
     ),
-    Breach(
-        rule="meta_text", exchange=3, text="As an AI language model", reason="it speaks of itself as a model"
-    ),
+    Breach(rule="meta_text", turn=3, text="As an AI language model", reason="it speaks of itself as a model"),
 )
-GONE = "the simulated user broke its role in exchange 2 (repeats): it says again what it said in exchange 1"
+GONE = "the simulated user broke its role in turn 2 (repeats): it says again what it said in turn 1"
 
 
 def judged(index: int = 1, *findings: Finding, **fields):
     """A trial of the talk, whose user kept to its role."""
     fields = {"user_audit": UserAudit(by_model=True)} | fields
-    return build.trial_result(index, exchanges=TALK, findings=findings, **fields)
+    return build.trial_result(index, turns=TALK, findings=findings, **fields)
 
 
 def left_out(index: int = 1):
@@ -126,7 +124,7 @@ def left_out(index: int = 1):
         index,
         status=EndState.INVALID_USER,
         error=GONE,
-        exchanges=TALK,
+        turns=TALK,
         findings=(),
         closing_remark="As an AI language model I am done.",
         attempts=(

@@ -36,10 +36,10 @@ _VERDICT = ResponseSchema(
                 items=JSONSchema(
                     type="object",
                     properties={
-                        "exchange": JSONSchema(type="integer"),
+                        "turn": JSONSchema(type="integer"),
                         "quote": JSONSchema(type="string"),
                     },
-                    required=["exchange", "quote"],
+                    required=["turn", "quote"],
                 ),
             ),
         },

@@ -38,7 +38,7 @@ _ENDS: Mapping[EndState, str] = {
 class _Found(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    exchange: int
+    turn: int
     quote: str
     what: str
 
@@ -62,11 +62,11 @@ SCHEMA = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "exchange": {"type": "integer"},
+                    "turn": {"type": "integer"},
                     "quote": {"type": "string"},
                     "what": {"type": "string"},
                 },
-                "required": ["exchange", "quote", "what"],
+                "required": ["turn", "quote", "what"],
                 "additionalProperties": False,
             },
         },
@@ -93,7 +93,7 @@ async def look(test: Test, transcript: Transcript, auditor: "Auditor | None") ->
 def reason(audit: UserAudit) -> str:
     """Why a conversation is left out, from the first breach."""
     first = audit.breaches[0]
-    return f"the simulated user broke its role in exchange {first.exchange} ({first.rule}): {first.reason}"
+    return f"the simulated user broke its role in turn {first.turn} ({first.rule}): {first.reason}"
 
 
 class Auditor:
@@ -149,22 +149,22 @@ def _is_void(answer: Answer) -> bool:
 def _told(transcript: Transcript) -> Sequence[Mapping[str, object]]:
     by = {UserSource.AUTO: "simulated user", UserSource.FIXED: "test's author"}
     said: list[Mapping[str, object]] = [
-        {"exchange": one.index, "written_by": by[one.user_source], "user": one.user, "agent": one.agent}
-        for one in transcript.exchanges
+        {"turn": one.index, "written_by": by[one.user_source], "user": one.user, "agent": one.agent}
+        for one in transcript.turns
     ]
     if transcript.closing_remark:
         remark = {
             "written_by": by[UserSource.AUTO],
             "closing_remark_that_was_not_sent": transcript.closing_remark,
         }
-        said.append({"exchange": len(said) + 1, **remark})
+        said.append({"turn": len(said) + 1, **remark})
     return said
 
 
 def _written(transcript: Transcript) -> dict[int, str]:
-    """What the simulated user itself wrote, by the exchange."""
-    own = {one.index: one.user for one in transcript.exchanges if one.user_source is UserSource.AUTO}
-    remark = {len(transcript.exchanges) + 1: transcript.closing_remark} if transcript.closing_remark else {}
+    """What the simulated user itself wrote, by the turn."""
+    own = {one.index: one.user for one in transcript.turns if one.user_source is UserSource.AUTO}
+    remark = {len(transcript.turns) + 1: transcript.closing_remark} if transcript.closing_remark else {}
     return own | remark
 
 
@@ -173,7 +173,7 @@ def _breaches(answer: Answer, written: Mapping[int, str]) -> list[Breach]:
     if answer.verdict != "broke":
         return []
     return [
-        Breach(rule=RULE, exchange=one.exchange, text=one.quote, reason=one.what)
+        Breach(rule=RULE, turn=one.turn, text=one.quote, reason=one.what)
         for one in answer.breaches
-        if spoken(one.quote) and f" {spoken(one.quote)} " in f" {spoken(written.get(one.exchange, ''))} "
+        if spoken(one.quote) and f" {spoken(one.quote)} " in f" {spoken(written.get(one.turn, ''))} "
     ]

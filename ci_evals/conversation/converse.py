@@ -7,8 +7,8 @@ from typing import Any
 
 from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.errors import AgentError, LLMError
-from ci_evals.domain.suite import Test, Turn
-from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
+from ci_evals.domain.suite import PlannedTurn, Test
+from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.ports import Agent
 from ci_evals.support.json_text import written
 from ci_evals.support.text import is_blank
@@ -30,16 +30,16 @@ class Conversation:
         self._agent = agent
         self._user = user
         self._listen = listen
-        self.exchanges: list[Exchange] = []
+        self.turns: list[Turn] = []
         self.unanswered: int | None = None
         """The turn whose message is sent and not yet answered."""
 
-    async def play(self, test: Test, turns: Sequence[Turn]) -> Ended:
+    async def play(self, test: Test, planned_turns: Sequence[PlannedTurn]) -> Ended:
         """Plays the turns in a fresh session until one of the reasons to end occurs."""
         try:
             session = await self._agent.open_session(test)
             try:
-                ended = await self._turns(session, test, turns)
+                ended = await self._play_turns(session, test, planned_turns)
             except BaseException:
                 with suppress(AgentError):
                     await self._agent.close(session)
@@ -52,42 +52,42 @@ class Conversation:
     def transcript(self, ended: Ended) -> Transcript:
         """What was said, and why it ended."""
         return Transcript(
-            exchanges=tuple(self.exchanges),
+            turns=tuple(self.turns),
             status=ended.status,
             error=str(ended.failure) if ended.failure else None,
             unanswered=self.unanswered,
             closing_remark=ended.closing_remark,
         )
 
-    async def _turns(self, session: Any, test: Test, turns: Sequence[Turn]) -> Ended:
-        for turn in turns:
-            text = await self._user.next_message(test, tuple(self.exchanges)) if turn.auto else turn.user
-            if turn.auto and STOP_MARKER in text:
+    async def _play_turns(self, session: Any, test: Test, planned_turns: Sequence[PlannedTurn]) -> Ended:
+        for planned in planned_turns:
+            text = await self._user.next_message(test, tuple(self.turns)) if planned.auto else planned.user
+            if planned.auto and STOP_MARKER in text:
                 remark = text.replace(STOP_MARKER, "").strip()
                 return Ended(EndState.STOPPED, closing_remark=None if is_blank(remark) else remark)
-            exchange = await self._exchange(session, turn, text)
+            turn = await self._play_turn(session, planned, text)
             # An error is looked at first: an agent that fails while forwarding has failed.
-            if exchange.error_response:
+            if turn.error_response:
                 return Ended(EndState.AGENT_ERROR)
-            if exchange.escalated:
+            if turn.escalated:
                 return Ended(EndState.ESCALATED)
         return Ended(EndState.COMPLETED)
 
-    async def _exchange(self, session: Any, turn: Turn, text: str) -> Exchange:
-        self.unanswered = len(self.exchanges) + 1
-        reply = bounded(await self._agent.send_message(session, text, timeout=turn.timeout))
+    async def _play_turn(self, session: Any, planned: PlannedTurn, text: str) -> Turn:
+        self.unanswered = len(self.turns) + 1
+        reply = bounded(await self._agent.send_message(session, text, timeout=planned.timeout))
         # Traces and raw bodies are large, and were looked at when the reply was made.
         large = {"trace": reply.trace, "raw": reply.raw}
-        exchange = Exchange(
+        turn = Turn(
             **dict(reply) | dict.fromkeys(large),
-            index=len(self.exchanges) + 1,
+            index=len(self.turns) + 1,
             user=text,
-            user_source=UserSource.AUTO if turn.auto else UserSource.FIXED,
+            user_source=UserSource.AUTO if planned.auto else UserSource.FIXED,
         ).model_copy(update=large)
-        self.exchanges.append(exchange)
+        self.turns.append(turn)
         self.unanswered = None
-        self._listen(exchange.index)
-        return exchange
+        self._listen(turn.index)
+        return turn
 
 
 MOST_CHARACTERS = 1_000_000

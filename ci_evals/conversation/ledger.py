@@ -17,7 +17,7 @@ from ci_evals.conversation import phrases
 from ci_evals.domain.evaluation import Criterion
 from ci_evals.domain.results.simulated_user import Breach
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
 ENDED = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED, EndState.AGENT_ERROR})
 """How a conversation ended that is looked at. Others broke off, and count for nothing anyway."""
@@ -48,19 +48,19 @@ _SHORTEST_CODE = 4
 
 def is_looked_at(transcript: Transcript) -> bool:
     """Whether the conversation ended as one that counts, with a line of a simulated user in it."""
-    wrote = any(exchange.user_source is UserSource.AUTO for exchange in transcript.exchanges)
+    wrote = any(turn.user_source is UserSource.AUTO for turn in transcript.turns)
     return transcript.status in ENDED and (wrote or transcript.status is EndState.STOPPED)
 
 
 def breaches(test: Test, transcript: Transcript) -> tuple[Breach, ...]:
-    """Where a model that wrote the `auto` turns broke its role, exchange by exchange.
+    """Where a model that wrote the `auto` turns broke its role, turn by turn.
 
-    Of each rule there is at most one breach in an exchange. `text` holds what was written, secrets and all.
+    Of each rule there is at most one breach in a turn. `text` holds what was written, secrets and all.
     """
-    case = _Case(test, transcript.exchanges)
+    case = _Case(test, transcript.turns)
     found = [*_of_messages(case), *_of_remark(test, transcript), *_stops_too_early(case, transcript)]
-    by_place = {(breach.rule, breach.exchange): breach for breach in reversed(found)}
-    return tuple(sorted(by_place.values(), key=lambda breach: breach.exchange))
+    by_place = {(breach.rule, breach.turn): breach for breach in reversed(found)}
+    return tuple(sorted(by_place.values(), key=lambda breach: breach.turn))
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,17 @@ class _Case:
     """A conversation, and what its user was told."""
 
     test: Test
-    exchanges: Sequence[Exchange]
+    turns: Sequence[Turn]
 
     @cached_property
     def by_user(self) -> Sequence[str]:
-        """What the user said in each exchange, word by word."""
-        return [spoken(exchange.user) for exchange in self.exchanges]
+        """What the user said in each turn, word by word."""
+        return [spoken(turn.user) for turn in self.turns]
 
     @cached_property
     def by_agent(self) -> Sequence[str]:
         """The agent's replies likewise."""
-        return [spoken(exchange.agent) for exchange in self.exchanges]
+        return [spoken(turn.agent) for turn in self.turns]
 
     @cached_property
     def own_words(self) -> str:
@@ -93,18 +93,16 @@ class _Case:
 
 def _of_remark(test: Test, transcript: Transcript) -> Iterator[Breach]:
     """Breaches in the closing remark, which is looked at as a message is, though it was never sent."""
-    remark, before = transcript.closing_remark, transcript.exchanges
+    remark, before = transcript.closing_remark, transcript.turns
     if transcript.status is not EndState.STOPPED or not remark:
         return
     if not _is_short_enough(remark):
         most = f"{MOST_REMARK_CHARACTERS} characters and {MOST_REMARK_WORDS} words"
         index = len(before) + 1
         yield Breach(
-            rule="length", exchange=index, text=remark, reason=f"the closing remark is longer than {most}"
+            rule="length", turn=index, text=remark, reason=f"the closing remark is longer than {most}"
         )
-    last = Exchange(
-        index=len(before) + 1, user=remark, user_source=UserSource.AUTO, agent="", latency_seconds=0
-    )
+    last = Turn(index=len(before) + 1, user=remark, user_source=UserSource.AUTO, agent="", latency_seconds=0)
     yield from _of_messages(_Case(test, (*before, last)), since=len(before))
 
 
@@ -114,13 +112,13 @@ def _is_short_enough(remark: str) -> bool:
 
 def _of_messages(case: _Case, since: int = 0) -> Iterator[Breach]:
     leaks = _leaks_of(case.test)
-    for place, exchange in enumerate(case.exchanges):
-        if place < since or exchange.user_source is not UserSource.AUTO:
+    for place, turn in enumerate(case.turns):
+        if place < since or turn.user_source is not UserSource.AUTO:
             continue
-        text = exchange.user
+        text = turn.user
 
-        def breach(rule: str, words: str, reason: str, exchange: Exchange = exchange) -> Breach:
-            return Breach(rule=rule, exchange=exchange.index, text=words, reason=reason)
+        def breach(rule: str, words: str, reason: str, turn: Turn = turn) -> Breach:
+            return Breach(rule=rule, turn=turn.index, text=words, reason=reason)
 
         for rule in (_alternation, _as_agent, _meta, _too_long, _repeats):
             yield from rule(case, place, text, breach)
@@ -141,26 +139,26 @@ def _as_agent(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Bre
             yield breach("as_agent", phrase.text, "the user speaks as the agent")
             return
     said = case.by_user[place]
-    if said.count(" ") + 1 < _ECHO or not _is_echo(said, case.exchanges[:place]):
+    if said.count(" ") + 1 < _ECHO or not _is_echo(said, case.turns[:place]):
         return
     # An agent that repeats its user is no fault of the user's.
     if said not in case.by_user[:place] and said not in case.own_words:
         yield breach("as_agent", text, "the user says a reply of the agent's as its own")
 
 
-def _is_echo(said: str, before: Sequence[Exchange]) -> bool:
+def _is_echo(said: str, before: Sequence[Turn]) -> bool:
     """Whether a reply has these words alone. Few have the first ones, and only those are told into words."""
     first = said.split(" ", 4)[:4]
     return any(
         all(word in folded for word in first) and spoken(folded) == said
-        for folded in (_folded(exchange.agent) for exchange in before)
+        for folded in (_folded(turn.agent) for turn in before)
     )
 
 
 def _meta(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
     for phrase in phrases.meta(text):
         told = _is_in(spoken(phrase.sentence), case.own_words)
-        if not told and not any(phrase.text in one.agent for one in case.exchanges[:place]):
+        if not told and not any(phrase.text in one.agent for one in case.turns[:place]):
             yield breach("meta", phrase.text, "the user speaks of its role, or the message is not one alone")
             return
     gesture = phrases.stage_direction(text)
@@ -190,10 +188,10 @@ def _repeats(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Brea
         return
     if phrases.has("may_repeat", case.test.guidelines) or _is_stuck(case.by_agent[: place + 1], before[-1]):
         return
-    between = case.exchanges[before[-1] : place]
-    if not any(phrases.has("asks", exchange.agent) for exchange in between):
-        at = case.exchanges[before[-1]].index
-        yield breach("repeats", text, f"said in exchange {at} too, and the agent has asked nothing since")
+    between = case.turns[before[-1] : place]
+    if not any(phrases.has("asks", turn.agent) for turn in between):
+        at = case.turns[before[-1]].index
+        yield breach("repeats", text, f"said in turn {at} too, and the agent has asked nothing since")
     elif (
         before[0] == 0
         and phrases.has("greeting", text)
@@ -210,9 +208,9 @@ def _is_stuck(replies: Sequence[str], since: int) -> bool:
 def _stops_too_early(case: _Case, transcript: Transcript) -> Iterator[Breach]:
     """A yes, or a value asked for, beside the stop marker: it was never sent, so the agent could not act."""
     remark = transcript.closing_remark
-    if transcript.status is not EndState.STOPPED or not remark or not case.exchanges:
+    if transcript.status is not EndState.STOPPED or not remark or not case.turns:
         return
-    reply = case.exchanges[-1].agent
+    reply = case.turns[-1].agent
     why = None
     if phrases.wants_confirmation(reply) and phrases.confirms(
         remark, plainly=phrases.ends_with_closing(reply)
@@ -221,14 +219,14 @@ def _stops_too_early(case: _Case, transcript: Transcript) -> Iterator[Breach]:
     elif (asked := phrases.wanted(reply)) and _tells(case, remark, asked):
         why = "the agent asked for this, and it was never sent"
     if why:
-        last = case.exchanges[-1].index
-        yield Breach(rule="stop", exchange=last + 1, text=remark, reason=f"{why}: the user stopped with it")
+        last = case.turns[-1].index
+        yield Breach(rule="stop", turn=last + 1, text=remark, reason=f"{why}: the user stopped with it")
 
 
 def _tells(case: _Case, remark: str, asked: str) -> bool:
     """Whether the remark holds a value of `userInfo` that was asked for by its name, or any new code."""
     found = phrases.values(remark)
-    before = " ".join(text for exchange in case.exchanges for text in (exchange.user, exchange.agent))
+    before = " ".join(text for turn in case.turns for text in (turn.user, turn.agent))
     if any(value not in before for value in found):
         return True
     words, told = set(spoken(asked).split()), spoken(remark)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Exchange
+from ci_evals.domain.transcript import Turn
 
 OPENING = "Hello, I need some help, please."
 AGREEMENT = "Yes, please."
@@ -36,25 +36,25 @@ _YES_OR_NO = re.compile(
 class ScriptedUser:
     """A cooperative customer who knows `userInfo` and nothing else. Guidelines are not read."""
 
-    async def next_message(self, test: Test, exchanges: Sequence[Exchange]) -> str:
+    async def next_message(self, test: Test, turns: Sequence[Turn]) -> str:
         """What the user says next; holds `STOP_MARKER` when there is nothing more to say.
 
         A proposal is agreed to, a question for something that `userInfo` names is answered with its
         value, and any other question is met once with a plea of ignorance. A question that comes a second
         time ends the conversation, and so does a reply that asks nothing.
         """
-        if not exchanges:
+        if not turns:
             return OPENING
-        *earlier, last = exchanges
+        *earlier, last = turns
         questions = tuple(_questions(last.agent))
         if not questions or _CLOSING.search(last.agent):
             return THANKS
         question = questions[-1]
-        if any(question in _questions(exchange.agent) for exchange in earlier):
+        if any(question in _questions(turn.agent) for turn in earlier):
             return GIVING_UP
         if answer := _answer(question, test.user_info):
             return answer
-        return GIVING_UP if any(exchange.user == UNSURE for exchange in exchanges) else UNSURE
+        return GIVING_UP if any(turn.user == UNSURE for turn in turns) else UNSURE
 
 
 def _answer(question: str, user_info: Mapping[str, JsonValue]) -> str | None:

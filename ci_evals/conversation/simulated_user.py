@@ -5,7 +5,7 @@ from typing import Protocol
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Exchange
+from ci_evals.domain.transcript import Turn
 from ci_evals.ports import LLM, Prompt
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
@@ -25,7 +25,7 @@ TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 class SimulatedUser(Protocol):
     """Whoever writes the lines of `auto` turns."""
 
-    async def next_message(self, test: Test, exchanges: Sequence[Exchange]) -> str:
+    async def next_message(self, test: Test, turns: Sequence[Turn]) -> str:
         """The user's next line; `###STOP###` in it ends the conversation.
 
         Raises:
@@ -42,9 +42,9 @@ class ModelUser:
         self._role: tuple[Test, str] | None = None
         """Who it was last, and how that was put."""
 
-    async def next_message(self, test: Test, exchanges: Sequence[Exchange]) -> str:
+    async def next_message(self, test: Test, turns: Sequence[Turn]) -> str:
         """Asks the model, once more if it says nothing."""
-        conversation = [{"you": exchange.user, "agent": exchange.agent} for exchange in exchanges]
+        conversation = [{"you": turn.user, "agent": turn.agent} for turn in turns]
         prompt = Prompt(
             system=self._role_in(test),
             text=render(TEMPLATE, conversation=self._redactor.json(conversation)),

@@ -212,9 +212,9 @@ class Api:
         if task is None:
             return _no_task(task_id)
         messages = []
-        for exchange in tuple(task.exchanges):
-            said = wire.user_message(f"{exchange.id}-user", exchange.at, task.user_id, exchange.text)
-            reply = wire.agent_message(exchange.id, exchange.at, task.user_id, task.reply_to(exchange))
+        for turn in tuple(task.turns):
+            said = wire.user_message(f"{turn.id}-user", turn.at, task.user_id, turn.text)
+            reply = wire.agent_message(turn.id, turn.at, task.user_id, task.reply_to(turn))
             messages += [said, self._dressed(reply)]
         return Answer.json(messages)
 
@@ -222,12 +222,12 @@ class Api:
         task = self._tasks.get(task_id)
         if task is None:
             return _no_task(task_id)
-        exchange = next((item for item in tuple(task.exchanges) if item.id == message_id), None)
-        if exchange is None or Fault.NO_EVIDENCE in self._faults:
+        turn = next((item for item in tuple(task.turns) if item.id == message_id), None)
+        if turn is None or Fault.NO_EVIDENCE in self._faults:
             return Answer.error(404, f"No trace of message {message_id!r}")
         flags = _TraceFlags.model_validate(query)
         sections = wire.Sections(business=flags.include_business_logic, context=flags.include_context_logic)
-        return Answer.json(wire.trace(exchange.text, task.reply_to(exchange), sections))
+        return Answer.json(wire.trace(turn.text, task.reply_to(turn), sections))
 
     def _message(self, query: Query, body: bytes) -> Answer | Dropped:
         message = _Message.model_validate(_OBJECT.validate_json(body))
@@ -238,13 +238,13 @@ class Api:
             self._wait()
         if turned_away := self._turned_away(task):
             return turned_away
-        exchange, reply = self._tasks.say(task, message.text, message.agent_variables)
+        turn, reply = self._tasks.say(task, message.text, message.agent_variables)
         if spoilt := self._spoilt():
             return spoilt
-        answer = wire.agent_message(exchange.id, exchange.at, task.user_id, reply)
+        answer = wire.agent_message(turn.id, turn.at, task.user_id, reply)
         sections = _Flags.model_validate(query).sections
         if sections and not self._faults & {Fault.NO_TRACE, Fault.NO_EVIDENCE}:
-            answer["trace_info"] = wire.trace(exchange.text, reply, sections)
+            answer["trace_info"] = wire.trace(turn.text, reply, sections)
         return Answer.json(self._dressed(answer))
 
     def _turned_away(self, task: Task) -> Answer | None:

@@ -18,7 +18,7 @@ MAX_TASKS = 5000
 
 
 @dataclass(frozen=True)
-class Exchange:
+class TaskTurn:
     """One message of the user, and where the conversation stood before it.
 
     The reply is not kept: the agent's temper is pure, and plays it again, slip and all, for the few who ask.
@@ -42,21 +42,19 @@ class Task:
     playbook: Playbook
     temper: Temper
     state: State = field(default_factory=State)
-    exchanges: list[Exchange] = field(default_factory=list)
+    turns: list[TaskTurn] = field(default_factory=list)
     turned_away: bool = False
     """Whether a fault has turned a message away."""
     drawn_by: str = ""
     """What its slips are drawn by, from its first message on."""
 
-    def reply_to(self, exchange: Exchange) -> Reply:
+    def reply_to(self, turn: TaskTurn) -> Reply:
         """What the agent said to a message of this task."""
-        return self.move_after(exchange).reply
+        return self.move_after(turn).reply
 
-    def move_after(self, exchange: Exchange) -> Move:
+    def move_after(self, turn: TaskTurn) -> Move:
         """The agent's move after a message of this task."""
-        return self.temper.respond(
-            self.playbook, exchange.before, exchange.text, exchange.variables, exchange.slip
-        )
+        return self.temper.respond(self.playbook, turn.before, turn.text, turn.variables, turn.slip)
 
 
 class Tasks:
@@ -86,16 +84,16 @@ class Tasks:
         with self._lock:
             return [task for task in reversed(self._tasks.values()) if task.user_id == user_id]
 
-    def say(self, task: Task, text: str, variables: Mapping[str, JsonValue]) -> tuple[Exchange, Reply]:
-        """Takes one message: the exchange that it makes, and the agent's reply."""
+    def say(self, task: Task, text: str, variables: Mapping[str, JsonValue]) -> tuple[TaskTurn, Reply]:
+        """Takes one message: the turn that it makes, and the agent's reply."""
         with self._lock:
             at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             slip = self._slip(task, text, variables) if self._temper.noise else None
-            exchange = Exchange(str(uuid.uuid4()), at, text, task.state, variables, slip)
-            move = task.move_after(exchange)
+            turn = TaskTurn(str(uuid.uuid4()), at, text, task.state, variables, slip)
+            move = task.move_after(turn)
             task.state = move.state
-            task.exchanges.append(exchange)
-        return exchange, move.reply
+            task.turns.append(turn)
+        return turn, move.reply
 
     def _slip(self, task: Task, text: str, variables: Mapping[str, JsonValue]) -> Slip | None:
         """What goes wrong at the task's next message.
@@ -103,8 +101,8 @@ class Tasks:
         A conversation is known by its opening, and by how many have begun with the same: trials of one test
         then meet the same slips between them, whichever comes first.
         """
-        if not task.exchanges:
+        if not task.turns:
             opening = opening_of(task.agent_id, text, variables)
             task.drawn_by = f"{opening}/{self._openings[opening]}"
             self._openings[opening] += 1
-        return self._temper.slip(task.drawn_by, len(task.exchanges))
+        return self._temper.slip(task.drawn_by, len(task.turns))

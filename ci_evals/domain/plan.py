@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ci_evals.domain.suite import Suite, Test, Turn
+from ci_evals.domain.suite import PlannedTurn, Suite, Test
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,6 @@ class Plan:
         """The test that a trial plays."""
         return self.suites[trial.suite].tests[trial.test]
 
-    def turns_of(self, trial: Trial) -> tuple[Turn, ...]:
+    def turns_of(self, trial: Trial) -> tuple[PlannedTurn, ...]:
         """The turns that a trial plays, filled up with `auto`."""
         return self.suites[trial.suite].suite.turns_of(self.test_of(trial))

@@ -17,8 +17,8 @@ class TrialStarted:
 
 
 @dataclass(frozen=True)
-class Exchanged:
-    """The agent has answered a message; `number` counts the conversation's exchanges."""
+class TurnPlayed:
+    """The agent has answered a message; `number` counts the conversation's turns."""
 
     trial: Trial
     number: int
@@ -66,5 +66,5 @@ class StillWaiting:
     reason: str
 
 
-Event = TrialStarted | Exchanged | Spent | TrialFinished | TakenUp | Extended | StillWaiting
+Event = TrialStarted | TurnPlayed | Spent | TrialFinished | TakenUp | Extended | StillWaiting
 Listener = Callable[[Event], None]

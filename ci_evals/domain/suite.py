@@ -45,7 +45,7 @@ def _names_an_adapter(name: str) -> str:
 AdapterName = Annotated[str, AfterValidator(_names_an_adapter)]
 
 
-class Turn(Model):
+class PlannedTurn(Model):
     """One planned line of the user."""
 
     user: NonBlank = Field(description="The message to send, or `auto`: the simulated user writes it.")
@@ -84,7 +84,7 @@ class Test(Model):
     system_prompt: str | None = Field(
         default=None, description="Passed to agents that can use it; AUI has no field for it."
     )
-    turns: tuple[Turn, ...] = Field(
+    turns: tuple[PlannedTurn, ...] = Field(
         min_length=1, description="The user's lines. Fewer than `maxTurns` are filled up with `auto`."
     )
     evaluations: tuple[Evaluation, ...] = Field(min_length=1, description="What is checked afterwards.")
@@ -144,7 +144,7 @@ class Suite(Model):
     )
     tests: tuple[Test, ...] = Field(min_length=1, description="The tests.")
 
-    def turns_of(self, test: Test) -> tuple[Turn, ...]:
+    def turns_of(self, test: Test) -> tuple[PlannedTurn, ...]:
         """The test's turns, filled up with `auto` to its own or the suite's `maxTurns`."""
         missing = (test.max_turns or self.max_turns) - len(test.turns)
-        return test.turns + (Turn(user=AUTO),) * max(0, missing)
+        return test.turns + (PlannedTurn(user=AUTO),) * max(0, missing)

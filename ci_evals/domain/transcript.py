@@ -99,7 +99,7 @@ class Reply(Record):
         return self.handed_over
 
 
-class Exchange(Reply):
+class Turn(Reply):
     """One user message and the agent's reply, as it happened."""
 
     index: int = Field(description="Counted from 1.")
@@ -107,8 +107,8 @@ class Exchange(Reply):
     user_source: UserSource
 
 
-class Exchanges(Sequence[Exchange], redaction.Redactable):
-    """The exchanges of a trial that has ended.
+class Turns(Sequence[Turn], redaction.Redactable):
+    """The turns of a trial that has ended.
 
     Packed they take a small part of the memory, and are made anew whenever they are looked at, but for
     `latencies` and `tokens`. What is read from JSON is packed at once.
@@ -116,8 +116,8 @@ class Exchanges(Sequence[Exchange], redaction.Redactable):
 
     __slots__ = ("_items", "_packed", "latencies", "tokens")
 
-    def __init__(self, items: Iterable[Exchange] = ()) -> None:
-        self._items: tuple[Exchange, ...] = tuple(items)
+    def __init__(self, items: Iterable[Turn] = ()) -> None:
+        self._items: tuple[Turn, ...] = tuple(items)
         self._packed: bytes | None = None
         self.latencies: Sequence[float] = array("d", [item.latency_seconds for item in self._items])
         """Of each, in seconds."""
@@ -128,18 +128,18 @@ class Exchanges(Sequence[Exchange], redaction.Redactable):
         )
         """Read and written, of those whose agent tells."""
 
-    def packed(self) -> "Exchanges":
+    def packed(self) -> "Turns":
         """The same in less memory."""
         if self._packed is not None or not self._items:
             return self
-        small = Exchanges()
+        small = Turns()
         small._packed = self.zipped
         small.latencies, small.tokens = self.latencies, self.tokens
         return small
 
-    def changed(self, change: Callable[[Exchange], Exchange]) -> "Exchanges":
+    def changed(self, change: Callable[[Turn], Turn]) -> "Turns":
         """What `change` makes of each, packed where these are."""
-        made = Exchanges(map(change, self))
+        made = Turns(map(change, self))
         return made if self._packed is None else made.packed()
 
     @property
@@ -158,47 +158,47 @@ class Exchanges(Sequence[Exchange], redaction.Redactable):
             # Half of a surrogate pair, which JSON can carry in: UTF-8 cannot write it, an escape can.
             return json.dumps(_all().dump_python(self._items, by_alias=True), indent=2).encode()
 
-    def without_traces(self) -> tuple[Exchange, ...]:
+    def without_traces(self) -> tuple[Turn, ...]:
         """The same for who does not look at traces: these make up most of what there is to unpack."""
         if self._packed is None:
             return tuple(item.model_copy(update={"trace": None}) for item in self._items)
         first, *others = self.json.split(_TRACE)
         return _read(first + b"".join(_TRACE + b"null," + other[other.find(_RAW) :] for other in others))
 
-    def _whole(self) -> tuple[Exchange, ...]:
+    def _whole(self) -> tuple[Turn, ...]:
         return self._items if self._packed is None else _read(self.json)
 
     def __len__(self) -> int:
         return len(self.latencies)
 
-    def __iter__(self) -> Iterator[Exchange]:
+    def __iter__(self) -> Iterator[Turn]:
         return iter(self._whole())
 
-    def __reversed__(self) -> Iterator[Exchange]:
+    def __reversed__(self) -> Iterator[Turn]:
         return reversed(self._whole())
 
     @overload
-    def __getitem__(self, place: int) -> Exchange: ...
+    def __getitem__(self, place: int) -> Turn: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Exchange, ...]: ...
-    def __getitem__(self, place: int | slice) -> Exchange | tuple[Exchange, ...]:
+    def __getitem__(self, place: slice) -> tuple[Turn, ...]: ...
+    def __getitem__(self, place: int | slice) -> Turn | tuple[Turn, ...]:
         return self._whole()[place]
 
     def __eq__(self, other: object) -> bool:
-        return self._whole() == other._whole() if isinstance(other, Exchanges) else NotImplemented
+        return self._whole() == other._whole() if isinstance(other, Turns) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # as an exchange has none, which holds JSON
+    __hash__ = None  # type: ignore[assignment]  # as a turn has none, which holds JSON
 
     def __repr__(self) -> str:
-        return f"Exchanges({list(self)!r})"
+        return f"Turns({list(self)!r})"
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """A list of exchanges in JSON."""
-        listed = handler.generate_schema(tuple[Exchange, ...])
+        """A list of turns in JSON."""
+        listed = handler.generate_schema(tuple[Turn, ...])
 
-        def of(value: Any, read: core_schema.ValidatorFunctionWrapHandler) -> Exchanges:
-            if isinstance(value, Exchanges):
+        def of(value: Any, read: core_schema.ValidatorFunctionWrapHandler) -> Turns:
+            if isinstance(value, Turns):
                 return value
             made = cls(read(value))
             return made.packed() if isinstance(value, list) else made
@@ -214,7 +214,7 @@ _TRACE, _RAW = b'\n    "trace": ', b'\n    "raw": '
 """Where a trace begins and ends in their JSON: no other lines begin so, with as few blanks."""
 
 
-def _read(text: bytes) -> tuple[Exchange, ...]:
+def _read(text: bytes) -> tuple[Turn, ...]:
     try:
         return _all().validate_json(text)
     except ValidationError:
@@ -223,8 +223,8 @@ def _read(text: bytes) -> tuple[Exchange, ...]:
 
 
 @cache
-def _all() -> TypeAdapter[tuple[Exchange, ...]]:
-    return TypeAdapter(tuple[Exchange, ...])
+def _all() -> TypeAdapter[tuple[Turn, ...]]:
+    return TypeAdapter(tuple[Turn, ...])
 
 
 class EndState(StrEnum):
@@ -247,9 +247,9 @@ class EndState(StrEnum):
 
 
 class Transcript(Record):
-    """The exchanges of one trial and why it stopped."""
+    """The turns of one trial and why it stopped."""
 
-    exchanges: tuple[Exchange, ...] = ()
+    turns: tuple[Turn, ...] = ()
     status: EndState
     error: str | None = None
     unanswered: int | None = Field(

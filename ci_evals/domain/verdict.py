@@ -47,7 +47,7 @@ RestsOn = Literal["quotes", "absence"]
 class Quote(Record):
     """Words of a conversation that a judge rests on; they were looked for, and stand there."""
 
-    exchange: int
+    turn: int
     text: str
 
 
@@ -110,7 +110,7 @@ class Vote(Record):
 
 
 class Verdict(Record):
-    """An outcome with its reason. `evidence` holds the numbers of the exchanges that it rests on."""
+    """An outcome with its reason. `evidence` holds the numbers of the turns that it rests on."""
 
     outcome: Outcome
     reason: str
@@ -138,7 +138,7 @@ class Verdict(Record):
 
     @classmethod
     def undecided(cls, cause: Cause, reason: str, *evidence: int) -> Self:
-        """It cannot be said. `evidence`: the exchanges that say too little."""
+        """It cannot be said. `evidence`: the turns that say too little."""
         return cls(outcome=Outcome.UNDECIDED, cause=cause, reason=reason, evidence=evidence)
 
 
@@ -160,12 +160,12 @@ class Finding(Record):
     agreement: Share | None = Field(
         None, description="Of the votes that were given, the share for the outcome. Null without votes."
     )
-    evidence: tuple[int, ...] = Field((), description="The numbers of the exchanges that it rests on.")
+    evidence: tuple[int, ...] = Field((), description="The numbers of the turns that it rests on.")
     quotes: tuple[Quote, ...] = Field((), description="The words that it rests on.")
     rests_on: RestsOn | None = Field(
         None,
         description="Of a judged verdict: `quotes` of the conversation, or the `absence` of something in the "
-        "exchanges that `evidence` names. Every judged pass has it; null in results of earlier versions.",
+        "turns that `evidence` names. Every judged pass has it; null in results of earlier versions.",
     )
     grade: Grade | None = Field(None, description="Of a criterion with a rubric, where it was decided.")
 

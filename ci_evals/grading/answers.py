@@ -24,7 +24,7 @@ from ci_evals.domain.answers import (
 from ci_evals.domain.evaluation import AnswerMatches
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
-from ci_evals.grading.replies import Exchanges, if_all_came, replies
+from ci_evals.grading.replies import Turns, if_all_came, replies
 
 NO_MODEL = Verdict.undecided(
     Cause.NO_MODEL,
@@ -118,14 +118,14 @@ def decide(evaluation: AnswerMatches, transcript: Transcript) -> Verdict:
     return if_all_came(_match(evaluation, named), evaluation.turn, transcript)
 
 
-def _match(evaluation: AnswerMatches, named: Exchanges) -> Verdict:
+def _match(evaluation: AnswerMatches, named: Turns) -> Verdict:
     mode, matches = evaluation.match, _matcher(evaluation)
-    found = [(exchange.index, _found(mode, exchange.agent)) for exchange in named]
+    found = [(turn.index, _found(mode, turn.agent)) for turn in named]
     pairs = [_Pair(*answer, text) for answer in found if answer[1] for text in evaluation.expected]
     for pair in pairs:
         if matches(pair.found, pair.expected):
             return Verdict.passed(f"reply {pair.reply} matches {pair.told(mode)}", pair.reply)
-    numbers = [exchange.index for exchange in named]
+    numbers = [turn.index for turn in named]
     if not pairs:
         what = "number" if mode == "numeric" else "answer"
         return Verdict.failed(f"no {what} in {place(numbers)}", *numbers)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import UNUSABLE, Cause, Outcome, Verdict
 from ci_evals.grading import judge
 from ci_evals.grading.judge import Judge
@@ -120,11 +120,11 @@ def questions() -> tuple[Question, ...]:
             turns=[{"user": one["user"]} for one in said],
             evaluations=criteria,
         )
-        exchanges = tuple(
-            Exchange(index=index, user_source=UserSource.FIXED, latency_seconds=0, **one)
+        turns = tuple(
+            Turn(index=index, user_source=UserSource.FIXED, latency_seconds=0, **one)
             for index, one in enumerate(said, 1)
         )
-        transcript = Transcript(exchanges=exchanges, status=EndState.COMPLETED)
+        transcript = Transcript(turns=turns, status=EndState.COMPLETED)
         pairs = zip(criteria, entry["questions"], strict=True)
         found += [Question(test, transcript, criterion, one["answer"]) for criterion, one in pairs]
     return tuple(found)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from ci_evals.domain.evaluation import Graded, Judged, Strict, compares_meanings
-from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading import rubric, strict
@@ -17,7 +17,7 @@ NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider
 
 async def grade(
     test: Test,
-    turns: Sequence[Turn],
+    turns: Sequence[PlannedTurn],
     transcript: Transcript,
     judge: Judge | Verdict,
     meanings: Meanings | Verdict = NO_MODEL,
@@ -38,7 +38,7 @@ async def grade(
             return strict.decide(evaluation, transcript)
         if isinstance(hearing, Verdict):
             return hearing
-        if not transcript.exchanges:
+        if not transcript.turns:
             return Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
         return await judged(hearing, evaluation)
 

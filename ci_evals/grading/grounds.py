@@ -9,7 +9,7 @@ from ci_evals.domain.verdict import Quote, RestsOn
 
 NO_WORDS = "the judge gave a reason without words"
 NOTHING = (
-    "the judge passed it on no grounds: it quoted nothing, and named no exchanges in which it looked for "
+    "the judge passed it on no grounds: it quoted nothing, and named no turns in which it looked for "
     "what is absent"
 )
 CONTRADICTION = 'the judge contradicted itself: its verdict is {verdict!r}, and "met" is {met}'
@@ -28,7 +28,7 @@ class Stated(BaseModel):
 
     rests_on: Literal["quotes", "absence"]
     looked_at: list[int]
-    """The exchanges in which it looked for what is absent."""
+    """The turns in which it looked for what is absent."""
 
 
 class Grounds(NamedTuple):
@@ -36,25 +36,25 @@ class Grounds(NamedTuple):
 
     rests_on: RestsOn | None
     """None where it rests on nothing."""
-    exchanges: tuple[int, ...]
+    turns: tuple[int, ...]
     quotes: tuple[Quote, ...]
 
 
 def checked(
-    stated: Stated, quotes: Sequence[Quote], named: Sequence[int], exchanges: Container[int]
+    stated: Stated, quotes: Sequence[Quote], named: Sequence[int], turns: Container[int]
 ) -> Grounds | str:
     """The grounds of an answer, or why the answer is void.
 
     Args:
         stated: What the judge names.
         quotes: Its quotes that stand in the conversation.
-        named: The exchanges that its evidence names.
-        exchanges: Those that the conversation has.
+        named: The turns that its evidence names.
+        turns: Those that the conversation has.
     """
     if stated.rests_on == "absence":
         for number in stated.looked_at:
-            if number not in exchanges:
-                return f"the judge looked at exchange {number}, which does not exist"
+            if number not in turns:
+                return f"the judge looked at turn {number}, which does not exist"
         if stated.looked_at:
             return Grounds("absence", tuple(sorted({*named, *stated.looked_at})), tuple(quotes))
     return Grounds("quotes" if quotes else None, tuple(sorted({*named})), tuple(quotes))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.evaluation import Judged
-from ci_evals.domain.suite import Test, Turn
+from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Quote, Verdict, Vote
 from ci_evals.grading import grounds, quotes
@@ -44,11 +44,11 @@ _ENDS = {
 
 
 class Evidence(BaseModel):
-    """Words of an exchange that the judge rests on. Empty ones are no grounds."""
+    """Words of a turn that the judge rests on. Empty ones are no grounds."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    exchange: int
+    turn: int
     quote: str
 
 
@@ -65,8 +65,8 @@ EVIDENCE = {
     "type": "array",
     "items": {
         "type": "object",
-        "properties": {"exchange": {"type": "integer"}, "quote": {"type": "string"}},
-        "required": ["exchange", "quote"],
+        "properties": {"turn": {"type": "integer"}, "quote": {"type": "string"}},
+        "required": ["turn", "quote"],
         "additionalProperties": False,
     },
 }
@@ -107,7 +107,7 @@ class Judge:
         """
         self._panel, self._redactor = Panel(llms, votes, seat), redactor
 
-    def hear(self, test: Test, turns: Sequence[Turn], transcript: Transcript) -> "Hearing":
+    def hear(self, test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> "Hearing":
         """A conversation, to decide criteria by."""
         return Hearing(self._panel, self._redactor, test, turns, transcript)
 
@@ -119,7 +119,7 @@ class Hearing:
     panel: Panel
     redactor: Redactor
     test: Test
-    turns: Sequence[Turn]
+    turns: Sequence[PlannedTurn]
     transcript: Transcript
     steps: bool = False
     """Whether a judge is shown what the agent did."""
@@ -131,7 +131,7 @@ class Hearing:
     @property
     def traced(self) -> bool:
         """Whether any trace tells of that."""
-        return any(did(exchange) for exchange in self.transcript.exchanges)
+        return any(did(turn) for turn in self.transcript.turns)
 
     @cached_property
     def _told(self) -> dict[str, Any]:
@@ -149,9 +149,9 @@ class Hearing:
 
     @cached_property
     def _said(self) -> Mapping[int, Sequence[str]]:
-        """What was said in each exchange, as it is shown; a closing remark counts to the last one."""
-        *exchanges, end = self._told["conversation"]
-        said = {one["exchange"]: [one["user"], one["agent"], *texts(one.get("did"))] for one in exchanges}
+        """What was said in each turn, as it is shown; a closing remark counts to the last one."""
+        *turns, end = self._told["conversation"]
+        said = {one["turn"]: [one["user"], one["agent"], *texts(one.get("did"))] for one in turns}
         if said and "closing_remark_of_the_user" in end:
             said[max(said)].append(end["closing_remark_of_the_user"])
         return said
@@ -213,26 +213,26 @@ class Hearing:
         found = self._quotes(evidence)
         if isinstance(found, str):
             return found
-        return grounds.checked(stated, found, [one.exchange for one in evidence], self._said)
+        return grounds.checked(stated, found, [one.turn for one in evidence], self._said)
 
     def _quotes(self, evidence: Sequence[Evidence]) -> tuple[Quote, ...] | str:
         """The quotes, each once and in order, or why they are void: a judge that invents has not read."""
         found: dict[Quote, None] = {}
         for one in evidence:
-            if one.exchange not in self._said:
-                return f"the judge named exchange {one.exchange}, which does not exist"
+            if one.turn not in self._said:
+                return f"the judge named turn {one.turn}, which does not exist"
             if quotes.is_empty(one.quote):
                 continue
-            if not quotes.stands(one.quote, self._said[one.exchange]):
-                return f"the judge quoted words that do not stand in exchange {one.exchange}"
-            found[Quote(exchange=one.exchange, text=one.quote.strip())] = None
-        return tuple(sorted(found, key=lambda quote: quote.exchange))
+            if not quotes.stands(one.quote, self._said[one.turn]):
+                return f"the judge quoted words that do not stand in turn {one.turn}"
+            found[Quote(turn=one.turn, text=one.quote.strip())] = None
+        return tuple(sorted(found, key=lambda quote: quote.turn))
 
 
 def resting(verdict: Verdict, found: grounds.Grounds) -> Verdict:
     """The verdict with its grounds."""
     rests_on = None if verdict.outcome is Outcome.UNDECIDED else found.rests_on
-    update = {"evidence": found.exchanges, "quotes": found.quotes, "rests_on": rests_on}
+    update = {"evidence": found.turns, "quotes": found.quotes, "rests_on": rests_on}
     return verdict.model_copy(update=update)
 
 
@@ -257,18 +257,18 @@ def read_answer(text: str) -> Answer | None:
 
 
 def conversation(
-    turns: Sequence[Turn], transcript: Transcript, *, steps: bool = False
+    planned_turns: Sequence[PlannedTurn], transcript: Transcript, *, steps: bool = False
 ) -> list[dict[str, object]]:
     """A conversation as a judge is shown it, secrets apart: what was said and expected, and why it ended.
 
     With `steps` also what the agent did.
     """
     told = []
-    for exchange in transcript.exchanges:
-        turn = turns[exchange.index - 1]
-        said: dict[str, object] = {"exchange": exchange.index, "user": exchange.user, "agent": exchange.agent}
-        said |= {"expected": turn.expectation} if turn.expectation else {}
-        done = did(exchange) if steps else None
+    for turn in transcript.turns:
+        planned = planned_turns[turn.index - 1]
+        said: dict[str, object] = {"turn": turn.index, "user": turn.user, "agent": turn.agent}
+        said |= {"expected": planned.expectation} if planned.expectation else {}
+        done = did(turn) if steps else None
         told.append(said | ({"did": done} if done else {}))
     end: dict[str, object] = {"end": _ENDS[transcript.status]}
     if transcript.closing_remark:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.results.studies import Better
 from ci_evals.domain.results.suite import TestResult
-from ci_evals.domain.suite import Turn
+from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.grading.grounds import NO_WORDS
 from ci_evals.grading.judge import conversation
@@ -56,7 +56,7 @@ class Choice(NamedTuple):
 class Talk:
     """One of the conversations."""
 
-    turns: Sequence[Turn]
+    turns: Sequence[PlannedTurn]
     transcript: Transcript
 
 

@@ -3,35 +3,35 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from ci_evals.domain.transcript import Exchange, Transcript
+from ci_evals.domain.transcript import Transcript, Turn
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 
-Exchanges = Sequence[Exchange]
+Turns = Sequence[Turn]
 TurnChoice = int | Literal["last", "any"]
 
 NO_REPLY = Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
 
 
-def replies(turn: TurnChoice, transcript: Transcript) -> Exchanges | Verdict:
+def replies(choice: TurnChoice, transcript: Transcript) -> Turns | Verdict:
     """The replies that `turn` names, at least one; where there is none, what that makes of the check."""
-    exchanges = transcript.exchanges
-    if not exchanges:
+    turns = transcript.turns
+    if not turns:
         return NO_REPLY
-    match turn:
+    match choice:
         case "any":
-            return exchanges
+            return turns
         case "last":
-            return exchanges[-1:] if transcript.unanswered is None else _unanswered(transcript)
-    named = [exchange for exchange in exchanges if exchange.index == turn]
+            return turns[-1:] if transcript.unanswered is None else _unanswered(transcript)
+    named = [turn for turn in turns if turn.index == choice]
     if named:
         return named
-    reason = f"there is no reply {turn}: the agent replied {times(len(exchanges))}"
+    reason = f"there is no reply {choice}: the agent replied {times(len(turns))}"
     return Verdict.undecided(Cause.NO_EVIDENCE, reason)
 
 
-def if_all_came(verdict: Verdict, turn: TurnChoice, transcript: Transcript) -> Verdict:
+def if_all_came(verdict: Verdict, choice: TurnChoice, transcript: Transcript) -> Verdict:
     """The verdict of a search in replies; undecided if it found nothing and a reply is missing."""
-    missing = turn == "any" and transcript.unanswered is not None
+    missing = choice == "any" and transcript.unanswered is not None
     return _unanswered(transcript) if missing and verdict.outcome is Outcome.FAILED else verdict
 
 

@@ -9,7 +9,7 @@ from ci_evals.domain.evaluation import AnswerMatches
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.answers import place, shown
-from ci_evals.grading.replies import Exchanges, if_all_came, replies
+from ci_evals.grading.replies import Turns, if_all_came, replies
 from ci_evals.ports import Embedder
 from ci_evals.support.redaction import Redactor
 
@@ -37,14 +37,9 @@ class Meanings:
             return named
         return if_all_came(await self._compare(evaluation, named), evaluation.turn, transcript)
 
-    async def _compare(self, evaluation: AnswerMatches, named: Exchanges) -> Verdict:
-        numbers = [exchange.index for exchange in named]
-        pairs = [
-            (exchange, expected)
-            for exchange in named
-            if exchange.agent.strip()
-            for expected in evaluation.expected
-        ]
+    async def _compare(self, evaluation: AnswerMatches, named: Turns) -> Verdict:
+        numbers = [turn.index for turn in named]
+        pairs = [(turn, expected) for turn in named if turn.agent.strip() for expected in evaluation.expected]
         if not pairs:
             return Verdict.failed(f"no answer in {place(numbers)}", *numbers)
         try:
@@ -58,12 +53,12 @@ class Meanings:
             return Verdict.undecided(
                 Cause.JUDGE_ERROR, f"the embedding model {model} gave vectors that cannot be compared"
             )
-        near, exchange, expected = max(alike, key=lambda one: one[0])
+        near, turn, expected = max(alike, key=lambda one: one[0])
         passed = near >= evaluation.least
         verb = "means" if passed else "does not mean"
         how = f"semantic; similarity {shown(near)}, wanted {evaluation.least:g}"
-        reason = f"reply {exchange.index} {verb} {expected!r} ({how}): {exchange.agent.strip()!r}"
-        return Verdict.passed(reason, exchange.index) if passed else Verdict.failed(reason, *numbers)
+        reason = f"reply {turn.index} {verb} {expected!r} ({how}): {turn.agent.strip()!r}"
+        return Verdict.passed(reason, turn.index) if passed else Verdict.failed(reason, *numbers)
 
     async def _vectors(self, texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
         """The vector of each text, all asked for in one call, each text once."""

@@ -35,10 +35,10 @@ from ci_evals.domain.evaluation import (
     ToolNotUsed,
     ToolUsed,
 )
-from ci_evals.domain.transcript import ESCALATION, Exchange, Integration, Transcript, is_empty
+from ci_evals.domain.transcript import ESCALATION, Integration, Transcript, Turn, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import answers
-from ci_evals.grading.replies import NO_REPLY, Exchanges, if_all_came, replies, times
+from ci_evals.grading.replies import NO_REPLY, Turns, if_all_came, replies, times
 from ci_evals.support.text import bare
 
 PATTERN_SECONDS = 1.0
@@ -47,7 +47,7 @@ PATTERN_SECONDS = 1.0
 
 def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901, PLR0911, PLR0912  # one case a kind
     """The verdict of one strict evaluation."""
-    if not transcript.exchanges and not isinstance(evaluation, AnswerMatches):
+    if not transcript.turns and not isinstance(evaluation, AnswerMatches):
         return NO_REPLY
     match evaluation:
         case Escalated():
@@ -81,9 +81,9 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
         case AnswerMatches():
             return answers.decide(evaluation, transcript)
         case MaxAgentTurns():
-            return _limit(_max_agent_turns(evaluation.turns, transcript.exchanges), transcript)
+            return _limit(_max_agent_turns(evaluation.turns, transcript.turns), transcript)
         case MaxLatency():
-            return _limit(_max_latency(evaluation.seconds, transcript.exchanges), transcript)
+            return _limit(_max_latency(evaluation.seconds, transcript.turns), transcript)
         case _:
             assert_never(evaluation)
 
@@ -138,7 +138,7 @@ class _Kind:
 
     report: str
     """The object of "reports" in messages."""
-    of: Callable[[Exchange], object]
+    of: Callable[[Turn], object]
     """Where a reply has it; None if it is unknown."""
 
 
@@ -155,7 +155,7 @@ def _not_seen(reason: str, kind: _Kind, transcript: Transcript, *evidence: int) 
     gap = _gap(kind, transcript)
     if gap is None:
         return Verdict.failed(reason, *evidence)
-    nowhere = len(gap.turns) == len(transcript.exchanges)
+    nowhere = len(gap.turns) == len(transcript.turns)
     elsewhere = "" if nowhere else f"; in the other turns {reason}"
     return Verdict.undecided(Cause.NO_EVIDENCE, f"{gap.reason}{elsewhere}", *gap.turns)
 
@@ -171,9 +171,9 @@ class _Gap:
 
 def _gap(kind: _Kind, transcript: Transcript, *, after: int = 0) -> _Gap | None:
     """The turns later than `after` without evidence of a kind; None if there are none."""
-    silent = tuple(e.index for e in transcript.exchanges if e.index > after and kind.of(e) is None)
+    silent = tuple(e.index for e in transcript.turns if e.index > after and kind.of(e) is None)
     reasons = []
-    if silent and len(silent) == len(transcript.exchanges):
+    if silent and len(silent) == len(transcript.turns):
         reasons = [f"no reply reports {kind.report}"]
     elif silent:
         reasons = [f"{_replies_of(silent)} report {kind.report}"]
@@ -198,33 +198,33 @@ def _limit(verdict: Verdict, transcript: Transcript) -> Verdict:
 
 
 def _escalated(transcript: Transcript) -> Verdict:
-    for exchange in transcript.exchanges:
-        if not exchange.hand_over:
+    for turn in transcript.turns:
+        if not turn.hand_over:
             continue
-        if exchange.handed_over:
-            reason = f"the agent handed over to a person in exchange {exchange.index}"
+        if turn.handed_over:
+            reason = f"the agent handed over to a person in turn {turn.index}"
         else:
-            name = next(name for name in exchange.workflows or () if name.startswith(ESCALATION))
-            reason = _executed(name, exchange)
-        return Verdict.passed(reason, exchange.index)
-    seen = _listed(name for e in transcript.exchanges for name in e.workflows or ())
+            name = next(name for name in turn.workflows or () if name.startswith(ESCALATION))
+            reason = _executed(name, turn)
+        return Verdict.passed(reason, turn.index)
+    seen = _listed(name for e in transcript.turns for name in e.workflows or ())
     reason = f"{ESCALATION} was not executed; seen: {seen}"
-    if any(e.handed_over is not None for e in transcript.exchanges):
+    if any(e.handed_over is not None for e in transcript.turns):
         reason = "the agent never handed over"
     return _not_seen(reason, _HAND_OVER, transcript)
 
 
 def _workflow(wanted: str, transcript: Transcript) -> Verdict:
-    for exchange in transcript.exchanges:
-        if wanted in (exchange.workflows or ()):
-            return Verdict.passed(_executed(wanted, exchange), exchange.index)
-    seen = _listed(name for e in transcript.exchanges for name in e.workflows or ())
+    for turn in transcript.turns:
+        if wanted in (turn.workflows or ()):
+            return Verdict.passed(_executed(wanted, turn), turn.index)
+    seen = _listed(name for e in transcript.turns for name in e.workflows or ())
     return _not_seen(f"{wanted} was not executed; seen: {seen}", _WORKFLOWS, transcript)
 
 
-def _executed(name: str, exchange: Exchange) -> str:
-    derived = " (read from the trace)" if exchange.workflows_derived else ""
-    return f"{name} was executed in exchange {exchange.index}{derived}"
+def _executed(name: str, turn: Turn) -> str:
+    derived = " (read from the trace)" if turn.workflows_derived else ""
+    return f"{name} was executed in turn {turn.index}{derived}"
 
 
 def _listed(names: Any) -> str:
@@ -249,25 +249,25 @@ def _before(turn: int, transcript: Transcript) -> Transcript:
     late = transcript.unanswered is not None and transcript.unanswered >= turn
     return transcript.model_copy(
         update={
-            "exchanges": tuple(e for e in transcript.exchanges if e.index < turn),
+            "turns": tuple(e for e in transcript.turns if e.index < turn),
             "unanswered": None if late else transcript.unanswered,
         }
     )
 
 
 def _param_exists(name: str, transcript: Transcript) -> Verdict:
-    exchanges = transcript.exchanges
-    for exchange in reversed(exchanges):
-        value = (exchange.params or {}).get(name)
+    turns = transcript.turns
+    for turn in reversed(turns):
+        value = (turn.params or {}).get(name)
         if not is_empty(value):
-            return Verdict.passed(f"{name} = {_shown(value)} in exchange {exchange.index}", exchange.index)
-    for exchange in reversed(exchanges):
-        if name in exchange.named_params:
+            return Verdict.passed(f"{name} = {_shown(value)} in turn {turn.index}", turn.index)
+    for turn in reversed(turns):
+        if name in turn.named_params:
             return Verdict.passed(
-                f"{name} was extracted in exchange {exchange.index}, its value is not reported",
-                exchange.index,
+                f"{name} was extracted in turn {turn.index}, its value is not reported",
+                turn.index,
             )
-    seen = _listed(key for e in exchanges for key, value in (e.params or {}).items() if not is_empty(value))
+    seen = _listed(key for e in turns for key, value in (e.params or {}).items() if not is_empty(value))
     return _not_seen(f"{name} was not extracted; seen: {seen}", _PARAMS, transcript)
 
 
@@ -278,20 +278,20 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
     parameter without its value. What is unknown of earlier turns does not matter.
     """
     name, wanted = evaluation.param_name, evaluation.param_value
-    for exchange in reversed(transcript.exchanges):
-        value = (exchange.params or {}).get(name)
+    for turn in reversed(transcript.turns):
+        value = (turn.params or {}).get(name)
         if is_empty(value):
-            if name in exchange.named_params:
-                reason = f"{name} was extracted in exchange {exchange.index}, its value is not reported"
-                return Verdict.undecided(Cause.NO_EVIDENCE, reason, exchange.index)
+            if name in turn.named_params:
+                reason = f"{name} was extracted in turn {turn.index}, its value is not reported"
+                return Verdict.undecided(Cause.NO_EVIDENCE, reason, turn.index)
             continue
-        seen = f"{name} = {_shown(value)} in exchange {exchange.index}"
-        if gap := _gap(_PARAMS, transcript, after=exchange.index):
+        seen = f"{name} = {_shown(value)} in turn {turn.index}"
+        if gap := _gap(_PARAMS, transcript, after=turn.index):
             reason = f"{seen}, which may have changed: {gap.reason}"
             return Verdict.undecided(Cause.NO_EVIDENCE, reason, *gap.turns)
         if same(value, wanted):
-            return Verdict.passed(seen, exchange.index)
-        return Verdict.failed(f"{seen}, not {_shown(wanted)}", exchange.index)
+            return Verdict.passed(seen, turn.index)
+        return Verdict.failed(f"{seen}, not {_shown(wanted)}", turn.index)
     return _param_exists(name, transcript)
 
 
@@ -301,34 +301,34 @@ def _shown(value: JsonValue) -> str:
 
 
 def _error(transcript: Transcript) -> Verdict:
-    for exchange in transcript.exchanges:
-        if exchange.error_response:
-            detail = f": {exchange.error_detail}" if exchange.error_detail else ""
+    for turn in transcript.turns:
+        if turn.error_response:
+            detail = f": {turn.error_detail}" if turn.error_detail else ""
             return Verdict.passed(
-                f"the agent answered with an error in exchange {exchange.index}{detail}", exchange.index
+                f"the agent answered with an error in turn {turn.index}{detail}", turn.index
             )
     return _not_seen("no reply was an error", _ERROR, transcript)
 
 
 def _rule(code: str, transcript: Transcript) -> Verdict:
-    for exchange in transcript.exchanges:
-        if code in (exchange.rules or ()):
-            return Verdict.passed(f"{code} fired in exchange {exchange.index}", exchange.index)
-    seen = _listed(rule for e in transcript.exchanges for rule in e.rules or ())
+    for turn in transcript.turns:
+        if code in (turn.rules or ()):
+            return Verdict.passed(f"{code} fired in turn {turn.index}", turn.index)
+    seen = _listed(rule for e in transcript.turns for rule in e.rules or ())
     return _not_seen(f"{code} did not fire; fired: {seen}", _RULES, transcript)
 
 
 def _integration(code: str, transcript: Transcript) -> Verdict:
-    exchanges = transcript.exchanges
-    calls = [(e, call) for e in exchanges for call in e.integrations or () if call.code == code]
-    for exchange, call in calls:
+    turns = transcript.turns
+    calls = [(e, call) for e in turns for call in e.integrations or () if call.code == code]
+    for turn, call in calls:
         if call.status == 200:
-            return Verdict.passed(f"{code} answered 200 in exchange {exchange.index}", exchange.index)
+            return Verdict.passed(f"{code} answered 200 in turn {turn.index}", turn.index)
     if calls:
-        seen = "; ".join(f"{_how_called(call)} in exchange {exchange.index}" for exchange, call in calls)
+        seen = "; ".join(f"{_how_called(call)} in turn {turn.index}" for turn, call in calls)
         reason = f"{code} was {seen}, never with status 200"
     else:
-        seen = _listed(call.code for e in exchanges for call in e.integrations or ())
+        seen = _listed(call.code for e in turns for call in e.integrations or ())
         reason = f"{code} was not called; called: {seen}"
     return _not_seen(reason, _INTEGRATIONS, transcript, *(e.index for e, _ in calls))
 
@@ -347,42 +347,40 @@ def _text(evaluation: Contains | NotContains | Regex | NotRegex, transcript: Tra
     return if_all_came(_search(evaluation, named), evaluation.turn, transcript)
 
 
-def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Exchanges) -> Verdict:
+def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns) -> Verdict:
     if isinstance(evaluation, Contains | NotContains):
         wanted, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
     else:
         wanted, pattern = f"/{evaluation.pattern}/", evaluation.pattern
-    for exchange in named:
+    for turn in named:
         try:
             # Signs that nobody sees neither hide words nor part them.
             found = any(
                 regex.search(pattern, text, timeout=PATTERN_SECONDS)
-                for text in dict.fromkeys((exchange.agent, bare(exchange.agent)))
+                for text in dict.fromkeys((turn.agent, bare(turn.agent)))
             )
         except TimeoutError:
-            reason = (
-                f"{wanted} was searched in reply {exchange.index} for {PATTERN_SECONDS:g} s without an end"
-            )
+            reason = f"{wanted} was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
             return Verdict.undecided(Cause.NO_EVIDENCE, reason)
         if found:
-            return Verdict.passed(f"{wanted} was found in reply {exchange.index}", exchange.index)
+            return Verdict.passed(f"{wanted} was found in reply {turn.index}", turn.index)
     numbers = [e.index for e in named]
     return Verdict.failed(
         f"{wanted} was not found in {'any reply' if len(numbers) > 1 else f'reply {numbers[0]}'}", *numbers
     )
 
 
-def _max_agent_turns(most: int, exchanges: Exchanges) -> Verdict:
-    count = len(exchanges)
+def _max_agent_turns(most: int, turns: Turns) -> Verdict:
+    count = len(turns)
     decided = Verdict.passed if count <= most else Verdict.failed
     return decided(f"the agent replied {times(count)}, at most {most} wanted", count)
 
 
-def _max_latency(seconds: float, exchanges: Exchanges) -> Verdict:
-    slowest = max(exchanges, key=lambda e: e.latency_seconds)
+def _max_latency(seconds: float, turns: Turns) -> Verdict:
+    slowest = max(turns, key=lambda e: e.latency_seconds)
     decided = Verdict.passed if slowest.latency_seconds <= seconds else Verdict.failed
     return decided(
-        f"the slowest reply, in exchange {slowest.index}, took {slowest.latency_seconds:.3f} s, "
+        f"the slowest reply, in turn {slowest.index}, took {slowest.latency_seconds:.3f} s, "
         f"at most {seconds:g} s wanted",
         slowest.index,
     )

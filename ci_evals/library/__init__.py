@@ -12,8 +12,8 @@ from ci_evals.domain.errors import (
     UsageError,
 )
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.suite import Suite, Test, Turn
-from ci_evals.domain.transcript import Exchange, Integration, Reply
+from ci_evals.domain.suite import PlannedTurn, Suite, Test
+from ci_evals.domain.transcript import Integration, Reply, Turn
 from ci_evals.library.runs import (
     compare_results,
     create_adapter,
@@ -50,12 +50,12 @@ __all__ = [
     "Completion",
     "Embedder",
     "Embeddings",
-    "Exchange",
     "Integration",
     "LLMAccessError",
     "LLMAnswerError",
     "LLMError",
     "LoadedSuite",
+    "PlannedTurn",
     "Policy",
     "Problem",
     "Prompt",

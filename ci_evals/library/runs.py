@@ -185,7 +185,7 @@ async def run_suite(
             are right there is no verdict; with `warn` that is a warning. `auto` asks unless the baseline or
             the judge's cache holds a passed check of the same judge of the last 30 days.
         prices: Of models, in place of the table that comes along.
-        listen: Told of every trial and exchange as it happens.
+        listen: Told of every trial and turn as it happens.
 
     Raises:
         UsageError: nothing is selected, a key is missing, a number is out of its range, or `adapter` has none

@@ -11,7 +11,7 @@ from heapq import heapreplace
 from math import ceil
 
 from ci_evals.domain.evaluation import Graded, compares_meanings
-from ci_evals.domain.suite import Suite, Test, Turn
+from ci_evals.domain.suite import PlannedTurn, Suite, Test
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class PromptSizes:
 
     user: int
     """The simulated user's, before anything was said."""
-    user_exchange: int
-    """What each exchange adds to it, without its words."""
+    user_turn: int
+    """What each turn adds to it, without its words."""
     judge: tuple[int, ...]
     """The judge's, for each judged criterion."""
-    judge_exchange: int
+    judge_turn: int
     auditor: int = 0
     """Of the model that looks at the simulated user; 0 where that is not wanted."""
-    auditor_exchange: int = 0
+    auditor_turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -152,27 +152,27 @@ def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
     )
 
 
-def _user(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> Spending:
+def _user(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], sizes: PromptSizes) -> Spending:
     calls = Range(sum(turn.auto for turn in least), sum(turn.auto for turn in most))
     characters = Range(_asked(least, sizes, _shortest), _asked(most, sizes, _longest))
     return Spending(calls, _tokens(characters), calls * USER_TOKENS)
 
 
-def _asked(turns: Sequence[Turn], sizes: PromptSizes, words: Callable[[Turn], float]) -> float:
+def _asked(turns: Sequence[PlannedTurn], sizes: PromptSizes, words: Callable[[PlannedTurn], float]) -> float:
     """Characters of all prompts of the simulated user: each has all that was said before it."""
     total = said = 0.0
     for turn in turns:
         total += sizes.user + said if turn.auto else 0
-        said += sizes.user_exchange + words(turn)
+        said += sizes.user_turn + words(turn)
     return total
 
 
-def _judge(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> Spending:
+def _judge(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], sizes: PromptSizes) -> Spending:
     criteria, asked = len(sizes.judge), sum(sizes.judge)
     calls = Range(criteria, criteria)
     said = Range(
-        sum(sizes.judge_exchange + _shortest(turn) for turn in least),
-        sum(sizes.judge_exchange + _longest(turn) for turn in most),
+        sum(sizes.judge_turn + _shortest(turn) for turn in least),
+        sum(sizes.judge_turn + _longest(turn) for turn in most),
     )
     return Spending(calls, _tokens(Range(asked, asked) + calls * said), calls * JUDGE_TOKENS)
 
@@ -184,13 +184,13 @@ def _levels(test: Test) -> Spending:
     return Spending(output=Range(count, count) * DIMENSION_TOKENS)
 
 
-def _auditor(least: Sequence[Turn], most: Sequence[Turn], sizes: PromptSizes) -> Spending:
+def _auditor(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], sizes: PromptSizes) -> Spending:
     """One call for each conversation in which the simulated user has a say."""
     if not sizes.auditor or not any(turn.auto for turn in most):
         return Spending()
     said = Range(
-        sum(sizes.auditor_exchange + _shortest(turn) for turn in least),
-        sum(sizes.auditor_exchange + _longest(turn) for turn in most),
+        sum(sizes.auditor_turn + _shortest(turn) for turn in least),
+        sum(sizes.auditor_turn + _longest(turn) for turn in most),
     )
     return Spending(Range(1, 1), _tokens(Range(sizes.auditor, sizes.auditor) + said), AUDITOR_TOKENS)
 
@@ -206,12 +206,12 @@ def _embedder(test: Test, least: int, most: int) -> Spending:
     return Spending(Range(len(compared), len(compared)), _tokens(total))
 
 
-def _shortest(turn: Turn) -> float:
-    """Characters of an exchange, user and agent together."""
+def _shortest(turn: PlannedTurn) -> float:
+    """Characters of a turn, user and agent together."""
     return (USER_CHARACTERS.low if turn.auto else len(turn.user)) + AGENT_CHARACTERS.low
 
 
-def _longest(turn: Turn) -> float:
+def _longest(turn: PlannedTurn) -> float:
     return (USER_CHARACTERS.high if turn.auto else len(turn.user)) + AGENT_CHARACTERS.high
 
 

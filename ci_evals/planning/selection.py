@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.suite import AUTO, Suite, Test, Turn
+from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
@@ -82,7 +82,7 @@ def _digests(suite: Suite, redactor: Redactor) -> list[str]:
     does not change with them.
     """
     asked = suite.model_dump(mode="json", by_alias=True, include={"tests": {"__all__": _ASKED}})
-    filled_up = Turn(user=AUTO).model_dump(mode="json", by_alias=True)
+    filled_up = PlannedTurn(user=AUTO).model_dump(mode="json", by_alias=True)
     digests = []
     for test, defined in zip(suite.tests, asked["tests"], strict=True):
         turns = defined.pop("turns")

@@ -10,7 +10,7 @@ from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.run import Digests, Origin, Results, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import Exchanges
+from ci_evals.domain.transcript import Turns
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.results_builder import JUDGE_TEMPLATES, redacted
 from ci_evals.planning import model_family
@@ -154,7 +154,7 @@ def _origin(saved: RunInfo) -> Origin:
 
 def _only_judging(trial: TrialResult) -> TrialResult:
     judging = tuple(usage for usage in trial.usage if usage.role == "judge")
-    return trial.model_copy(update={"usage": judging, "exchanges": Exchanges()})
+    return trial.model_copy(update={"usage": judging, "turns": Turns()})
 
 
 def _unfinished(judged: Results) -> Iterator[str]:

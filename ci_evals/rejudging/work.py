@@ -13,7 +13,7 @@ from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.suite import AUTO, Test, Turn
+from ci_evals.domain.suite import AUTO, PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Verdict
 from ci_evals.scoring.gate.policy import Policy
@@ -105,7 +105,7 @@ class Case:
     saved: TrialResult
     tests: tuple[Test, ...]
     """The test, once for each criterion that is judged, with that criterion alone."""
-    turns: tuple[Turn, ...]
+    turns: tuple[PlannedTurn, ...]
 
     @property
     def transcript(self) -> Transcript:
@@ -116,26 +116,25 @@ class Case:
 def transcript_of(saved: TrialResult) -> Transcript:
     """What was said in a saved trial, and why it ended."""
     return Transcript(
-        exchanges=tuple(saved.exchanges),
+        turns=tuple(saved.turns),
         status=saved.status,
         error=saved.error,
         closing_remark=saved.closing_remark,
     )
 
 
-def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[Turn, ...]:
+def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[PlannedTurn, ...]:
     """The turns of a saved trial, filled up with those of the simulated user as the run has done.
 
     Raises:
         UsageError: the trial is none that a run leaves.
     """
-    if [exchange.index for exchange in saved.exchanges] != [*range(1, len(saved.exchanges) + 1)]:
+    if [turn.index for turn in saved.turns] != [*range(1, len(saved.turns) + 1)]:
         raise UsageError(
-            f"{source}: the exchanges of a trial of {test.name!r} are not numbered from 1, as a run "
-            "leaves them"
+            f"{source}: the turns of a trial of {test.name!r} are not numbered from 1, as a run leaves them"
         )
-    more = max(0, len(saved.exchanges) - len(test.turns))
-    return test.turns + (Turn(user=AUTO),) * more
+    more = max(0, len(saved.turns) - len(test.turns))
+    return test.turns + (PlannedTurn(user=AUTO),) * more
 
 
 def case_of(work: Rejudging, trial: Trial) -> Case:

@@ -281,16 +281,16 @@ def _left_out(test: TestResult) -> bool:
 
 
 def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], doubts: Mapping[str, str]) -> str:
-    """What is to be known of one trial: its verdicts, and the exchanges that failed ones rest on."""
+    """What is to be known of one trial: its verdicts, and the turns that failed ones rest on."""
     head = f"Trial {trial.index}: {trial.status.replace('_', ' ')}"
     why = trial_errors.mishap(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
     lines += [_verdict(finding, doubts) for finding in trial.findings]
     failed = [criterion for criterion in all_failed if criterion.trial is trial]
-    shown = {exchange.index: exchange for criterion in failed if (exchange := criterion.exchange)}
-    for exchange in shown.values():
-        said = f"  user: {exchange.user}\n  agent: {exchange.agent}"
-        lines += ["", f"Exchange {exchange.index}, which shows it", sanitize.cut(said, _REASON_BYTES)]
+    shown = {turn.index: turn for criterion in failed if (turn := criterion.turn)}
+    for turn in shown.values():
+        said = f"  user: {turn.user}\n  agent: {turn.agent}"
+        lines += ["", f"Turn {turn.index}, which shows it", sanitize.cut(said, _REASON_BYTES)]
     return "\n".join(lines)
 
 
@@ -339,8 +339,8 @@ def _conversations(trials: Iterable[TrialResult]) -> str:
 
 def _conversation(trial: TrialResult) -> str:
     lines = [f"Conversation of trial {trial.index}"]
-    for exchange in trial.exchanges.without_traces():
-        lines += [f"{exchange.index} user: {exchange.user}", f"{exchange.index} agent: {exchange.agent}"]
+    for turn in trial.turns.without_traces():
+        lines += [f"{turn.index} user: {turn.user}", f"{turn.index} agent: {turn.agent}"]
     return "\n".join(lines)
 
 

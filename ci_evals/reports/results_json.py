@@ -9,11 +9,11 @@ from ci_evals.domain.base import Record
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import Exchanges
+from ci_evals.domain.transcript import Turns
 from ci_evals.support.text import whole
 
 _STEP = 2
-_NO_EXCHANGES = Exchanges()
+_NO_TURNS = Turns()
 
 
 def render(results: Results) -> Iterator[str]:
@@ -31,12 +31,12 @@ def _test(test: TestResult) -> Iterator[str]:
 
 
 def _trial(trial: TrialResult) -> Iterator[str]:
-    said = trial.exchanges.json
+    said = trial.turns.json
     if rb"\ud" in said:  # maybe half of a surrogate pair
         yield _text(trial, depth=6)
         return
-    rest = trial.model_copy(update={"exchanges": _NO_EXCHANGES})
-    head, tail = _around_list(_text(rest, depth=6), "exchanges", depth=6)
+    rest = trial.model_copy(update={"turns": _NO_TURNS})
+    head, tail = _around_list(_text(rest, depth=6), "turns", depth=6)
     yield head
     yield _deeper(said, depth=7)
     yield tail

@@ -41,5 +41,5 @@ def _test(test: TestResult, counting: Counting) -> TestResult:
 
 
 def _trial(trial: TrialResult, test: TestResult) -> TrialResult:
-    told = process.told(trial.exchanges.without_traces(), test.optimal_tools)
+    told = process.told(trial.turns.without_traces(), test.optimal_tools)
     return trial.model_copy(update={"process": told.process, "fired": told.fired})

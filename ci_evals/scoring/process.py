@@ -16,7 +16,7 @@ from ci_evals.domain.results.process import Fired, LogicKind, Process, ProcessSu
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
-from ci_evals.domain.transcript import Exchange, Integration, is_empty
+from ci_evals.domain.transcript import Integration, Turn, is_empty
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import cost_of_trial
 from ci_evals.scoring.validity import CUT_OFF, all_passed, left_out
@@ -45,34 +45,34 @@ class Told:
     fired: Fired | None
 
 
-def told(exchanges: Iterable[Exchange], optimal: Sequence[str] | None = None) -> Told:
+def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> Told:
     """What the traces of a conversation tell, its workflows held against the `optimal` ones.
 
     Of conversations that went alike the parts are the same objects, so that thousands take little memory.
     """
-    exchanges = tuple(exchanges)
-    fired, process = _fired(exchanges), _process(exchanges)
+    turns = tuple(turns)
+    fired, process = _fired(turns), _process(turns)
     return Told(
         process=_shared_process(against(process, optimal)) if process else None,
         fired=_shared_fired(fired) if fired else None,
     )
 
 
-def _fired(exchanges: Sequence[Exchange]) -> Fired | None:
+def _fired(turns: Sequence[Turn]) -> Fired | None:
     kinds = (
-        _once(exchange.workflows for exchange in exchanges),
-        _once(map(_extracted, exchanges)),
-        _once(exchange.rules for exchange in exchanges),
-        _once(_codes(exchange.integrations) for exchange in exchanges),
+        _once(turn.workflows for turn in turns),
+        _once(map(_extracted, turns)),
+        _once(turn.rules for turn in turns),
+        _once(_codes(turn.integrations) for turn in turns),
     )
     if all(names is None for names in kinds):
         return None
     workflows, parameters, rules, integrations = kinds
     in_part = {
-        LogicKind.WORKFLOW: any(exchange.workflows is None for exchange in exchanges),
-        LogicKind.PARAMETER: any(exchange.params is None for exchange in exchanges),
-        LogicKind.RULE: any(exchange.rules is None for exchange in exchanges),
-        LogicKind.INTEGRATION: any(exchange.integrations is None for exchange in exchanges),
+        LogicKind.WORKFLOW: any(turn.workflows is None for turn in turns),
+        LogicKind.PARAMETER: any(turn.params is None for turn in turns),
+        LogicKind.RULE: any(turn.rules is None for turn in turns),
+        LogicKind.INTEGRATION: any(turn.integrations is None for turn in turns),
     }
     fired = Fired(workflows=workflows, parameters=parameters, rules=rules, integrations=integrations)
     return fired.model_copy(
@@ -93,28 +93,28 @@ def _interned(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(intern(str(name)) for name in islice(names, MOST_NAMES))
 
 
-def _extracted(exchange: Exchange) -> tuple[str, ...] | None:
+def _extracted(turn: Turn) -> tuple[str, ...] | None:
     """The parameters that were extracted with a value, be it one that is not told."""
-    if exchange.params is None:
-        return exchange.named_params or None
-    return (*(name for name, value in exchange.params.items() if not is_empty(value)), *exchange.named_params)
+    if turn.params is None:
+        return turn.named_params or None
+    return (*(name for name, value in turn.params.items() if not is_empty(value)), *turn.named_params)
 
 
 def _codes(calls: Sequence[Integration] | None) -> tuple[str, ...] | None:
     return None if calls is None else tuple(call.code for call in calls)
 
 
-def _process(exchanges: Sequence[Exchange]) -> Process | None:
+def _process(turns: Sequence[Turn]) -> Process | None:
     # One reply that does not report them is enough: what it leaves out may have been done.
-    workflows_told = bool(exchanges) and all(exchange.workflows is not None for exchange in exchanges)
-    calls_told = bool(exchanges) and all(exchange.integrations is not None for exchange in exchanges)
+    workflows_told = bool(turns) and all(turn.workflows is not None for turn in turns)
+    calls_told = bool(turns) and all(turn.integrations is not None for turn in turns)
     if not (workflows_told or calls_told):
         return None
     unknown = ({} if workflows_told else {"workflows": None}) | ({} if calls_told else {"integrations": None})
     walk = _Walk()
-    for exchange in exchanges:
-        walk.take(exchange.model_copy(update=unknown) if unknown else exchange)
-    calls = [call for exchange in exchanges for call in exchange.integrations or ()] if calls_told else []
+    for turn in turns:
+        walk.take(turn.model_copy(update=unknown) if unknown else turn)
+    calls = [call for turn in turns for call in turn.integrations or ()] if calls_told else []
     return Process(
         steps=len(walk.begun) + len(calls),
         tools=len(set(walk.begun)) + len({call.code for call in calls}),
@@ -131,7 +131,7 @@ def _failed(call: Integration) -> bool:
 
 
 class _Walk:
-    """Goes through a conversation exchange by exchange, and counts its steps."""
+    """Goes through a conversation turn by turn, and counts its steps."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -143,26 +143,26 @@ class _Walk:
         self._all_known = 0
         self._taken: set[tuple[str, str, int]] = set()
 
-    def take(self, exchange: Exchange) -> None:
-        """Counts the steps of one exchange."""
-        known = self._knowing(exchange)
-        self._workflows(exchange.workflows or (), known)
-        for call in exchange.integrations or ():
+    def take(self, turn: Turn) -> None:
+        """Counts the steps of one turn."""
+        known = self._knowing(turn)
+        self._workflows(turn.workflows or (), known)
+        for call in turn.integrations or ():
             self._step("integration", call.code, known)
 
-    def _knowing(self, exchange: Exchange) -> int | None:
+    def _knowing(self, turn: Turn) -> int | None:
         """A number for the last value of each parameter that is not empty; None where not all are told.
 
         Equal for equal values; of others it differs but for once in 10^18. It changes with what is new alone,
         so that a long conversation with many parameters takes no longer.
         """
-        self.params_told &= exchange.params is not None
-        for name, value in (exchange.params or {}).items():
+        self.params_told &= turn.params is not None
+        for name, value in (turn.params or {}).items():
             if not is_empty(value):
                 number = hash((name, canonical(value)))
                 self._all_known ^= self._known.get(name, 0) ^ number
                 self._known[name] = number
-        return None if exchange.params is None or exchange.named_params else self._all_known
+        return None if turn.params is None or turn.named_params else self._all_known
 
     def _workflows(self, names: Sequence[str], known: int | None) -> None:
         seen: set[str] = set()
@@ -251,7 +251,7 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
     walked = [process for process in told if process.repeated is not None]
     called = [process for process in told if process.calls is not None]
     calls = _sum(process.calls or 0 for process in called)
-    first = [trial.exchanges.latencies[0] for trial in trials if trial.exchanges]
+    first = [trial.turns.latencies[0] for trial in trials if trial.turns]
     ended = [trial for trial in trials if trial.counts]
     return ProcessSummary(
         completion_rate=_share(len(ended), planned) if trials else None,

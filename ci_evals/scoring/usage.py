@@ -71,7 +71,7 @@ def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
 
 def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
     """What the agent tells of its own tokens, over the replies that tell it."""
-    told = [tokens for trial in trials for tokens in trial.exchanges.tokens]
+    told = [tokens for trial in trials for tokens in trial.turns.tokens]
     if told:
         yield RoleUsage(
             role="agent",
@@ -192,7 +192,7 @@ def latency_of(trials: Iterable[TrialResult]) -> Latency:
 
     The 95th percentile is the nearest rank: a time that a reply took, never one between two.
     """
-    seconds = sorted(seconds for trial in trials for seconds in trial.exchanges.latencies)
+    seconds = sorted(seconds for trial in trials for seconds in trial.turns.latencies)
     if not seconds:
         return Latency()
     rank = -(-95 * len(seconds) // 100)  # rounded up, in whole numbers: 0.95 is none in binary

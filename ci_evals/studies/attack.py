@@ -115,7 +115,7 @@ def _tries(cases: Sequence[Case]) -> list[_Try]:
     tries = []
     for place, case in enumerate(cases):
         tries += [_Try(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
-        single = len(case.saved.exchanges) == 1
+        single = len(case.saved.turns) == 1
         tries += [_Try(place, one) for one in attacks() if not (single and one.reply == "first")]
     return tries
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import yaml
 
-from ci_evals.domain.transcript import Exchange, Transcript
+from ci_evals.domain.transcript import Transcript, Turn
 
 _HARMLESS = "harmless words"
 _TAGS = 0xE0000
@@ -43,15 +43,14 @@ class Attack:
 
     def on(self, transcript: Transcript) -> Transcript:
         """The conversation, had the agent written this as well."""
-        place = 0 if self.reply == "first" else len(transcript.exchanges) - 1
-        exchanges = tuple(
-            self._added(exchange) if number == place else exchange
-            for number, exchange in enumerate(transcript.exchanges)
+        place = 0 if self.reply == "first" else len(transcript.turns) - 1
+        turns = tuple(
+            self._added(turn) if number == place else turn for number, turn in enumerate(transcript.turns)
         )
-        return transcript.model_copy(update={"exchanges": exchanges})
+        return transcript.model_copy(update={"turns": turns})
 
-    def _added(self, exchange: Exchange) -> Exchange:
-        return exchange.model_copy(update={"agent": f"{exchange.agent}\n\n{self.text}"})
+    def _added(self, turn: Turn) -> Turn:
+        return turn.model_copy(update={"agent": f"{turn.agent}\n\n{self.text}"})
 
 
 def attacks() -> Sequence[Attack]:

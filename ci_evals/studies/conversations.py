@@ -76,7 +76,7 @@ class Conversation:
 
 def speaks(trial: TrialResult) -> bool:
     """Whether a trial says something of the agent: it was played to an end of its own, and is still there."""
-    return trial.counts and len(trial.exchanges) > 0
+    return trial.counts and len(trial.turns) > 0
 
 
 def talk_of(test: TestResult, trial: TrialResult, source: str) -> Talk:

@@ -145,13 +145,13 @@ def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
     """What the judge is shown of it too, cleaned of what no place can show."""
     parts = [Part("background", "The user's situation", _listed(test.user_info))] if test.user_info else []
     parts.append(Part("background", "How the user was meant to act", test.guidelines))
-    for exchange in trial.exchanges.without_traces():
-        parts.append(Part("user", f"{exchange.index}. User", exchange.user))
-        parts.append(Part("agent", f"{exchange.index}. Agent", exchange.agent))
-        planned = test.turns[exchange.index - 1] if exchange.index <= len(test.turns) else None
+    for turn in trial.turns.without_traces():
+        parts.append(Part("user", f"{turn.index}. User", turn.user))
+        parts.append(Part("agent", f"{turn.index}. Agent", turn.agent))
+        planned = test.turns[turn.index - 1] if turn.index <= len(test.turns) else None
         if planned and planned.expectation:
             parts.append(
-                Part("background", f"{exchange.index}. What the test's author expected", planned.expectation)
+                Part("background", f"{turn.index}. What the test's author expected", planned.expectation)
             )
     if trial.closing_remark:
         parts.append(Part("background", "The user's last remark, not sent", trial.closing_remark))

@@ -220,7 +220,7 @@ def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> Costs:
     conversation, vote = (fsum(cost or 0 for cost in some) / len(trials) for some in dollars)
     if known and (vote > 0 or (conversation > 0 and not judges)):
         return Costs(conversation, vote, "dollar")
-    replies = sum(len(trial.exchanges) for trial in trials)
+    replies = sum(len(trial.turns) for trial in trials)
     calls = [sum(one.calls for one in some) for some in (others, judges)]
     return Costs((replies + calls[0]) / len(trials), calls[1] / len(trials), "call")
 

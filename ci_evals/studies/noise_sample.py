@@ -10,7 +10,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.suite import AUTO, Suite, Test
-from ci_evals.domain.transcript import Exchange, UserSource
+from ci_evals.domain.transcript import Turn, UserSource
 from ci_evals.rejudging.work import is_judged
 from ci_evals.studies.asking import drawn
 from ci_evals.studies.conversations import speaks
@@ -65,9 +65,9 @@ def picked(results: Results, source: str, most: int, seed: int) -> tuple[Picked,
 def _can_be_held(trial: TrialResult) -> bool:
     """Whether its user's words can be said again: none was a secret, which results do not have."""
     return not any(
-        MASK in exchange.user or exchange.user == AUTO
-        for exchange in trial.exchanges.without_traces()
-        if exchange.user_source is UserSource.AUTO
+        MASK in turn.user or turn.user == AUTO
+        for turn in trial.turns.without_traces()
+        if turn.user_source is UserSource.AUTO
     )
 
 
@@ -204,7 +204,7 @@ def _played(
         planned,
         suite=suite,
         tests=tuple(
-            (_held(suite, one.test, tuple(one.picked.said.exchanges)) if hold else one.test).model_copy(
+            (_held(suite, one.test, tuple(one.picked.said.turns)) if hold else one.test).model_copy(
                 update={"loops": loops}
             )
             for one in tests
@@ -214,13 +214,13 @@ def _played(
     )
 
 
-def _held(suite: Suite, test: Test, exchanges: Sequence[Exchange]) -> Test:
+def _held(suite: Suite, test: Test, turns: Sequence[Turn]) -> Test:
     """The test with the words of a conversation as its turns. Fixed ones are as they were."""
-    turns = tuple(
-        turn.model_copy(update={"user": exchange.user}) if turn.auto else turn
-        for turn, exchange in zip(suite.turns_of(test), exchanges, strict=False)
+    planned_turns = tuple(
+        planned.model_copy(update={"user": turn.user}) if planned.auto else planned
+        for planned, turn in zip(suite.turns_of(test), turns, strict=False)
     )
-    return test.model_copy(update={"turns": turns, "max_turns": len(turns)})
+    return test.model_copy(update={"turns": planned_turns, "max_turns": len(planned_turns)})
 
 
 def _judged(suite: SuiteResult, tests: Sequence[Matched], judge: str | None, times: int) -> SuiteResult:

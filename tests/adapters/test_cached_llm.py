@@ -97,7 +97,7 @@ def judged(folder, llm, seat="1", votes=1):
     """The outcome and cause of a verdict on a small conversation, and what it took."""
     test = planned({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
     suite = test.suites[0].suite
-    transcript = Transcript(exchanges=(build.exchange(1, agent="All is well."),), status=EndState.COMPLETED)
+    transcript = Transcript(turns=(build.turn(1, agent="All is well."),), status=EndState.COMPLETED)
     meter = MeteredLLM(cached(folder, llm), "judge", lambda _: None)
     judge = Judge([meter], Redactor(), votes=votes, seat=seat)
     hearing = judge.hear(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)

@@ -54,7 +54,7 @@ async def written(folder, *results, mark=None, say=lambda _: None) -> Journal:
 
 async def test_what_was_kept_is_there_again(tmp_path):
     """Every value of every trial, the run's own id and start, and how long it had gone on."""
-    trials = [result(1, exchanges=(build.exchange(1, trace={"a": [1, None, 0.1]}),)), result(2)]
+    trials = [result(1, turns=(build.turn(1, trace={"a": [1, None, 0.1]}),)), result(2)]
     await written(tmp_path, *trials)
     past = Journal(tmp_path, resume=True).past
     assert past.header == header()
@@ -64,7 +64,7 @@ async def test_what_was_kept_is_there_again(tmp_path):
 
 async def test_half_of_a_pair_of_surrogates_can_be_kept(tmp_path):
     """JSON can carry it into a reply, though no file can hold it as it is."""
-    one = result(exchanges=(build.exchange(1, agent="half \ud83d of one"),))
+    one = result(turns=(build.turn(1, agent="half \ud83d of one"),))
     await written(tmp_path, one)
     assert Journal(tmp_path, resume=True).past.done == {at(1): one}
 

@@ -13,7 +13,7 @@ from ci_evals.adapters.recording.recorder import Recorder
 from ci_evals.adapters.recording.tape import NAME, Choice
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.journal import Header
-from ci_evals.domain.progress import Exchanged
+from ci_evals.domain.progress import TurnPlayed
 from ci_evals.domain.results.run import Digests, Tool
 from ci_evals.ports import Completion
 from ci_evals.runner import Cast, Options, run
@@ -195,7 +195,7 @@ async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
     stop.interrupt()
     assert await folder.replay(plan, stop) == (None,)
     cast_of = replayed(Recording(folder.path), plan, folder.adapter, folder.redactor)
-    listen = lambda event: isinstance(event, Exchanged) and stop.interrupt()  # noqa: E731
+    listen = lambda event: isinstance(event, TurnPlayed) and stop.interrupt()  # noqa: E731
     stop = Stop()
     (cut,) = await run(plan, cast_of, Options(), folder.redactor, listen=listen, stop=stop)
     assert (cut.status, cut.findings, stop.bug) == ("interrupted", (), None)

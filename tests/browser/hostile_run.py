@@ -8,7 +8,7 @@ import trust_cases
 from ci_evals.domain.results.comparison import Comparison, TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserAudit
-from ci_evals.domain.transcript import Exchanges
+from ci_evals.domain.transcript import Turns
 from ci_evals.reports.page.comparison_runs import Beside, OtherRun
 
 _DO = "(window.pwned=1)"
@@ -47,7 +47,7 @@ TEXTS = (*MARKUP, *hostile.CORPUS, *NAMES)
 def beside(head: Results, base: Results, texts: Sequence[str] = TEXTS) -> tuple[Results, Beside]:
     """`head` with its worst test once for each text, which is then all its text, and what stands beside it.
 
-    `base` has the same tests. Of each, one trial of two exchanges is there. What is told of the run as a
+    `base` has the same tests. Of each, one trial of two turns is there. What is told of the run as a
     whole has all short texts in one.
     """
     assert head.comparison
@@ -59,13 +59,13 @@ def beside(head: Results, base: Results, texts: Sequence[str] = TEXTS) -> tuple[
 
 
 def _narrowed(results: Results, name: TestName) -> Results:
-    """One suite of one test of one trial of two exchanges."""
+    """One suite of one test of one trial of two turns."""
     suite = next(suite for suite in results.suites if suite.name == name.suite)
     test = next(test for test in suite.tests if test.name == name.name)
     trial = test.trials[0]
     trial = trial.model_copy(
         update={
-            "exchanges": Exchanges(trial.exchanges[:2]),
+            "turns": Turns(trial.turns[:2]),
             "findings": (*trial.findings, trust_cases.GRADED, *trust_cases.tests()[1].trials[0].findings),
             "user_audit": UserAudit(breaches=trust_cases.BREACHES),
         }

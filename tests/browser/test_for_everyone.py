@@ -25,14 +25,14 @@ FOCUS = """() => {
 
 UNFOLD = """() => {
   for (const one of document.querySelectorAll("details")) one.open = true;
-  const more = "tbody tr:nth-child(n+7), .exchange:nth-child(n+4)";
+  const more = "tbody tr:nth-child(n+7), .turn:nth-child(n+4)";
   for (const one of document.querySelectorAll(more)) one.remove();
 }"""
 """Shows all, but what is the same for the seventh time: axe looks at every letter."""
 
 
 def ready(page, view: str):
-    page.wait_for_selector("#test .exchange" if view else "#overview:not([hidden]) #filters:not([hidden])")
+    page.wait_for_selector("#test .turn" if view else "#overview:not([hidden]) #filters:not([hidden])")
     page.evaluate(UNFOLD)
     return page
 
@@ -101,7 +101,7 @@ def test_nobody_is_sent_away_from_a_test(look, compared):
     page.keyboard.press("Enter")
     assert page.evaluate(focused) == "_content"
     assert page.evaluate("location.hash") == address
-    assert page.locator("#test .exchange").first.is_visible()
+    assert page.locator("#test .turn").first.is_visible()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Escape")
     page.wait_for_selector("#overview:not([hidden])")
@@ -134,7 +134,7 @@ def test_it_can_be_printed(look, compared):
       .map((one) => one.outerHTML.slice(0, 200))"""
     for view in VIEWS:
         page.evaluate("(view) => { location.hash = view; }", view)
-        page.wait_for_selector(".both" if "vs" in view else "#test .exchange" if view else "#filters")
+        page.wait_for_selector(".both" if "vs" in view else "#test .turn" if view else "#filters")
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate(wide) == []

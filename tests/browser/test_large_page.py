@@ -75,7 +75,7 @@ def test_it_opens_in_less_than_two_seconds(profile, large):
         assert 0 < shown < page.evaluate("TESTS.length")
         assert page.evaluate("unpacked") == 0
         page.evaluate("location.hash = addressOf(100, 7)")
-        page.wait_for_selector("#test .exchange")
+        page.wait_for_selector("#test .turn")
         assert page.evaluate("unpacked") == 2
         page.close()
     assert median(seconds) < MOST_SECONDS

@@ -45,7 +45,7 @@ def show(look, written):
     def show(test, **options):
         results = build.results(build.suite_result("Refunds", test))
         page = look(written(test), at(results, test.name), **options)
-        page.wait_for_selector("#test .exchange")
+        page.wait_for_selector("#test .turn")
         return page
 
     return show
@@ -57,8 +57,8 @@ def at(results: Results, test: str, *place, base: int | None = None) -> str:
     return address.of(shown, *place, base=base)
 
 
-def test_a_verdict_leads_to_its_exchange_and_back(look, compared):
-    """The exchange is marked, has the focus, and stands in the address; from it one gets to the verdict."""
+def test_a_verdict_leads_to_its_turn_and_back(look, compared):
+    """The turn is marked, has the focus, and stands in the address; from it one gets to the verdict."""
     head = compared.head
     test, finding = next(
         (test, finding)
@@ -70,27 +70,27 @@ def test_a_verdict_leads_to_its_exchange_and_back(look, compared):
     page = look(compared.page, at(head, test.name, 1))
     verdict = page.locator(".verdict.failed", has_text=finding.criterion)
     verdict.get_by_role("link", name=str(finding.evidence[0]), exact=True).click()
-    page.wait_for_selector(".exchange[aria-current]")
-    assert page.evaluate("document.activeElement === document.querySelector('.exchange[aria-current]')")
+    page.wait_for_selector(".turn[aria-current]")
+    assert page.evaluate("document.activeElement === document.querySelector('.turn[aria-current]')")
     assert page.evaluate("read(location.hash)") == {
         "number": page.evaluate("opened.number"),
         "trial": 1,
-        "exchange": finding.evidence[0],
+        "turn": finding.evidence[0],
         "base": None,
     }
-    page.locator(".exchange[aria-current]").get_by_role("button", name=finding.criterion).click()
+    page.locator(".turn[aria-current]").get_by_role("button", name=finding.criterion).click()
     assert finding.criterion in page.evaluate("document.activeElement.innerText")
 
 
 PARTINGS = """async (number) => {
   const { head, base } = await factsOf(number);
   const sides = [["t", head], ["b", base]].map(([side, { packs, test }]) =>
-    Promise.all(test.trials.map((_, place) => exchangesOf(side, number, packs, place))));
+    Promise.all(test.trials.map((_, place) => turnsOf(side, number, packs, place))));
   const [here, there] = await Promise.all(sides);
   const told = (deeds) => (deeds ?? []).map(({ kind, name, value }) => ({ kind, name, value }));
   return here.map((mine) => there.map((theirs) => {
     const found = partingOf(mine, theirs);
-    return found.untold ? null : { exchange: found.exchange, userDiffers: found.userDiffers,
+    return found.untold ? null : { turn: found.turn, userDiffers: found.userDiffers,
       agentDiffers: found.agentDiffers ?? null, only: found.only ?? null,
       head: told(found.head), base: told(found.base), unknown: found.unknown ?? [] };
   }));
@@ -99,20 +99,20 @@ PARTINGS = """async (number) => {
 
 
 def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared, tmp_path):
-    """Of every trial beside every one of the baseline: the exchange, the deeds, and the user's part in it."""
+    """Of every trial beside every one of the baseline: the turn, the deeds, and the user's part in it."""
     call = Integration(code="shop", status=200)
     talks = (
-        (build.exchange(1),),
-        (build.exchange(1), build.exchange(2)),
-        (build.exchange(1, user="Hello?"), build.exchange(2, workflows=("B", "A", "A"))),
-        (build.exchange(1, workflows=None, params=None, rules=None, integrations=None),),
-        (build.exchange(1, params={"a": {"x": 1, "y": [None, "é"]}, "b": " Undefined "}, rules=None),),
-        (build.exchange(1, params={"b": None, "a": {"y": [None, "é"], "x": 1.0}}, rules=("r",)),),
-        (build.exchange(1, params={"a": 1.5, "n": 12345678901234567891}, named_params=("n",)),),
-        (build.exchange(1, params=None, named_params=("n", "m"), integrations=(call, call)),),
-        (build.exchange(1, integrations=(call.model_copy(update={"status": None}),)),),
-        (build.exchange(1, params={"a": 10**21, "b": "\ufeff", "c": "\x1c undefined\x85"}),),
-        (build.exchange(1, params={"a": 1e21, "b": "", "d": "unde fined"}),),
+        (build.turn(1),),
+        (build.turn(1), build.turn(2)),
+        (build.turn(1, user="Hello?"), build.turn(2, workflows=("B", "A", "A"))),
+        (build.turn(1, workflows=None, params=None, rules=None, integrations=None),),
+        (build.turn(1, params={"a": {"x": 1, "y": [None, "é"]}, "b": " Undefined "}, rules=None),),
+        (build.turn(1, params={"b": None, "a": {"y": [None, "é"], "x": 1.0}}, rules=("r",)),),
+        (build.turn(1, params={"a": 1.5, "n": 12345678901234567891}, named_params=("n",)),),
+        (build.turn(1, params=None, named_params=("n", "m"), integrations=(call, call)),),
+        (build.turn(1, integrations=(call.model_copy(update={"status": None}),)),),
+        (build.turn(1, params={"a": 10**21, "b": "\ufeff", "c": "\x1c undefined\x85"}),),
+        (build.turn(1, params={"a": 1e21, "b": "", "d": "unde fined"}),),
         (),
     )
     made = build.results(
@@ -120,7 +120,7 @@ def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared,
             "S",
             build.test_result(
                 trials=tuple(
-                    build.trial_result(index=number, exchanges=talk) for number, talk in enumerate(talks, 1)
+                    build.trial_result(index=number, turns=talk) for number, talk in enumerate(talks, 1)
                 )
             ),
         )
@@ -139,7 +139,7 @@ def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared,
                     wanted = divergence.between(mine, theirs)
                     without = {"head_trial", "base_trial"}
                     assert told == (wanted and wanted.model_dump(mode="json", by_alias=True, exclude=without))
-                    ends.add(wanted and (wanted.only, wanted.exchange, wanted.user_differs))
+                    ends.add(wanted and (wanted.only, wanted.turn, wanted.user_differs))
     assert len(ends) > 5
 
 
@@ -190,7 +190,7 @@ def test_the_worst_of_many_trials_is_shown(look, written):
     trials[199] = trials[199].model_copy(update={"status": EndState.FAILED})
     page = look(written(build.test_result(trials=tuple(trials))))
     page.evaluate("location.hash = addressOf(0)")
-    page.wait_for_selector("#test .exchange")
+    page.wait_for_selector("#test .turn")
     assert page.evaluate("opened.trial.index") == 200
     room = page.get_by_role("navigation", name="Trials").bounding_box()
     link = page.locator(".trials [aria-current]").bounding_box()
@@ -201,22 +201,22 @@ def test_the_worst_of_many_trials_is_shown(look, written):
 
 
 def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
-    """One click on the trial that passed; the exchange where they part is marked, told, and in sight."""
+    """One click on the trial that passed; the turn where they part is marked, told, and in sight."""
     head = compared.head
     change = next(
         change
         for change in head.comparison.regressed
-        if change.parting and change.parting.exchange and change.parting.only is None
+        if change.parting and change.parting.turn and change.parting.only is None
     )
     page = look(compared.page, at(head, change.name))
     page.get_by_role("navigation", name="Baseline beside").get_by_role("link").nth(
         change.parting.base_trial
     ).click()
     page.wait_for_selector(".both .parts")
-    assert f"in exchange {change.parting.exchange}" in page.locator(".told-parting").inner_text()
-    parts = page.locator(".exchange.parts")
+    assert f"in turn {change.parting.turn}" in page.locator(".told-parting").inner_text()
+    parts = page.locator(".turn.parts")
     assert "They part here" in parts.inner_text()
-    assert f"Exchange {change.parting.exchange}" in parts.inner_text()
+    assert f"Turn {change.parting.turn}" in parts.inner_text()
     for deeds, mark in ((change.parting.head, "only here"), (change.parting.base, "only in the baseline")):
         marked = parts.locator(".differs", has_text=mark).all_inner_texts()
         assert len(marked) == len(deeds)
@@ -229,19 +229,19 @@ def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
 
 
 def test_keys_alone_lead_through_a_test(look, compared):
-    """Exchanges, trials, the baseline, and back to where the reader came from; unless the keys are off."""
+    """Turns, trials, the baseline, and back to where the reader came from; unless the keys are off."""
     head = compared.head
-    test = next(test for suite in head.suites for test in suite.tests if len(test.trials[0].exchanges) > 1)
+    test = next(test for suite in head.suites for test in suite.tests if len(test.trials[0].turns) > 1)
     page = look(compared.page)
     page.locator(f'#tests a[href="{at(head, test.name)}"]').focus()
     page.keyboard.press("Enter")
-    page.wait_for_selector("#test .exchange")
+    page.wait_for_selector("#test .turn")
     assert page.evaluate("document.activeElement.tagName") == "H1"
     trial = page.evaluate("opened.trial.index")
-    for key, exchange in (("j", 1), ("j", 2), ("k", 1)):
+    for key, turn in (("j", 1), ("j", 2), ("k", 1)):
         page.keyboard.press(key)
-        assert page.evaluate("read(location.hash).exchange") == exchange
-        assert f"Exchange {exchange}" in page.evaluate("document.activeElement.innerText")
+        assert page.evaluate("read(location.hash).turn") == turn
+        assert f"Turn {turn}" in page.evaluate("document.activeElement.innerText")
     forth, back, other = ("]", "[", trial + 1) if trial == 1 else ("[", "]", trial - 1)
     page.keyboard.press(forth)
     page.wait_for_function("(index) => opened.trial.index === index", arg=other)
@@ -255,7 +255,7 @@ def test_keys_alone_lead_through_a_test(look, compared):
     page.keyboard.press("b")
     page.wait_for_selector(".both")
     page.keyboard.press("b")
-    page.wait_for_selector(".exchanges:not(.both)")
+    page.wait_for_selector(".turns:not(.both)")
     page.get_by_text("Keys", exact=True).click()
     page.get_by_label("Letters and brackets work").uncheck()
     page.evaluate("document.activeElement.blur()")
@@ -270,7 +270,7 @@ def test_keys_alone_lead_through_a_test(look, compared):
 def test_the_last_address_wins(look, compared):
     """However fast addresses follow each other, what is shown is what the last one names."""
     page = look(compared.page)
-    page.evaluate("TESTS.forEach((_, number) => openTest({ number, trial: 2, exchange: 1, base: null }))")
+    page.evaluate("TESTS.forEach((_, number) => openTest({ number, trial: 2, turn: 1, base: null }))")
     page.wait_for_function(OPENED, arg=[len(compared.head.suites[0].tests) - 1, 2])
     page.wait_for_timeout(50)
     assert page.locator("#test h1").inner_text() == compared.head.suites[0].tests[-1].name
@@ -287,9 +287,9 @@ def test_a_narrow_phone_holds_the_longest_outcome(show):
 def test_no_trace_is_not_nothing_done(show):
     """What an agent did is told in the words of the other reports."""
     talk = (
-        build.exchange(1, workflows=None, params=None, rules=None, integrations=None),
-        build.exchange(2, params={"code": "a", "size": "undefined"}, user_source="auto"),
-        build.exchange(
+        build.turn(1, workflows=None, params=None, rules=None, integrations=None),
+        build.turn(2, params={"code": "a", "size": "undefined"}, user_source="auto"),
+        build.turn(
             3,
             workflows=("REFUND",),
             workflows_derived=True,
@@ -303,10 +303,10 @@ def test_no_trace_is_not_nothing_done(show):
             handed_over=True,
             output_tokens=1200,
         ),
-        build.exchange(4, agent=" \u200b", params={"size": 3}),
-        build.exchange(5),
+        build.turn(4, agent=" \u200b", params={"size": 3}),
+        build.turn(5),
     )
-    page = show(build.test_result(trials=(build.trial_result(exchanges=talk),)))
+    page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
     told = [re.sub(r"\s+", " ", text) for text in page.locator(".did").all_inner_texts()]
     assert told == [
         "did no trace came with this reply",
@@ -325,8 +325,8 @@ def test_no_trace_is_not_nothing_done(show):
 
 def test_a_large_trace_waits_until_it_is_wanted(show):
     """It is written out when somebody opens it, its beginning first."""
-    talk = (build.exchange(trace={"lines": ["x" * 100] * 10_000}),)
-    page = show(build.test_result(trials=(build.trial_result(exchanges=talk),)))
+    talk = (build.turn(trace={"lines": ["x" * 100] * 10_000}),)
+    page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
     assert page.locator(".raw pre").count() == 0
     page.get_by_text("Trace", exact=True).click()
     assert len(page.locator(".raw pre").inner_text()) < 25_000
@@ -338,11 +338,9 @@ def test_large_numbers_are_told_as_they_are(show):
     """An id of many digits in a parameter or a trace is not rounded to what the script counts with."""
     number = 12345678901234567891
     talk = (
-        build.exchange(
-            params={"order": number, "part": 0.1234567890123456789}, trace=[number, {"x": 10**400}]
-        ),
+        build.turn(params={"order": number, "part": 0.1234567890123456789}, trace=[number, {"x": 10**400}]),
     )
-    page = show(build.test_result(trials=(build.trial_result(exchanges=talk),)))
+    page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
     assert page.locator(".deed code").all_inner_texts() == [f"order = {number}", "part = 0.12345678901234568"]
     page.get_by_text("Trace", exact=True).click()
     assert json.loads(page.locator(".raw pre").inner_text()) == [number, {"x": 10**400}]
@@ -352,10 +350,10 @@ def test_a_link_leads_to_where_the_reader_has_been(look, compared):
     """Also a second time, when the address has that place already."""
     page = look(compared.page)
     page.evaluate("location.hash = addressOf(0, 1, 1)")
-    page.wait_for_selector(".exchange[aria-current]")
+    page.wait_for_selector(".turn[aria-current]")
     page.evaluate("scrollTo({ top: 0, behavior: 'instant' }); document.activeElement.blur()")
-    page.locator(".exchange h4 a").first.click()
-    assert page.evaluate("document.activeElement === document.querySelector('.exchange')")
+    page.locator(".turn h4 a").first.click()
+    assert page.evaluate("document.activeElement === document.querySelector('.turn')")
     page.go_back()
     page.wait_for_selector("#overview:not([hidden])")
 
@@ -363,9 +361,9 @@ def test_a_link_leads_to_where_the_reader_has_been(look, compared):
 def test_what_is_copied_is_what_was_said(show):
     """As text without what cannot be seen; and a command that a shell reads as it was meant."""
     name = "Isn't it $(late)\u202e, `really`?"
-    talk = (build.exchange(agent="First line\nsecond \u200bline", workflows=("REFUND",)),)
+    talk = (build.turn(agent="First line\nsecond \u200bline", workflows=("REFUND",)),)
     page = show(
-        build.test_result(name=name, trials=(build.trial_result(exchanges=talk),)),
+        build.test_result(name=name, trials=(build.trial_result(turns=talk),)),
         permissions=["clipboard-read", "clipboard-write"],
     )
     page.get_by_role("button", name="Copy the command").click()

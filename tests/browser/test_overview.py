@@ -74,15 +74,15 @@ def test_the_table_is_sorted(look, compared):
 
 
 def test_one_goes_there_and_back(look, compared):
-    """From the story to the exchange it tells of, and by the browser's own buttons back and there again."""
+    """From the story to the turn it tells of, and by the browser's own buttons back and there again."""
     page = look(compared.page)
     story = page.locator("#_broken .story").first
-    link = story.get_by_role("link", name=re.compile("^exchange")).first
+    link = story.get_by_role("link", name=re.compile("^turn")).first
     link.scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
     address = link.get_attribute("href")
     link.click()
-    page.wait_for_selector(".exchange[aria-current]")
+    page.wait_for_selector(".turn[aria-current]")
     assert page.locator("#overview").is_hidden()
     assert page.evaluate("location.hash") == address
     page.go_back()
@@ -90,14 +90,14 @@ def test_one_goes_there_and_back(look, compared):
     assert page.locator("#test").is_hidden()
     assert page.evaluate("scrollY") == before
     page.go_forward()
-    page.wait_for_selector(".exchange[aria-current]")
+    page.wait_for_selector(".turn[aria-current]")
     assert page.evaluate("location.hash") == address
 
 
 def test_a_shared_link_opens_what_it_names(look, compared):
-    """A test, a trial, an exchange; and says so where the run has none of that name."""
+    """A test, a trial, a turn; and says so where the run has none of that name."""
     page = look(compared.page, "#Retail%20assistant/Gives%20Gold%20members%20their%20sixty%20days/2")
-    page.wait_for_selector("#test .exchange")
+    page.wait_for_selector("#test .turn")
     assert page.locator("#test h1").inner_text() == "Gives Gold members their sixty days"
     assert page.locator("#test h2").inner_text().startswith("Trial 2")
     assert "Gold" in page.title()

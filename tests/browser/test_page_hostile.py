@@ -34,7 +34,7 @@ LOOK = """() => {
 
 WALK = """async (numbers) => {
   const test = document.getElementById("test");
-  const drawn = () => test.querySelector(".exchange");
+  const drawn = () => test.querySelector(".turn");
   const seen = [];
   for (const number of numbers) {
     const there = new Promise((done) => addEventListener("hashchange", done, { once: true }));

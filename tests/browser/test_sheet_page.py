@@ -26,7 +26,7 @@ def page_file(tmp_path) -> Path:
     trials = tuple(
         build.trial_result(
             number,
-            exchanges=(build.exchange(1, user=text, agent=f"{number} {text}"),),
+            turns=(build.turn(1, user=text, agent=f"{number} {text}"),),
             findings=(build.finding(kind="judged", criterion=f"{text} {number}"),),
         )
         for number, text in enumerate(HOSTILE, start=1)

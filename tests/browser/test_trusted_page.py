@@ -33,10 +33,10 @@ def violations(page) -> list[str]:
 
 
 def test_words_votes_grades_and_breaches_stand_where_they_belong(trusted):
-    """Quotes are marked where they were said and lead there, and a breach stands at its exchange."""
+    """Quotes are marked where they were said and lead there, and a breach stands at its turn."""
     page = trusted(FAILED)
-    page.wait_for_selector("#test .exchange")
-    assert page.locator(".exchange mark").all_inner_texts() == [
+    page.wait_for_selector("#test .turn")
+    assert page.locator(".turn mark").all_inner_texts() == [
         "The refund of **89.00 EUR** is on its way",
         "You could have read that on our page.",
     ]
@@ -52,7 +52,7 @@ def test_words_votes_grades_and_breaches_stand_where_they_belong(trusted):
     assert page.evaluate("opened.at") == 2
     page.evaluate("(at) => { location.hash = at; }", LEFT_OUT)
     page.get_by_role("heading", name="Trial 3: left out").wait_for()
-    breach = page.locator(".exchange").nth(1).locator(".breach").inner_text()
+    breach = page.locator(".turn").nth(1).locator(".breach").inner_text()
     assert breach.endswith("I sent the jacket back nine days ago")
     assert page.locator("#trial > .breach").inner_text().startswith("The simulated user broke its role")
     page.evaluate("(at) => { location.hash = at; }", GRADED)
@@ -69,7 +69,7 @@ def test_judge_and_user_leave_nobody_out(trusted):
     page = trusted()
     for at in ("", GRADED, LEFT_OUT):
         page.evaluate("(at) => { location.hash = at; }", at)
-        page.wait_for_selector("#test .exchange" if at else "#_trust")
+        page.wait_for_selector("#test .turn" if at else "#_trust")
         page.set_viewport_size({"width": 320, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") == 320
         page.emulate_media(color_scheme="dark" if at == LEFT_OUT else "light")

@@ -251,7 +251,7 @@ def odd(results: Results, change) -> str:
         lambda data: data["usage"]["tokens"].update(input=10**400),
         lambda data: data["latency"].update(p95=1e308),
         lambda data: data["suites"][0]["tests"][0]["trials"][0]["findings"][0].update(weight=1e308),
-        lambda data: data["suites"][0]["tests"][0]["trials"][0]["exchanges"][0].update(latencySeconds=-1),
+        lambda data: data["suites"][0]["tests"][0]["trials"][0]["turns"][0].update(latencySeconds=-1),
     ],
 )
 def test_a_baseline_of_impossible_numbers_is_refused(runs, tmp_path, change):

@@ -69,8 +69,8 @@ def test_a_run_against_code(folder, kind):
     assert ran.returncode == 0, ran.stderr + ran.stdout
     results = results_in(folder)
     assert (results["score"], results["counts"]["trials"]) == (100, 6)
-    exchange = results["suites"][0]["tests"][0]["trials"][0]["exchanges"][0]
-    assert (exchange["workflows"], exchange["params"], exchange["rules"]) == (
+    turn = results["suites"][0]["tests"][0]["trials"][0]["turns"][0]
+    assert (turn["workflows"], turn["params"], turn["rules"]) == (
         ["REFUND"],
         {"order": "HL-1"},
         None,

@@ -80,9 +80,9 @@ def test_an_agent_behind_chat_completions(tmp_path, openai_endpoint):
     assert asked.headers["x-team"] == "quality"
     results = results_in(tmp_path)
     assert results["score"] == 100
-    (exchange,) = results["suites"][0]["tests"][0]["trials"][0]["exchanges"]
-    assert exchange["workflows"] == ["refund"]
-    assert exchange["raw"]["model"] == "refund-agent"
+    (turn,) = results["suites"][0]["tests"][0]["trials"][0]["turns"]
+    assert turn["workflows"] == ["refund"]
+    assert turn["raw"]["model"] == "refund-agent"
 
 
 def test_an_agent_behind_a_json_endpoint(tmp_path, json_endpoint):

@@ -40,13 +40,13 @@ def test_sizes_are_those_of_the_real_prompts():
     }
     suite = planned(test).suites[0].suite
     test = suite.tests[0]
-    exchanges = tuple(build.exchange(i, user="u" * 40, agent="a" * 90) for i in (1, 2, 3))
+    turns = tuple(build.turn(i, user="u" * 40, agent="a" * 90) for i in (1, 2, 3))
     words = 3 * (40 + 90)
     user, judge = ScriptedLLM(["Hi"]), ScriptedLLM([PASS])
 
     async def ask():
-        await ModelUser(user, Redactor()).next_message(test, exchanges)
-        transcript = Transcript(exchanges=exchanges, status=EndState.COMPLETED)
+        await ModelUser(user, Redactor()).next_message(test, turns)
+        transcript = Transcript(turns=turns, status=EndState.COMPLETED)
         hearing = Judge([judge], Redactor()).hear(test, suite.turns_of(test), transcript)
         for evaluation in test.evaluations[:2]:
             await hearing.decide(evaluation)
@@ -54,10 +54,10 @@ def test_sizes_are_those_of_the_real_prompts():
     asyncio.run(ask())
     sizes = sizes_of(suite, test)
     assert [len(asked.system + asked.text) for asked in user.prompts] == [
-        sizes.user + 3 * sizes.user_exchange + words
+        sizes.user + 3 * sizes.user_turn + words
     ]
     assert [len(asked.system + asked.text + json.dumps(asked.schema)) for asked in judge.prompts] == [
-        size + 3 * sizes.judge_exchange + words for size in sizes.judge
+        size + 3 * sizes.judge_turn + words for size in sizes.judge
     ]
 
 

@@ -261,8 +261,8 @@ def test_its_environment_lacks_what_is_ours_alone(tmp_path):
     env |= {"GITHUB_ENV": str(tmp_path / "env"), "ACTIONS_RUNTIME_TOKEN": "token-1234567890"}
     suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
     ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
-    (exchange,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["exchanges"]
-    assert set(env) & set(exchange["agent"].split()) == {"OPENAI_API_KEY"}
+    (turn,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"]
+    assert set(env) & set(turn["agent"].split()) == {"OPENAI_API_KEY"}
 
 
 NO_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")

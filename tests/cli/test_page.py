@@ -27,7 +27,7 @@ def page_in(folder: Path) -> str:
 
 def run_that_says(text: str, **fields):
     """A run of one conversation."""
-    trial = build.trial_result(exchanges=(build.exchange(agent=text),))
+    trial = build.trial_result(turns=(build.turn(agent=text),))
     return build.results(build.suite_result("Refunds", build.test_result(trials=(trial,))), **fields)
 
 
@@ -61,7 +61,7 @@ def test_the_baselines_conversations_stand_on_the_page(tmp_path, agent):
     ran = ci_evals("run", suite, "--output-dir=before", "--provider=offline", cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stderr
     before = json.loads((tmp_path / "before" / RESULTS).read_text())
-    before["suites"][0]["tests"][0]["trials"][0]["exchanges"][0]["agent"] = f"{HELLO} {secret}"
+    before["suites"][0]["tests"][0]["trials"][0]["turns"][0]["agent"] = f"{HELLO} {secret}"
     (tmp_path / "before" / RESULTS).write_text(json.dumps(before))
 
     told = ("--baseline=before", "--quiet")

@@ -49,7 +49,7 @@ def test_claude_code_plays_user_and_judge(tmp_path, agent, suite):
     assert (ran.returncode, ran.stderr.count("error")) == (0, 0), ran.stderr
     results = results_in(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]
-    assert trial["exchanges"][0]["user"] == "Hello from haiku"
+    assert trial["turns"][0]["user"] == "Hello from haiku"
     assert [finding["outcome"] for finding in trial["findings"]] == ["passed", "passed"]
     usage = results["usage"]
     assert {(u["role"], u["model"], u["costUsd"]) for u in usage["byRole"]} == {

@@ -30,7 +30,7 @@ FORMATS = {
 
 def run_of(name: str, *, day: int = 0, before: str | None = None, says: str | None = None):
     """The run `name`, so many days after the first; compared with the run `before`."""
-    trial = build.trial_result(exchanges=(build.exchange(agent=says or f"This is {name}."),))
+    trial = build.trial_result(turns=(build.turn(agent=says or f"This is {name}."),))
     info = build.run_info(id=name, started_at=build.STARTED_AT + timedelta(days=day))
     compared = None
     if before:

@@ -87,7 +87,7 @@ def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
     assert ran.returncode == 0, ran.stderr + ran.stdout
     (trial,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"]
     assert trial["status"] == "stopped"
-    assert [(e["user"], e["userSource"]) for e in trial["exchanges"]] == [
+    assert [(e["user"], e["userSource"]) for e in trial["turns"]] == [
         ("Hello", "fixed"),
         ("And my order?", "auto"),
     ]
@@ -225,9 +225,7 @@ def test_results_do_not_depend_on_the_order_of_ending(tmp_path):
     (suite,) = results_in(tmp_path)["suites"]
     assert [t["name"] for t in suite["tests"]] == [f"t{i}" for i in range(6)]
     assert [[r["index"] for r in t["trials"]] for t in suite["tests"]] == [[1, 2, 3]] * 6
-    assert all(
-        r["exchanges"][0]["user"] == f"hi {i}" for i, t in enumerate(suite["tests"]) for r in t["trials"]
-    )
+    assert all(r["turns"][0]["user"] == f"hi {i}" for i, t in enumerate(suite["tests"]) for r in t["trials"])
 
 
 def test_no_secret_in_any_file_or_stream(tmp_path):
@@ -436,9 +434,9 @@ def test_debug_keeps_raw_replies(tmp_path, agent):
     """And only debug does."""
     suite = write_suite(tmp_path)
     ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
-    assert results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["exchanges"][0]["raw"] is None
+    assert results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"] is None
     ci_evals("run", suite, "--debug", cwd=tmp_path, env=env_of(agent))
-    raw = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["exchanges"][0]["raw"]
+    raw = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"]
     assert raw["text"] == "Hello, you said Hello"
 
 

@@ -29,7 +29,7 @@ def criteria(test: int) -> tuple[str, str]:
 def talk(who: str, test: int):
     first, second = criteria(test)
     return build.trial_result(
-        exchanges=(build.exchange(agent=f"{who}-{test} {SECRET}"),),
+        turns=(build.turn(agent=f"{who}-{test} {SECRET}"),),
         findings=(
             build.finding(kind="judged", criterion=first),
             build.finding("failed", kind="judged", criterion=second),

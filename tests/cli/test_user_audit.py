@@ -28,7 +28,7 @@ KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})
 BROKE = json.dumps(
     {
         "reasoning": "It is no dog.",
-        "breaches": [{"exchange": 1, "quote": "my dog at ***", "what": "it wants another thing"}],
+        "breaches": [{"turn": 1, "quote": "my dog at ***", "what": "it wants another thing"}],
         "verdict": "broke",
     }
 )
@@ -61,10 +61,10 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     results = results_in(tmp_path)
     first, second, third = trials_of(results)
     assert [trial["status"] for trial in (first, second, third)] == ["invalid_user", "completed", "completed"]
-    assert (first["score"], first["findings"], len(first["exchanges"])) == (None, [], 1)
+    assert (first["score"], first["findings"], len(first["turns"])) == (None, [], 1)
     assert [breach["rule"] for breach in first["userAudit"]["breaches"]] == ["meta"]
     assert second["attempts"][0]["userAudit"]["breaches"] == [
-        {"rule": "audit", "exchange": 1, "text": "my dog at ***", "reason": "it wants another thing"}
+        {"rule": "audit", "turn": 1, "text": "my dog at ***", "reason": "it wants another thing"}
     ]
     assert [trial["userAudit"]["byModel"] for trial in (first, second, third)] == [None, True, False]
     broken = results["userLedger"].pop("broken")

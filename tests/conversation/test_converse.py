@@ -4,7 +4,7 @@ from pydantic import ValidationError
 
 from ci_evals.conversation.converse import Conversation
 from ci_evals.domain.errors import AgentError, LLMError
-from ci_evals.domain.suite import Suite, Test, Turn
+from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import Transcript, UserSource
 
 
@@ -15,8 +15,8 @@ class ListUser:
         self.lines = list(lines)
         self.seen = []
 
-    async def next_message(self, test, exchanges) -> str:
-        self.seen.append(tuple(exchanges))
+    async def next_message(self, test, turns) -> str:
+        self.seen.append(tuple(turns))
         line = self.lines.pop(0)
         if isinstance(line, Exception):
             raise line
@@ -29,7 +29,7 @@ async def play(
     test = Test(
         name="t",
         guidelines="g",
-        turns=[Turn(user=text) for text in turns],
+        turns=[PlannedTurn(user=text) for text in turns],
         evaluations=[{"criterion": "c"}],
         user_info={"plan": "Pro"},
     )
@@ -40,11 +40,11 @@ async def play(
 
 
 async def test_fixed_turns_are_sent_as_they_are():
-    """In order, in one session that is closed, each exchange told to the listener."""
+    """In order, in one session that is closed, each turn told to the listener."""
     heard = []
     transcript, agent = await play(["one", "  two "], ["A", "B"], heard=heard)
     assert transcript.status == "completed"
-    assert [(e.index, e.user, e.user_source, e.agent) for e in transcript.exchanges] == [
+    assert [(e.index, e.user, e.user_source, e.agent) for e in transcript.turns] == [
         (1, "one", UserSource.FIXED, "A"),
         (2, "  two ", UserSource.FIXED, "B"),
     ]
@@ -56,7 +56,7 @@ async def test_auto_turns_are_written_by_the_simulated_user():
     """Who is shown the conversation so far."""
     user = ListUser("more please")
     transcript, _ = await play(["hi", "auto"], ["Hello", "Sure"], user)
-    assert [e.user_source for e in transcript.exchanges] == ["fixed", "auto"]
+    assert [e.user_source for e in transcript.turns] == ["fixed", "auto"]
     assert [e.agent for e in user.seen[0]] == ["Hello"]
 
 
@@ -91,14 +91,14 @@ async def test_escalation_ends_the_conversation(workflows, status):
     """By the workflow's name or its prefix, case counting."""
     transcript, _ = await play(["a", "b"], [fakes.reply("bye", workflows=workflows), "never"])
     assert transcript.status == status
-    assert len(transcript.exchanges) == (1 if status == "escalated" else 2)
+    assert len(transcript.turns) == (1 if status == "escalated" else 2)
 
 
 async def test_an_error_response_ends_the_conversation():
     """Even one that forwards at the same time."""
     broken = fakes.reply("sorry", error_response=True, workflows=["CONVERSATION_FORWARDING"])
     transcript, _ = await play(["a", "b"], [broken])
-    assert (transcript.status, len(transcript.exchanges), transcript.error) == ("agent_error", 1, None)
+    assert (transcript.status, len(transcript.turns), transcript.error) == ("agent_error", 1, None)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def test_failures_keep_what_was_said(script, user, cause):
     """Of the agent or of the simulated user: the cause is told, the session closed."""
     transcript, agent = await play(["a", "auto", "auto"], script, user)
     assert (transcript.status, transcript.error) == ("failed", cause)
-    assert len(transcript.exchanges) == 1
+    assert len(transcript.turns) == 1
     assert agent.sessions[0].closed
 
 
@@ -141,25 +141,25 @@ async def test_a_trace_is_kept_up_to_a_length():
     """What was read out of it counts all the same; a reply may be as long as one may be."""
     most = fakes.reply("x" * 1_000_000, workflows=("A",), trace={"a": "x" * 1_000_000}, raw={"text": "x"})
     transcript, _ = await play(["hi"], [most])
-    (exchange,) = transcript.exchanges
-    assert (len(exchange.agent), exchange.workflows, exchange.raw) == (1_000_000, ("A",), {"text": "x"})
-    assert exchange.trace == "(not kept: longer than 1,000,000 characters)"
+    (turn,) = transcript.turns
+    assert (len(turn.agent), turn.workflows, turn.raw) == (1_000_000, ("A",), {"text": "x"})
+    assert turn.trace == "(not kept: longer than 1,000,000 characters)"
 
 
 async def test_a_reply_that_nobody_looked_at_is_looked_at():
     """A copy is not checked by itself, and an agent in Python may make one: no report should fail of it."""
     listed = fakes.reply("x").model_copy(update={"workflows": ["A"]})
     transcript, _ = await play(["hi"], [listed])
-    assert transcript.exchanges[0].workflows == ("A",)
+    assert transcript.turns[0].workflows == ("A",)
     with pytest.raises(ValidationError, match="latency_seconds"):
         await play(["hi"], [fakes.reply("x").model_copy(update={"latency_seconds": -1.0})])
 
 
 async def test_a_session_that_does_not_open():
-    """Is a failure without exchanges."""
+    """Is a failure without turns."""
     agent = fakes.ScriptedAgent(opening=AgentError("refused"))
     conversation = Conversation(agent, ListUser(), lambda _: None)
-    test = Test(name="t", guidelines="g", turns=[Turn(user="x")], evaluations=[{"criterion": "c"}])
+    test = Test(name="t", guidelines="g", turns=[PlannedTurn(user="x")], evaluations=[{"criterion": "c"}])
     ended = await conversation.play(test, test.turns)
     assert conversation.transcript(ended) == Transcript(status="failed", error="refused")
 
@@ -177,7 +177,7 @@ def test_turns_are_filled_up_to_max_turns():
         test = Test(
             name="t",
             guidelines="g",
-            turns=[Turn(user="x")] * count,
+            turns=[PlannedTurn(user="x")] * count,
             evaluations=[{"criterion": "c"}],
             **fields,
         )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ci_evals.conversation.ledger import MOST_CHARACTERS, MOST_WORDS, breaches, is_looked_at
 from ci_evals.domain.suite import Suite, Test
-from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
 SUITES = Path(__file__).parents[2] / "suites"
 CRITERIA = (
@@ -41,8 +41,8 @@ def talk(*lines: str, remark: str | None = None, status: EndState | None = None)
     """User, agent, user, agent. `=` before a user's line makes it a fixed one."""
     pairs = zip(lines[::2], lines[1::2], strict=True)
     return Transcript(
-        exchanges=tuple(
-            Exchange(
+        turns=tuple(
+            Turn(
                 index=index,
                 user=user.removeprefix("="),
                 agent=agent,
@@ -259,7 +259,7 @@ HONEST = {
 def test_no_conversation_of_a_good_user_is_a_breach(transcript):
     """Whoever is asked twice answers twice; whoever is told to do something does it."""
     test = a_test()
-    if transcript.exchanges and "person" in transcript.exchanges[0].user:
+    if transcript.turns and "person" in transcript.turns[0].user:
         test = a_test("You are Ida. Whatever comes, insist on a person in the same words.")
     assert rules(transcript, test) == []
 
@@ -345,10 +345,10 @@ BROKEN = {
 
 @pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in BROKEN.items() for text in texts])
 def test_each_rule_finds_its_breach_and_no_other_does(rule, text):
-    """With the exchange, the words, and a reason."""
+    """With the turn, the words, and a reason."""
     said = talk("=Hi.", "Hello, and welcome to the help desk.", text, "I see.")
     (breach,) = breaches(a_test(), said)
-    assert (breach.rule, breach.exchange) == (rule, 2)
+    assert (breach.rule, breach.turn) == (rule, 2)
     assert breach.text.strip() in text
     assert breach.reason
 
@@ -386,7 +386,7 @@ REPEATED = {
 def test_the_same_again_though_nothing_was_asked(transcript):
     """A loop or a restart; told of once, where it happened."""
     (breach,) = breaches(a_test(), transcript)
-    assert (breach.rule, breach.exchange) == ("repeats", len(transcript.exchanges))
+    assert (breach.rule, breach.turn) == ("repeats", len(transcript.turns))
 
 
 STOPPED = {
@@ -403,16 +403,16 @@ STOPPED = {
 
 @pytest.mark.parametrize("transcript", STOPPED.values(), ids=STOPPED)
 def test_a_stop_in_the_same_breath_as_an_answer(transcript):
-    """The agent asked, and never heard it. It stands where the next exchange would."""
+    """The agent asked, and never heard it. It stands where the next turn would."""
     (breach,) = breaches(a_test(), transcript)
-    assert (breach.rule, breach.exchange, breach.text) == ("stop", 2, transcript.closing_remark)
+    assert (breach.rule, breach.turn, breach.text) == ("stop", 2, transcript.closing_remark)
 
 
-def test_one_breach_of_a_rule_in_an_exchange():
-    """Of several rules several; in the order of the exchanges."""
+def test_one_breach_of_a_rule_in_an_turn():
+    """Of several rules several; in the order of the turns."""
     text = "As an AI language model I have processed your refund. As a simulated user I say so. " + "x " * 300
     found = breaches(a_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
-    assert sorted((one.exchange, one.rule) for one in found) == [
+    assert sorted((one.turn, one.rule) for one in found) == [
         (2, "meta"),
         (3, "as_agent"),
         (3, "length"),
@@ -433,11 +433,11 @@ texts = st.one_of(
 @given(st.lists(texts, min_size=2, max_size=8), texts)
 @settings(max_examples=30, deadline=None)
 def test_whatever_is_written_it_is_read(lines, remark):
-    """No text breaks it, and of each rule there is at most one breach in an exchange."""
+    """No text breaks it, and of each rule there is at most one breach in a turn."""
     said = talk(*lines[: len(lines) // 2 * 2], remark=remark)
-    found = [(breach.rule, breach.exchange) for breach in breaches(a_test(), said)]
+    found = [(breach.rule, breach.turn) for breach in breaches(a_test(), said)]
     assert len(found) == len(set(found))
-    assert all(1 <= exchange <= len(said.exchanges) + 1 for _, exchange in found)
+    assert all(1 <= turn <= len(said.turns) + 1 for _, turn in found)
 
 
 @pytest.mark.parametrize(
@@ -490,4 +490,4 @@ RUBBISH = " ".join(f"blorp{number}" for number in range(150))
 def test_a_closing_remark_is_looked_at_as_a_message(remark, rule):
     """It was never sent, and shows all the same who wrote the conversation."""
     found = breaches(a_test(), talk("Hi", "How can I help?", remark=remark))
-    assert (rule, 2) in [(one.rule, one.exchange) for one in found]
+    assert (rule, 2) in [(one.rule, one.turn) for one in found]

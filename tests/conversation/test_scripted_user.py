@@ -12,7 +12,7 @@ from ci_evals.conversation.scripted_user import (
     ScriptedUser,
 )
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Exchange, UserSource
+from ci_evals.domain.transcript import Turn, UserSource
 
 
 def customer(**user_info):
@@ -28,10 +28,10 @@ def customer(**user_info):
 
 
 def talk(*lines):
-    """Exchanges from alternate lines: user, agent, user, agent."""
+    """Turns from alternate lines: user, agent, user, agent."""
     pairs = zip(lines[::2], lines[1::2], strict=True)
     return [
-        Exchange(index=index, user=user, agent=agent, user_source=UserSource.AUTO, latency_seconds=0)
+        Turn(index=index, user=user, agent=agent, user_source=UserSource.AUTO, latency_seconds=0)
         for index, (user, agent) in enumerate(pairs, start=1)
     ]
 

@@ -189,7 +189,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
     (late,) = (test for test in tests if test["name"] == "Follows up a late parcel")
     failed = [item["reason"] for item in late["trials"][0]["findings"] if item["outcome"] == "failed"]
     assert failed == ["order-number was not extracted; seen: none"]
-    assert late["trials"][0]["exchanges"][0]["agent"].startswith(RETAIL.misbehaviour.rude)
+    assert late["trials"][0]["turns"][0]["agent"].startswith(RETAIL.misbehaviour.rude)
 
 
 @pytest.mark.parametrize(

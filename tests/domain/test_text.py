@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ci_evals.conversation.converse import bounded
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.suite import Turn
+from ci_evals.domain.suite import PlannedTurn
 from ci_evals.support.text import is_blank
 
 BLANK = [
@@ -42,7 +42,7 @@ def test_something_can_be_seen(text):
 def test_such_a_line_is_no_message_of_a_suite(text):
     """Neither is it a reply of an agent."""
     with pytest.raises(ValueError, match=r"visible|pattern"):
-        Turn(user=text)
+        PlannedTurn(user=text)
     if text.strip():
         with pytest.raises(AgentError, match="no visible character"):
             bounded(reply(text))

@@ -258,7 +258,7 @@ GRADED_SUITE = json.dumps(
 
 
 def _grade(dimension: str, level: str, **more: Any) -> dict[str, Any]:
-    evidence = [{"exchange": 1, "quote": "Hi"}]
+    evidence = [{"turn": 1, "quote": "Hi"}]
     return {"dimension": dimension, "reason": "So.", "evidence": evidence, "level": level} | more
 
 
@@ -329,8 +329,8 @@ def _results() -> list[bytes]:
             build.trial_result(1, times=Times(agent=1.5, user=1, judge=0.5, other=0.25)),
             build.trial_result(
                 2,
-                exchanges=(
-                    build.exchange(
+                turns=(
+                    build.turn(
                         workflows=("PAY", "PAY"),
                         params={"p": {"a": [1]}},
                         rules=("r",),
@@ -339,7 +339,7 @@ def _results() -> list[bytes]:
                 ),
                 findings=(build.finding("failed", kind="judged", evidence=(1,), category="tone"),),
             ),
-            build.trial_result(3, status="failed", error="no answer", exchanges=(), findings=()),
+            build.trial_result(3, status="failed", error="no answer", turns=(), findings=()),
         ),
     )
     undecided = build.test_result(
@@ -385,7 +385,7 @@ PLANNED = json.dumps(
     }
 )
 _RUN: dict[str, Any] = {"tool": Tool(version=__version__), "run": "run-1", "started_at": build.STARTED_AT}
-_FAILED = build.trial_result(2, status="failed", error="no answer", exchanges=(), findings=())
+_FAILED = build.trial_result(2, status="failed", error="no answer", turns=(), findings=())
 JOURNAL = [
     _sealed(
         journal.Header(digests=build.run_info().digests, **_RUN),

@@ -47,8 +47,8 @@ from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.journal import Header, Past
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.domain.suite import Suite, Test, Turn
-from ci_evals.domain.transcript import EndState, Exchange, Reply, Transcript, UserSource
+from ci_evals.domain.suite import PlannedTurn, Suite, Test
+from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.grading import answers, prefer, quotes, rubric, strict
 from ci_evals.grading.judge import Judge, read_answer
@@ -261,11 +261,11 @@ _FIELDS = {
 
 def _judged(reply: Reply) -> None:
     """A reply can be kept, shown and judged, and nothing is decided without evidence."""
-    exchange = Exchange(**dict(reply) | {"index": 1, "user": "hi", "user_source": UserSource.FIXED})
-    kept = REDACTOR.model(exchange)
-    assert Exchange.model_validate_json(kept.model_dump_json()) == kept
+    turn = Turn(**dict(reply) | {"index": 1, "user": "hi", "user_source": UserSource.FIXED})
+    kept = REDACTOR.model(turn)
+    assert Turn.model_validate_json(kept.model_dump_json()) == kept
     assert KEY not in kept.model_dump_json()
-    transcript = Transcript(exchanges=(kept,), status=EndState.COMPLETED)
+    transcript = Transcript(turns=(kept,), status=EndState.COMPLETED)
     for evaluation in EVALUATIONS:
         verdict = strict.decide(evaluation, transcript)
         fields = _FIELDS.get(evaluation.strict)
@@ -370,8 +370,8 @@ def plain(data: bytes) -> None:
 def judge(data: bytes) -> None:
     """What a judge answers: it passes only what the answer says outright."""
     text = data.decode(errors="replace")
-    transcript = Transcript(exchanges=(_SAID,), status=EndState.COMPLETED)
-    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [Turn(user="hi")], transcript)
+    transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
+    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [PlannedTurn(user="hi")], transcript)
     verdict = asyncio.run(hearing.decide(Judged(criterion="c")))
     found = read_answer(text)
     if verdict.outcome is Outcome.UNDECIDED:
@@ -380,7 +380,7 @@ def judge(data: bytes) -> None:
         assert found is not None
         assert found.verdict == ("pass" if verdict.outcome is Outcome.PASSED else "fail")
         assert found.met is (verdict.outcome is Outcome.PASSED)
-        assert all(one.exchange == 1 for one in found.evidence)
+        assert all(one.turn == 1 for one in found.evidence)
         assert verdict.reason.strip()
 
 
@@ -388,8 +388,8 @@ def judge(data: bytes) -> None:
 def grades(data: bytes) -> None:
     """What a judge answers where a rubric has levels: a grade only of levels that the rubric has."""
     text = data.decode(errors="replace")
-    transcript = Transcript(exchanges=(_SAID,), status=EndState.COMPLETED)
-    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [Turn(user="hi")], transcript)
+    transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
+    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [PlannedTurn(user="hi")], transcript)
     verdict = asyncio.run(rubric.decide(hearing, GRADED))
     if verdict.outcome is Outcome.UNDECIDED:
         assert verdict.grade is None
@@ -432,7 +432,7 @@ def cached_answer(data: bytes) -> None:
 GRADED = load(samples.GRADED_SUITE, "s.json", Reading()).suite.tests[0].evaluations[0]
 
 
-_SAID = Exchange(agent="Hi", latency_seconds=1, index=1, user="hi", user_source=UserSource.FIXED)
+_SAID = Turn(agent="Hi", latency_seconds=1, index=1, user="hi", user_source=UserSource.FIXED)
 TEST = Test.model_validate(
     {
         "name": "t",

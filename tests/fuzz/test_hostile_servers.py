@@ -100,7 +100,7 @@ async def test_no_agent_over_http_takes_it(name: str, adapter: str) -> None:
 async def test_an_odd_answer_is_one_all_the_same(name: str) -> None:
     """What can be read is read, and can be kept."""
     transcript = await played(hostile.READABLE[name])
-    assert (transcript.status, transcript.exchanges[0].agent) == ("completed", "Hi")
+    assert (transcript.status, transcript.turns[0].agent) == ("completed", "Hi")
     assert Transcript.model_validate_json(transcript.model_dump_json()) == transcript
 
 

@@ -25,8 +25,8 @@ def check(expected, match="gaia", **fields) -> AnswerMatches:
 
 
 def decide(evaluation: AnswerMatches, *texts: str) -> Verdict:
-    exchanges = tuple(build.exchange(i, agent=text) for i, text in enumerate(texts, start=1))
-    return strict.decide(evaluation, Transcript(exchanges=exchanges, status=EndState.COMPLETED))
+    turns = tuple(build.turn(i, agent=text) for i, text in enumerate(texts, start=1))
+    return strict.decide(evaluation, Transcript(turns=turns, status=EndState.COMPLETED))
 
 
 def matches(expected, answer, match="gaia", **fields) -> bool:
@@ -317,7 +317,7 @@ def test_nothing_raises(answer, expected):
 @slow
 @given(texts, texts)
 def test_what_does_not_depend_on_which_is_which(one, other):
-    """Answer and expected one could be exchanged."""
+    """Answer and expected one could be turnd."""
     assert answers.bidirectional(one, other) == answers.bidirectional(other, one)
     assert answers.exact(one, other) == answers.exact(other, one)
     assert answers.similarity(one, other) == answers.similarity(other, one)

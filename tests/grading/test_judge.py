@@ -50,7 +50,7 @@ async def test_pass_and_fail_with_reason_and_evidence():
 
 @pytest.mark.parametrize("evidence", [[0], [1, 3], [-1]])
 async def test_evidence_from_another_conversation(evidence):
-    """A judge that names exchanges which never were is asked once more, then not believed."""
+    """A judge that names turns which never were is asked once more, then not believed."""
     verdict, llm = await decide(answer(evidence=evidence), answer())
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
     verdict, _ = await decide(answer(evidence=evidence))
@@ -62,13 +62,13 @@ async def test_evidence_from_another_conversation(evidence):
     [
         {"looked_at": []},
         {"rests_on": "quotes"},
-        {"rests_on": "quotes", "evidence": [{"exchange": 1, "quote": ""}]},
-        {"rests_on": "quotes", "evidence": [{"exchange": 1, "quote": "..."}]},
-        {"rests_on": "absence", "looked_at": [], "evidence": [{"exchange": 1, "quote": " ** "}]},
+        {"rests_on": "quotes", "evidence": [{"turn": 1, "quote": ""}]},
+        {"rests_on": "quotes", "evidence": [{"turn": 1, "quote": "..."}]},
+        {"rests_on": "absence", "looked_at": [], "evidence": [{"turn": 1, "quote": " ** "}]},
     ],
 )
 async def test_a_pass_on_no_grounds(changes):
-    """Neither a quote nor exchanges that were looked at: it is asked for again, then it does not count."""
+    """Neither a quote nor turns that were looked at: it is asked for again, then it does not count."""
     verdict, llm = await decide(json.dumps(json.loads(answer()) | changes), answer())
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
     verdict, _ = await decide(json.dumps(json.loads(answer()) | changes))
@@ -87,7 +87,7 @@ async def test_a_pass_on_no_grounds(changes):
     ],
 )
 async def test_what_a_verdict_rests_on(quotes, changes, rests_on, evidence):
-    """Quotes that were looked up, or what the judge says is absent, with the exchanges."""
+    """Quotes that were looked up, or what the judge says is absent, with the turns."""
     for verdict in ("pass", "fail"):
         found, _ = await decide(fakes.judged(verdict, "It is so.", *quotes, **changes))
         assert (found.rests_on, found.evidence) == (rests_on, evidence)
@@ -168,15 +168,15 @@ def quoting(*quotes: tuple[int, str], verdict="pass") -> str:
 
 
 async def test_quotes_are_looked_up():
-    """Each in its exchange, user's and agent's words alike; they are kept once, and in order."""
+    """Each in its turn, user's and agent's words alike; they are kept once, and in order."""
     verdict, _ = await decide(quoting((2, "Done."), (1, "which ORDER"), (1, "which ORDER"), (1, "")))
-    assert [(quote.exchange, quote.text) for quote in verdict.quotes] == [(1, "which ORDER"), (2, "Done.")]
+    assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(1, "which ORDER"), (2, "Done.")]
     assert verdict.evidence == (1, 2)
 
 
 @pytest.mark.parametrize("quote", [(2, "Which order?"), (1, "asks for the order"), (1, "It asked.")])
 async def test_a_quote_that_does_not_stand_there(quote):
-    """Of another exchange, or what the author expected: the judge is asked once more, then not believed."""
+    """Of another turn, or what the author expected: the judge is asked once more, then not believed."""
     wrong = quoting(quote)
     verdict, llm = await decide(wrong, answer())
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
@@ -184,7 +184,7 @@ async def test_a_quote_that_does_not_stand_there(quote):
     verdict, _ = await decide(wrong)
     assert (verdict.cause, verdict.reason) == (
         Cause.VOID_ANSWER,
-        f"the judge quoted words that do not stand in exchange {quote[0]} (asked twice)",
+        f"the judge quoted words that do not stand in turn {quote[0]} (asked twice)",
     )
 
 
@@ -198,7 +198,7 @@ async def test_quotes_are_of_what_the_judge_was_shown():
     assert verdict.cause is Cause.VOID_ANSWER
 
 
-async def test_a_closing_remark_counts_to_the_last_exchange():
+async def test_a_closing_remark_counts_to_the_last_turn():
     """It has no number of its own."""
     transcript = SAID.model_copy(update={"status": EndState.STOPPED, "closing_remark": "Thanks a lot"})
     verdict, _ = await decide(quoting((2, "thanks a lot")), transcript=transcript)
@@ -287,7 +287,7 @@ FIELDS = tuple(json.loads(answer()))
         fakes.judged(looked_at=["1"]),
         fakes.judged(evidence=["1"]),
         fakes.judged(evidence=[1]),
-        fakes.judged(evidence=[{"exchange": 1}]),
+        fakes.judged(evidence=[{"turn": 1}]),
         answer(reasoning=None),
         *(json.dumps({k: v for k, v in json.loads(answer()).items() if k != left}) for left in FIELDS),
         fakes.judged("pass", "r", ("1", "q")),

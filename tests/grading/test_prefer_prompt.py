@@ -8,7 +8,7 @@ import fakes
 import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.suite import AUTO, Turn
+from ci_evals.domain.suite import AUTO, PlannedTurn
 from ci_evals.grading.prefer import Contest, Talk
 from ci_evals.support.redaction import Redactor
 
@@ -18,7 +18,7 @@ SECRET = "tenant-4711-blue"
 
 def contest(one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe.") -> Contest:
     test = build.test_result(user_info={"order": 7}, guidelines=f"You want it back, {SECRET}.")
-    turns = (Turn(user=AUTO, expectation="starts it"),)
+    turns = (PlannedTurn(user=AUTO, expectation="starts it"),)
     talks = (Talk(turns, build.transcript(text)) for text in (one, other))
     return Contest(Redactor(values=[SECRET]), test, ["The refund is started"], *talks)
 

@@ -35,7 +35,7 @@ SAID = build.transcript("user: hi | agent: Which order? | user: 12 | agent: Done
 
 
 def entry(dimension: str, level: str, *evidence: tuple[int, str], reason: str = "So it is.") -> dict:
-    told = [{"exchange": number, "quote": words} for number, words in evidence]
+    told = [{"turn": number, "quote": words} for number, words in evidence]
     return {"dimension": dimension, "reason": reason, "evidence": told, "level": level}
 
 
@@ -81,7 +81,7 @@ async def test_a_grade_is_the_weighted_mean_of_levels():
         ),
     )
     assert (verdict.outcome, verdict.reason, verdict.evidence) == (Outcome.PASSED, "All in all.", (1, 2))
-    assert [(quote.exchange, quote.text) for quote in verdict.quotes] == [(2, "Done, dear")]
+    assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(2, "Done, dear")]
     assert (await decide(levels("fair", "fair")))[0].outcome is Outcome.FAILED
 
 
@@ -155,7 +155,7 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
         (levels("good", "1"), "named a level that 'tact' does not have"),
         (
             answer(entry("correctness", "good"), entry("tact", "good", (3, "x"))),
-            "exchange 3, which does not exist",
+            "turn 3, which does not exist",
         ),
         (
             answer(entry("correctness", "good", (1, "So sorry")), entry("tact", "good")),
@@ -166,7 +166,7 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
         (levels("good", "good", looked_at=[]), "on no grounds"),
         (levels("good", "good", rests_on="quotes"), "on no grounds"),
         (levels("bad", "fair", looked_at=[]), "on no grounds"),
-        (levels("good", "good", looked_at=[3]), "looked at exchange 3, which does not exist"),
+        (levels("good", "good", looked_at=[3]), "looked at turn 3, which does not exist"),
         (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
     ],
 )
@@ -208,8 +208,8 @@ async def test_a_judge_that_cannot_be_reached():
 REASONING = Graded(criterion="It goes about it well", dimensions=["reasoning", "clarity"])
 TRACED = build.transcript("user: hi | agent: Done.").model_copy(
     update={
-        "exchanges": (
-            build.exchange(
+        "turns": (
+            build.turn(
                 1,
                 agent="Done.",
                 workflows=("REFUND",),
@@ -251,15 +251,15 @@ async def test_reasoning_without_any_trace():
     """Nobody is asked, and nothing passes: no reply told what the agent did."""
     silent = {"workflows": None, "params": None, "rules": None, "integrations": None}
     said = build.transcript("user: hi | agent: Done.").model_copy(
-        update={"exchanges": (build.exchange(1, **silent), build.exchange(2, **silent))}
+        update={"turns": (build.turn(1, **silent), build.turn(2, **silent))}
     )
     verdict, llm = await decide(of_reasoning(), evaluation=REASONING, transcript=said)
     assert (verdict.outcome, verdict.cause, llm.prompts) == (Outcome.UNDECIDED, Cause.NO_EVIDENCE, [])
     assert "'reasoning'" in verdict.reason
-    half = said.model_copy(update={"exchanges": (build.exchange(1, **silent), build.exchange(2))})
+    half = said.model_copy(update={"turns": (build.turn(1, **silent), build.turn(2))})
     verdict, llm = await decide(of_reasoning(), evaluation=REASONING, transcript=half)
     assert verdict.outcome is Outcome.PASSED
-    assert llm.prompts[0].text.count('"did"') == 2  # of the second exchange, and who is judged by it
+    assert llm.prompts[0].text.count('"did"') == 2  # of the second turn, and who is judged by it
 
 
 def vote(*named: int | None, cause: Cause = Cause.CANNOT_TELL) -> Vote:

@@ -39,8 +39,8 @@ async def decide(
     evaluation, *texts, vectors=CAPITALS, redactor=None
 ) -> tuple[Verdict, fakes.ScriptedEmbedder]:
     embedder = fakes.ScriptedEmbedder(vectors)
-    exchanges = tuple(build.exchange(i, agent=text) for i, text in enumerate(texts, start=1))
-    transcript = Transcript(exchanges=exchanges, status=EndState.COMPLETED)
+    turns = tuple(build.turn(i, agent=text) for i, text in enumerate(texts, start=1))
+    transcript = Transcript(turns=turns, status=EndState.COMPLETED)
     return await Meanings(embedder, redactor or Redactor()).decide(evaluation, transcript), embedder
 
 
@@ -105,7 +105,7 @@ async def test_too_few_vectors():
     meanings = Meanings(Forgetful(CAPITALS), Redactor())
     verdict = await meanings.decide(
         check("Paris"),
-        Transcript(exchanges=(build.exchange(1, agent="Rome"),), status=EndState.COMPLETED),
+        Transcript(turns=(build.turn(1, agent="Rome"),), status=EndState.COMPLETED),
     )
     assert (verdict.cause, verdict.reason.endswith("it gave 1 vectors for 2 texts")) == (
         Cause.JUDGE_ERROR,
@@ -136,7 +136,7 @@ async def test_what_the_page_says_of_each_case():
 
 async def graded(*evaluations, **models):
     test = Test(name="t", guidelines="g", turns=[{"user": "x"}], evaluations=evaluations)
-    transcript = Transcript(exchanges=(build.exchange(1, agent="Paris"),), status=EndState.COMPLETED)
+    transcript = Transcript(turns=(build.turn(1, agent="Paris"),), status=EndState.COMPLETED)
     return await grade(test, test.turns, transcript, NO_JUDGE, **models)
 
 

@@ -14,9 +14,9 @@ from ci_evals.planning.faults import STRICT
 def decide(strict_kind: str, *replies: dict, unanswered: int | None = None, **fields) -> Verdict:
     """The verdict of an evaluation on a trial with these replies."""
     evaluation = EVALUATION.validate_python({"criterion": "c", "strict": strict_kind, **fields})
-    exchanges = tuple(build.exchange(i, **reply) for i, reply in enumerate(replies, start=1))
+    turns = tuple(build.turn(i, **reply) for i, reply in enumerate(replies, start=1))
     status = EndState.COMPLETED if unanswered is None else EndState.FAILED
-    return strict.decide(evaluation, Transcript(exchanges=exchanges, status=status, unanswered=unanswered))
+    return strict.decide(evaluation, Transcript(turns=turns, status=status, unanswered=unanswered))
 
 
 def outcome(verdict: Verdict) -> str:
@@ -65,7 +65,7 @@ def test_a_missing_trace_decides_nothing(kind):
 
 @pytest.mark.parametrize("kind", STRICT)
 def test_no_reply_decides_nothing(kind):
-    """A trial without an exchange is evidence of nothing."""
+    """A trial without a turn is evidence of nothing."""
     assert outcome(decide(kind, **ARGUMENTS.get(kind, {}))) == "undecided/no_evidence"
 
 
@@ -123,7 +123,7 @@ def test_what_is_seen_decides_whatever_is_unknown_before(kind):
 def test_escalation():
     """By the workflow's name or prefix, in any turn."""
     assert decide("escalated", {}, FORWARDED) == Verdict.passed(
-        "CONVERSATION_FORWARDING was executed in exchange 2", 2
+        "CONVERSATION_FORWARDING was executed in turn 2", 2
     )
     assert outcome(decide("escalated", {"workflows": ("CONVERSATION_FORWARDING_VIP",)})) == "passed"
     assert outcome(decide("escalated", {"workflows": ("REFUND",)})) == "failed"
@@ -136,7 +136,7 @@ def test_an_agent_may_say_apart_from_workflows_that_it_hands_over():
     silent = {"workflows": None, "handed_over": False}
     over = {"workflows": None, "handed_over": True}
     assert decide("escalated", silent, over) == Verdict.passed(
-        "the agent handed over to a person in exchange 2", 2
+        "the agent handed over to a person in turn 2", 2
     )
     assert outcome(decide("not_escalated", silent)) == "passed"
     assert outcome(decide("escalated", {"handed_over": False}, FORWARDED)) == "passed"
@@ -247,7 +247,7 @@ def test_the_last_value_counts():
     """A corrected parameter is what the agent ended with."""
     replies = ({"params": {"p": "a"}}, {"params": {"p": "b"}}, {"params": {}})
     verdict = decide("param_equals", *replies, paramName="p", paramValue="a")
-    assert verdict == Verdict.failed('p = "b" in exchange 2, not "a"', 2)
+    assert verdict == Verdict.failed('p = "b" in turn 2, not "a"', 2)
 
 
 def test_a_parameter_whose_value_is_not_told():
@@ -275,7 +275,7 @@ def test_error_responses():
     """As the trace marks them, with their detail."""
     broken = {"error_response": True, "error_detail": "integration_failed"}
     assert decide("escalated_due_to_error", {}, broken) == Verdict.passed(
-        "the agent answered with an error in exchange 2: integration_failed", 2
+        "the agent answered with an error in turn 2: integration_failed", 2
     )
     assert outcome(decide("not_escalated_due_to_error", {}, broken)) == "failed"
     assert outcome(decide("not_escalated_due_to_error", {})) == "passed"
@@ -294,10 +294,10 @@ def test_rules():
 @pytest.mark.parametrize(
     ("calls", "wanted", "said"),
     [
-        ([Integration(code="i", status=200)], "passed", "i answered 200 in exchange 1"),
+        ([Integration(code="i", status=200)], "passed", "i answered 200 in turn 1"),
         ([Integration(code="i", status=503)], "failed", "called with status 503"),
         ([Integration(code="i", type="RAG")], "failed", "called, no HTTP status (RAG)"),
-        ([Integration(code="i")], "failed", "called, no HTTP status in exchange 1"),
+        ([Integration(code="i")], "failed", "called, no HTTP status in turn 1"),
         ([Integration(code="i", status=503), Integration(code="i", status=200)], "passed", "answered 200"),
         ([Integration(code="j", status=200)], "failed", "i was not called; called: j"),
         ([], "failed", "i was not called; called: none"),
@@ -376,7 +376,7 @@ def test_limits():
     assert decide("max_agent_turns", *slow[:1], turns=3).reason == "the agent replied once, at most 3 wanted"
     assert outcome(decide("max_agent_turns", *slow, turns=2)) == "failed"
     assert decide("max_latency", *slow, seconds=2) == Verdict.failed(
-        "the slowest reply, in exchange 2, took 2.500 s, at most 2 s wanted", 2
+        "the slowest reply, in turn 2, took 2.500 s, at most 2 s wanted", 2
     )
     assert outcome(decide("max_latency", *slow, seconds=2.5)) == "passed"
 

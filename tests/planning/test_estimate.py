@@ -12,7 +12,7 @@ from ci_evals.planning import forecast
 from ci_evals.planning.estimate import of_plan
 from ci_evals.planning.forecast import Forecast, PromptSizes, Range, Spending, duration, of_trial
 
-SIZES = PromptSizes(user=1000, user_exchange=30, judge=(2000, 2100), judge_exchange=50)
+SIZES = PromptSizes(user=1000, user_turn=30, judge=(2000, 2100), judge_turn=50)
 JUDGED = [{"criterion": "a"}, {"criterion": "b"}]
 
 

@@ -55,7 +55,7 @@ TALK = build.transcript(
     "| agent: I can help with that. Why do you return it? [REFUND_REQUEST]"
     "| user: It is too small."
     "| agent: Done: you get 29.99 USD within five days. [REFUND_REQUEST]"
-).exchanges
+).turns
 TOLD = TALK[1].model_copy(
     update={
         "params": {"refund-reason": "too_small", "amount": 29.99, "partial": False},
@@ -69,8 +69,8 @@ GOOD_TEST = build.test_result(
     user_info={"name": "Dana", "orders": [1042]},
     trials=(
         build.trial_result(
-            exchanges=(TALK[0], TOLD),
-            findings=(build.finding(reason="REFUND_REQUEST was executed in exchange 1", evidence=(1,)), KIND),
+            turns=(TALK[0], TOLD),
+            findings=(build.finding(reason="REFUND_REQUEST was executed in turn 1", evidence=(1,)), KIND),
             closing_remark="Thanks, that is all.",
             status=EndState.STOPPED,
         ),
@@ -107,20 +107,20 @@ def bad() -> Results:
         critical=True,
         line=40,
         trials=(
-            build.trial_result(1, exchanges=TALK, findings=(build.finding(), KIND)),
-            build.trial_result(2, exchanges=TALK, findings=(build.finding(), rude)),
+            build.trial_result(1, turns=TALK, findings=(build.finding(), KIND)),
+            build.trial_result(2, turns=TALK, findings=(build.finding(), rude)),
         ),
     )
     wrong = build.test_result(
         "Exchange for another size",
         trials=(
             build.trial_result(
-                exchanges=TALK,
+                turns=TALK,
                 findings=(
                     build.finding(
                         "failed",
                         criterion="The exchange workflow starts",
-                        reason="EXCHANGE was never executed; REFUND_REQUEST was, in exchange 1",
+                        reason="TURN was never executed; REFUND_REQUEST was, in turn 1",
                     ),
                     rude,
                 ),
@@ -160,12 +160,10 @@ def undecided() -> Results:
     return build.results(
         build.suite_result(
             "Refunds",
-            build.test_result(
-                trials=(build.trial_result(exchanges=TALK, findings=(build.finding(), unjudged)),)
-            ),
+            build.test_result(trials=(build.trial_result(turns=TALK, findings=(build.finding(), unjudged)),)),
             build.test_result(
                 "No discount unasked",
-                trials=(build.trial_result(exchanges=silent, findings=(traceless, unjudged)),),
+                trials=(build.trial_result(turns=silent, findings=(traceless, unjudged)),),
             ),
         ),
         gate=build.decision(
@@ -183,7 +181,7 @@ def invalid() -> Results:
     lost = build.trial_result(
         status=EndState.FAILED,
         error=refused,
-        exchanges=(),
+        turns=(),
         findings=(),
         duration_seconds=0.0,
         attempts=(
@@ -193,7 +191,7 @@ def invalid() -> Results:
     )
     erred = build.trial_result(
         status=EndState.AGENT_ERROR,
-        exchanges=(build.exchange(agent="", error_response=True, error_detail="model overloaded"),),
+        turns=(build.turn(agent="", error_response=True, error_detail="model overloaded"),),
         findings=(),
     )
     tests = [build.test_result(f"Lost order {number}", trials=(lost,)) for number in range(1, 7)]
@@ -255,7 +253,7 @@ FINDINGS = {
 def played(name: str, drawing: str, **fields) -> TestResult:
     """A test by its trials, a letter each: passed, half passed, failed, undecided."""
     trials = [
-        build.trial_result(index, exchanges=TALK, findings=FINDINGS[letter])
+        build.trial_result(index, turns=TALK, findings=FINDINGS[letter])
         for index, letter in enumerate(drawing, start=1)
     ]
     return build.test_result(name, trials=tuple(trials), **fields)
@@ -335,12 +333,10 @@ def proven() -> Results:
         played("Lost parcel", "ppuup"),
         played("Store credit", "ppppp"),
     )
-    exchanges = (played("Wrong size", "hphhp"), played("Two items", "ppppp", digest="u" * 64))
+    turns = (played("Wrong size", "hphhp"), played("Two items", "ppppp", digest="u" * 64))
     head = [
         build.suite_result("Refunds", *refunds, interval=interval_of(*refunds), min_score=70),
-        build.suite_result(
-            "Exchanges", *exchanges, file="evals/exchanges.yaml", interval=interval_of(*exchanges)
-        ),
+        build.suite_result("Exchanges", *turns, file="evals/exchanges.yaml", interval=interval_of(*turns)),
     ]
     base = [
         build.suite_result(
@@ -358,7 +354,7 @@ def proven() -> Results:
     ]
     run = build.results(
         *head,
-        interval=interval_of(*refunds, *exchanges),
+        interval=interval_of(*refunds, *turns),
         usage=COSTLY.model_copy(update={"cost_usd": None, "unpriced": ("gpt-next",)}),
     )
     policy = Policy(max_drops=read_drops("suite:Exchanges=40")[1], regression=Regression.ANY, max_errors=2)

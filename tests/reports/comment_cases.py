@@ -46,7 +46,7 @@ REFUND = Story(
     good="I found order 4471. The refund of 89.00 EUR is on its way, you will have it within five days.",
     wrong="I am sorry to hear that. Refunds usually take a while. Please check again in two weeks.",
     workflow="The refund workflow starts",
-    idle="REFUND_REQUEST was never executed; ORDER_LOOKUP was, in exchange 2",
+    idle="REFUND_REQUEST was never executed; ORDER_LOOKUP was, in turn 2",
     criterion="The agent tells the amount and when it will arrive",
     praise="The second reply names 89.00 EUR and five days.",
     blame="The customer asked twice for their money. The agent named neither the amount nor a date, and sent "
@@ -59,7 +59,7 @@ DELIVERY = Story(
     good="Order 5120 left the depot in Leipzig this morning and should reach you tomorrow.",
     wrong="Your parcel is in transit. You can see that on the tracking page.",
     workflow="The tracking integration is called",
-    idle="TRACKING was not called; nothing was, in 2 exchanges",
+    idle="TRACKING was not called; nothing was, in 2 turns",
     criterion="The agent gives more than the tracking page does",
     praise="It named the depot and the day of arrival.",
     blame="The agent repeated what the customer had read on the tracking page, and gave no day of arrival.",
@@ -97,7 +97,7 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
             index,
             status=EndState.FAILED,
             error="no reply within 120 s (POST /messages)",
-            exchanges=(),
+            turns=(),
             findings=(),
             attempts=(
                 Attempt(status=EndState.FAILED, error="no reply within 120 s (POST /messages)"),
@@ -124,14 +124,14 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
     strict = build.finding(
         "failed" if idle else "passed",
         criterion=story.workflow,
-        reason=story.idle if idle else "it did, in exchange 2",
+        reason=story.idle if idle else "it did, in turn 2",
         evidence=story.evidence,
     )
-    hello = build.exchange(1, user="Hello, is anybody there?", agent="Hello! How can I help you?")
+    hello = build.turn(1, user="Hello, is anybody there?", agent="Hello! How can I help you?")
     did = story.instead if idle else story.does
-    said = build.exchange(2, user=story.user, agent=story.wrong if rude else story.good, **did)
+    said = build.turn(2, user=story.user, agent=story.wrong if rude else story.good, **did)
     return build.trial_result(
-        index, exchanges=(hello, said), findings=(strict, judged), duration_seconds=6.4 + 0.7 * index
+        index, turns=(hello, said), findings=(strict, judged), duration_seconds=6.4 + 0.7 * index
     )
 
 

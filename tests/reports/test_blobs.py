@@ -39,26 +39,22 @@ def unpacked(results: Results, baseline: Results | None = None) -> dict[str, obj
 
 def test_a_test_is_apart_from_its_conversations():
     """Facts without conversations, and these together: they are much alike, and take a third of the room."""
-    talk = build.transcript("user: hi | agent: ok [GREETING]").exchanges
-    test = build.test_result(
-        trials=(build.trial_result(exchanges=talk), build.trial_result(index=2, exchanges=()))
-    )
+    talk = build.transcript("user: hi | agent: ok [GREETING]").turns
+    test = build.test_result(trials=(build.trial_result(turns=talk), build.trial_result(index=2, turns=())))
     found = unpacked(run_of(test))
     assert sorted(found) == ["t0", "t0.1"]
     assert found["t0"]["file"] == run_of(test).suites[0].file
     assert found["t0"]["head"]["test"]["name"] == test.name
-    assert [trial["exchanges"] for trial in found["t0"]["head"]["test"]["trials"]] == [[], []]
+    assert [trial["turns"] for trial in found["t0"]["head"]["test"]["trials"]] == [[], []]
     assert found["t0"]["head"]["packs"] == [2]
-    assert [[exchange["workflows"] for exchange in trial] for trial in found["t0.1"]] == [[["GREETING"]], []]
+    assert [[turn["workflows"] for turn in trial] for trial in found["t0.1"]] == [[["GREETING"]], []]
 
 
 def test_large_conversations_do_not_wait_for_each_other():
     """Somebody who opens one of them unpacks few others."""
     said = ("short", "x" * 300_000, "y" * 300_000, "short")
-    talks = [(build.exchange(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in said]
-    trials = tuple(
-        build.trial_result(index=number, exchanges=talk) for number, talk in enumerate(talks, start=1)
-    )
+    talks = [(build.turn(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in said]
+    trials = tuple(build.trial_result(index=number, turns=talk) for number, talk in enumerate(talks, start=1))
     found = unpacked(run_of(build.test_result(trials=trials)))
     assert found["t0"]["head"]["packs"] == [2, 1, 1]
     packs = [found[f"t0.{number}"] for number in (1, 2, 3)]
@@ -106,11 +102,11 @@ def test_each_trial_has_an_outcome_by_the_rules_of_the_run():
 
 def test_half_of_a_surrogate_pair_fails_no_page():
     """An agent can say one in JSON; it goes into the page as the escape that it came as."""
-    talk = (build.exchange(agent=f"half {HALF}", trace={"x": HALF}),)
+    talk = (build.turn(agent=f"half {HALF}", trace={"x": HALF}),)
     test = build.test_result(
         name=f"name {HALF}",
         user_info={HALF: 10**400},
-        trials=(build.trial_result(exchanges=talk, closing_remark=HALF),),
+        trials=(build.trial_result(turns=talk, closing_remark=HALF),),
     )
     found = unpacked(run_of(test))
     assert found["t0"]["head"]["test"]["trials"][0]["closingRemark"] == HALF
@@ -123,7 +119,7 @@ def test_no_text_of_theirs_stands_in_the_elements():
     tests = [
         build.test_result(
             name=f"{number} {text}",
-            trials=(build.trial_result(exchanges=(build.exchange(agent=text, trace={text: text}),)),),
+            trials=(build.trial_result(turns=(build.turn(agent=text, trace={text: text}),)),),
         )
         for number, text in enumerate(CORPUS)
     ]

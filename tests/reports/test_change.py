@@ -403,13 +403,13 @@ def test_nothing_failed_is_said_only_where_nothing_did(test, provider, said):
 def test_suites_of_one_name_go_by_their_order():
     """As they were paired; a suite that the comparison does not know has none."""
     results = cases.proven()
-    exchanges, refunds = results.comparison.suites[1], results.comparison.suites[0]
-    assert change.of_suites(results) == (refunds, exchanges)
+    turns, refunds = results.comparison.suites[1], results.comparison.suites[0]
+    assert change.of_suites(results) == (refunds, turns)
     twice = results.model_copy(
         update={
             "suites": (results.suites[0], results.suites[0], build.suite_result("Other")),
             "comparison": results.comparison.model_copy(
-                update={"suites": (exchanges, refunds, refunds.model_copy(update={"delta": 1.0}))}
+                update={"suites": (turns, refunds, refunds.model_copy(update={"delta": 1.0}))}
             ),
         }
     )

@@ -37,8 +37,8 @@ def score_trial(points: float, index: int = 1, *, seconds=(1.0,), **fields):
     """A trial with this score, whose replies took these seconds."""
     parts = [("passed", points)] * (points > 0) + [("failed", 100 - points)] * (points < 100)
     findings = tuple(build.finding(outcome, weight=weight, category="tone") for outcome, weight in parts)
-    said = tuple(build.exchange(n, latency_seconds=each) for n, each in enumerate(seconds, start=1))
-    return build.trial_result(index, **{"findings": findings, "exchanges": said} | fields)
+    said = tuple(build.turn(n, latency_seconds=each) for n, each in enumerate(seconds, start=1))
+    return build.trial_result(index, **{"findings": findings, "turns": said} | fields)
 
 
 def run(tests: dict[str, tuple], run_id: str = "head", suite: str = "S", **fields) -> Results:

@@ -29,10 +29,8 @@ def failing(name: str, letter: str, reason: str = LONG, trials: int = 1):
         build.finding(outcome, criterion=f"{number} {LONG}", reason=reason, evidence=(1,))
         for number in (1, 2)
     )
-    said = build.exchange(user=LONG, agent=LONG)
-    played = (
-        build.trial_result(index, exchanges=(said,), findings=findings) for index in range(1, trials + 1)
-    )
+    said = build.turn(user=LONG, agent=LONG)
+    played = (build.trial_result(index, turns=(said,), findings=findings) for index in range(1, trials + 1))
     return build.test_result(name, trials=tuple(played))
 
 
@@ -194,7 +192,7 @@ def test_the_step_summary_says_where_the_rest_is():
 
 
 def test_of_1500_failing_tests_as_many_as_fit_are_told():
-    """Three with their exchanges, many in a line, and no list of all tests; the note says what and where."""
+    """Three with their turns, many in a line, and no list of all tests; the note says what and where."""
     text = drawn("five suites").text
     assert len(text.encode()) > 55_000
     head = f"## ❌ ci-evals: the gate does not hold (min-score) · `{comment_cases.HEAD[:7]}`\n"

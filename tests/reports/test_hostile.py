@@ -43,10 +43,8 @@ OURS = {
 """The tags that our own templates make."""
 
 
-RAW = build.exchange(
-    raw={"a": "x", "b": ["x", 1]}, named_params=("x",), error_detail="x", error_response=True
-)
-DID = build.exchange(
+RAW = build.turn(raw={"a": "x", "b": ["x", 1]}, named_params=("x",), error_detail="x", error_response=True)
+DID = build.turn(
     workflows=("x",), params={"x": "x"}, rules=("x",), integrations=(Integration(code="x", status=200),)
 )
 
@@ -54,7 +52,7 @@ DID = build.exchange(
 def parted():
     """A test whose conversation parts from the baseline's in all that an agent can do."""
     here = build.test_result(trials=(build.trial_result(findings=(build.finding("failed"),)),))
-    there = build.test_result(trials=(build.trial_result(exchanges=(DID,)),))
+    there = build.test_result(trials=(build.trial_result(turns=(DID,)),))
     runs = (build.results(build.suite_result("x", test)) for test in (here, there))
     return cases.against(*runs)
 
@@ -66,7 +64,7 @@ CASES = {
     "raw": build.results(
         build.suite_result(
             "x",
-            build.test_result(trials=(build.trial_result(exchanges=(RAW,), error="x", closing_remark="x"),)),
+            build.test_result(trials=(build.trial_result(turns=(RAW,), error="x", closing_remark="x"),)),
         )
     ),
 }

@@ -73,7 +73,7 @@ def test_a_judge_without_a_reason_still_fails_the_test():
             (),
             {
                 "status": EndState.AGENT_ERROR,
-                "exchanges": (build.exchange(error_response=True, error_detail="overloaded"),),
+                "turns": (build.turn(error_response=True, error_detail="overloaded"),),
             },
             junitparser.Error,
             "agent error: overloaded",
@@ -170,8 +170,8 @@ def test_two_suites_of_one_name_stay_two():
 
 def test_long_texts_are_cut():
     """A reason has 4 KB, a test's conversations 16 KB, and both say that there is more."""
-    long = build.exchange(agent="word " * 10_000)
-    trial = build.trial_result(exchanges=(long,), findings=(build.finding("failed", reason="x" * 10_000),))
+    long = build.turn(agent="word " * 10_000)
+    trial = build.trial_result(turns=(long,), findings=(build.finding("failed", reason="x" * 10_000),))
     case = case_of(build.test_result(trials=(trial,)))
     assert len(case.result[0].text) < 9_500
     assert len(case.system_out) < 17_500
@@ -181,8 +181,8 @@ def test_long_texts_are_cut():
 
 def test_conversations_are_shown_as_far_as_there_is_room():
     """Those of the first trials, with what no place can show taken out before it is measured."""
-    said = build.exchange(agent="word " * 300 + "\u200b" * 5_000)
-    trials = tuple(build.trial_result(number, exchanges=(said,)) for number in range(1, 31))
+    said = build.turn(agent="word " * 300 + "\u200b" * 5_000)
+    trials = tuple(build.trial_result(number, turns=(said,)) for number in range(1, 31))
     few = case_of(build.test_result(trials=trials[:10])).system_out
     assert "Conversation of trial 10" in few
     assert sanitize.CUT_NOTE not in few

@@ -97,7 +97,7 @@ NASTY = st.recursive(
 def test_a_results_file_reads_back_to_the_same_bytes(value, text, score, seconds):
     """Whatever numbers and texts a trace holds, reading and writing again changes nothing."""
     trial = build.trial_result(
-        exchanges=(build.exchange(agent=text, trace={"a": value}, raw=value, latency_seconds=seconds),)
+        turns=(build.turn(agent=text, trace={"a": value}, raw=value, latency_seconds=seconds),)
     )
     results = build.results(
         build.suite_result("Refunds", build.test_result(text, trials=(trial,), score=score))
@@ -112,7 +112,7 @@ def test_a_deeply_nested_trace_can_be_read_back():
     trace = []
     for _ in range(240):
         trace = [trace]
-    trial = build.trial_result(exchanges=(build.exchange(trace=trace),))
+    trial = build.trial_result(turns=(build.turn(trace=trace),))
     results = build.results(build.suite_result("Refunds", build.test_result(trials=(trial,))))
     written = whole_text.dump(results)
     assert whole_text.dump(report_files.load(written, "x")) == written
@@ -128,16 +128,16 @@ def test_a_results_file_is_one_json_text(name):
 
 
 def test_a_name_within_a_results_file_misleads_nobody():
-    """Suites, tests, trials and exchanges are put where they belong though agents use these words."""
+    """Suites, tests, trials and turns are put where they belong though agents use these words."""
     odd = {
         "suites": [],
         "tests": [],
         "trials": [],
-        "exchanges": [],
-        "x": ['\n  "exchanges": []', {"trials": []}],
+        "turns": [],
+        "x": ['\n  "turns": []', {"trials": []}],
     }
-    said = build.exchange(params=odd, trace=odd, agent='      "exchanges": []')
-    test = build.test_result(user_info=odd, trials=(build.trial_result(exchanges=(said,)),) * 2)
+    said = build.turn(params=odd, trace=odd, agent='      "turns": []')
+    test = build.test_result(user_info=odd, trials=(build.trial_result(turns=(said,)),) * 2)
     results = build.results(
         build.suite_result("Refunds", test, test), run=build.run_info(config={"a": {"a": {"a": odd}}})
     )

@@ -15,9 +15,9 @@ from ci_evals.reports.markdown import documents, summary
 from ci_evals.reports.names import SUMMARY
 
 
-def report_of(*exchanges, **fields) -> str:
-    """The report of a test of one trial with these exchanges."""
-    trial = build.trial_result(exchanges=exchanges, **fields)
+def report_of(*turns, **fields) -> str:
+    """The report of a test of one trial with these turns."""
+    trial = build.trial_result(turns=turns, **fields)
     return "".join(
         documents.test_report(build.suite_result(), build.test_result(trials=(trial,)), build.run_info())
     )
@@ -26,14 +26,14 @@ def report_of(*exchanges, **fields) -> str:
 def test_no_trace_is_not_the_same_as_nothing_done():
     """A trace that never came is no evidence that the agent did nothing."""
     nothing = dict.fromkeys(("workflows", "params", "rules", "integrations"))
-    assert "no trace came with this reply" in report_of(build.exchange(**nothing))
-    assert "nothing: no workflow, parameter, rule or integration" in report_of(build.exchange())
+    assert "no trace came with this reply" in report_of(build.turn(**nothing))
+    assert "nothing: no workflow, parameter, rule or integration" in report_of(build.turn())
 
 
 def test_what_the_agent_did_stands_beside_its_reply():
     """Workflows, parameters, rules and integrations, and where the trace had to stand in for them."""
     text = report_of(
-        build.exchange(
+        build.turn(
             workflows=("REFUND", "AUDIT"),
             workflows_derived=True,
             params={"reason": "too_small"},
@@ -49,10 +49,10 @@ def test_what_the_agent_did_stands_beside_its_reply():
 
 def test_raw_replies_are_folded_and_only_there_with_debug():
     """The whole reply as JSON, in a block that nothing in it can close."""
-    text = report_of(build.exchange(raw={"text": "```\n</details>"}))
+    text = report_of(build.turn(raw={"text": "```\n</details>"}))
     assert "<summary>Raw reply</summary>\n\n```" in text
     assert hostile.Page(text).tags.count("details") == 2
-    assert "Raw reply" not in report_of(build.exchange())
+    assert "Raw reply" not in report_of(build.turn())
 
 
 def test_every_attempt_is_told():
@@ -61,13 +61,11 @@ def test_every_attempt_is_told():
         cases.Attempt(status=EndState.FAILED, error="timed out"),
         cases.Attempt(status=EndState.COMPLETED),
     )
-    assert "2 attempts: failed (timed out), then completed." in report_of(
-        build.exchange(), attempts=(lost, won)
-    )
+    assert "2 attempts: failed (timed out), then completed." in report_of(build.turn(), attempts=(lost, won))
 
 
 def test_one_quotation_serves_criteria_that_fail_in_one_place():
-    """The exchange that shows two failures is quoted once."""
+    """The turn that shows two failures is quoted once."""
     failures = [build.finding("failed", criterion=name, evidence=(1,)) for name in ("One", "Two")]
     test = build.test_result(trials=(build.trial_result(findings=failures),))
     text = documents.summary(build.results(build.suite_result("Refunds", test)))
@@ -76,7 +74,7 @@ def test_one_quotation_serves_criteria_that_fail_in_one_place():
 
 
 def test_what_fails_in_most_trials_stands_first():
-    """It is what to mend, and its exchange is the one to read."""
+    """It is what to mend, and its turn is the one to read."""
     rare, often = (build.finding("failed", criterion=name, evidence=(1,)) for name in ("Rare", "Often"))
     fine = build.finding(criterion="Rare")
     trials = (
@@ -139,7 +137,7 @@ def failed_before_any_reply(provider: str):
         build.finding("undecided", cause=Cause.NO_EVIDENCE, reason="no reply had a trace"),
         build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge"),
     )
-    trial = build.trial_result(status=EndState.FAILED, error="refused", exchanges=(), findings=findings)
+    trial = build.trial_result(status=EndState.FAILED, error="refused", turns=(), findings=findings)
     suite = build.suite_result("Refunds", build.test_result(trials=(trial,)))
     return build.results(suite, run=build.run_info(config={"provider": provider})), suite
 
@@ -197,13 +195,13 @@ def test_why_a_run_cannot_be_trusted_comes_before_what_it_found():
 
 
 def test_a_failing_test_is_told_once():
-    """A newly failing one with its reasons and its exchange, and not again among the failed ones."""
+    """A newly failing one with its reasons and its turn, and not again among the failed ones."""
     text = documents.summary(cases.proven())
     assert text.count("#### ❌ Refunds › Refund in time (100.0 → 0.0)") == 1
     assert "failed test" not in text
     (newly,) = [one.text for one in summary.sections(cases.proven()) if one.name == "the newly failing tests"]
     assert "**The refund workflow starts** (strict tool\\_used) failed in 5 of 5 trials: REFUND" in newly
-    assert "> **User** (exchange 1 of trial 1): I want my money back for order 1042." in newly
+    assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in newly
 
 
 def test_tests_of_one_name_in_suites_of_one_name_are_each_told():

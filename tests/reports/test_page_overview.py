@@ -131,7 +131,7 @@ def test_what_broke_is_told_with_its_reason_the_words_that_show_it_and_since_whe
     assert "confirmed (p = 0.004)" in first
     assert "Passed in the baseline (2026-11-20 07:30 UTC, 1 day before this run)." in first
     assert "The refund workflow starts" in first
-    assert "REFUND_REQUEST was never executed exchange 1 of trial 1" in first
+    assert "REFUND_REQUEST was never executed turn 1 of trial 1" in first
     assert "I want my money back for order 1042." in first
     assert "#Refunds/Refund%20in%20time/1/1" in found.links
 
@@ -182,9 +182,9 @@ def test_every_link_leads_to_a_place_of_the_page(name):
     for link in found.links:
         if "/" in link:
             suite, test, *places = (unquote(part) for part in link[1:].split("/"))
-            trial, exchange, *_ = [*(int(place) for place in places if not place.startswith("vs")), 1, 1]
+            trial, turn, *_ = [*(int(place) for place in places if not place.startswith("vs")), 1, 1]
             known = tests[suite, test].trials
-            assert not places or exchange <= len(known[trial - 1].exchanges)
+            assert not places or turn <= len(known[trial - 1].turns)
         else:
             assert link == "#" or link[1:] in found.ids
 
@@ -211,8 +211,8 @@ def test_no_name_becomes_markup_or_goes_unseen(text):
 def named(text):
     """A run in which all that is shown is this text."""
     finding = build.finding("failed", criterion=text, reason=text, category=text)
-    exchange = build.exchange(user=text, agent=text)
-    trial = build.trial_result(findings=(finding,), exchanges=(exchange,))
+    turn = build.turn(user=text, agent=text)
+    trial = build.trial_result(findings=(finding,), turns=(turn,))
     test = build.test_result(text, trials=(trial,), tags=(text,), difficulty=text)
     lost = build.trial_result(status="failed", error=text, findings=())
     other = build.test_result("other", trials=(lost,))

@@ -13,9 +13,9 @@ CALLED = Deed(kind=LogicKind.INTEGRATION, name="orders", value=503)
 ASKED = Deed(kind=LogicKind.INTEGRATION, name="faq")
 
 
-def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
+def said(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
     here, there = trials
-    where = Parting(exchange=exchange, head_trial=here, base_trial=there, head=head, base=base, **fields)
+    where = Parting(turn=turn, head_trial=here, base_trial=there, head=head, base=base, **fields)
     return divergence.sentence(where)
 
 
@@ -24,54 +24,54 @@ def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields)
     [
         (
             said(None, agent_differs=2, unknown=(1, 3)),
-            "Did the same as the baseline as far as is known: not both report what it did in exchanges 1, 3.",
+            "Did the same as the baseline as far as is known: not both report what it did in turns 1, 3.",
         ),
         (
             said(base=(RAN,)),
-            "Parts from the baseline in exchange 2: there it ran RETURN_REQUEST; now it did not.",
+            "Parts from the baseline in turn 2: there it ran RETURN_REQUEST; now it did not.",
         ),
         (
             said(head=(RAN,)),
-            "Parts from the baseline in exchange 2: now it ran RETURN_REQUEST; there it did not.",
+            "Parts from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not.",
         ),
         (
             said(head=(APPLIED, ASKED), base=(RAN, UNDERSTOOD, CALLED)),
             (
-                "Parts from the baseline in exchange 2: there it ran RETURN_REQUEST, understood amount as 5 "
+                "Parts from the baseline in turn 2: there it ran RETURN_REQUEST, understood amount as 5 "
                 "and called orders (status 503); now it applied window-open and called faq."
             ),
         ),
         (
             said(base=(RAN,), trials=(3, 1), user_differs=1),
             (
-                "Trial 3 parts from trial 1 of the baseline in exchange 2: there it ran RETURN_REQUEST; "
-                "now it did not. The user had said something else in exchange 1."
+                "Trial 3 parts from trial 1 of the baseline in turn 2: there it ran RETURN_REQUEST; "
+                "now it did not. The user had said something else in turn 1."
             ),
         ),
         (
             said(base=(RAN,), only="base"),
-            "Ends before exchange 2 of the baseline: there it ran RETURN_REQUEST.",
+            "Ends before turn 2 of the baseline: there it ran RETURN_REQUEST.",
         ),
-        (said(only="base"), "Ends before exchange 2 of the baseline."),
-        (said(only="head"), "Goes on where the baseline ended: in exchange 2 it only spoke."),
+        (said(only="base"), "Ends before turn 2 of the baseline."),
+        (said(only="head"), "Goes on where the baseline ended: in turn 2 it only spoke."),
         (
             said(head=(ASKED,), only="head", trials=(2, 3)),
-            "Trial 2 goes on where trial 3 of the baseline ended: in exchange 2 it called faq.",
+            "Trial 2 goes on where trial 3 of the baseline ended: in turn 2 it called faq.",
         ),
         (
             said(None, agent_differs=2),
-            "Did the same as the baseline: the difference is in what it said, first in exchange 2.",
+            "Did the same as the baseline: the difference is in what it said, first in turn 2.",
         ),
         (
             said(None, agent_differs=2, user_differs=2),
             (
-                "Did the same as the baseline: the difference is in what it said, first in exchange 2. "
-                "The user said something else in exchange 2."
+                "Did the same as the baseline: the difference is in what it said, first in turn 2. "
+                "The user said something else in turn 2."
             ),
         ),
         (
             said(None, user_differs=2),
-            "Did and said the same as the baseline. The user said something else in exchange 2.",
+            "Did and said the same as the baseline. The user said something else in turn 2.",
         ),
         (
             said(None, trials=(2, 1)),
@@ -83,7 +83,7 @@ def said(exchange: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields)
         (
             said(head=(RAN,), user_differs=2),
             (
-                "Parts from the baseline in exchange 2: now it ran RETURN_REQUEST; there it did not. "
+                "Parts from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not. "
                 "The user said something else there."
             ),
         ),
@@ -105,5 +105,5 @@ def test_it_stays_short():
 
 def test_names_are_written_as_their_place_wants_them():
     """Names and values are the agent's words; all else is ours."""
-    where = Parting(head_trial=1, base_trial=1, exchange=1, head=(RAN, UNDERSTOOD))
+    where = Parting(head_trial=1, base_trial=1, turn=1, head=(RAN, UNDERSTOOD))
     assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in divergence.sentence(where, "<{}>".format)

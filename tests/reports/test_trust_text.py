@@ -211,7 +211,7 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     """With the words that show it, and on a log line."""
     trial = trust_cases.left_out()
     told = judged.breaches(trial)
-    assert "- repeats in exchange 2: it says again what it said in exchange 1" in told
+    assert "- repeats in turn 2: it says again what it said in turn 1" in told
     assert "> As an AI language model" in told
     assert "meta text on leaving" in told
     (trouble, *_) = trial_errors.troubles(RUN.suites)
@@ -283,5 +283,5 @@ def test_a_trial_that_is_left_out_is_told_as_soon_as_it_ends():
     log = io.StringIO()
     watch = progress.lines(planned({"name": trust_cases.LOST}), Console(log, Redactor()))
     watch(TrialFinished(Trial(0, 0, 1), trust_cases.left_out()))
-    assert log.getvalue().startswith("[1/1] S › Lost parcel  n/a (left out)  2 exchanges")
-    assert "the simulated user broke its role in exchange 2 (repeats)" in log.getvalue()
+    assert log.getvalue().startswith("[1/1] S › Lost parcel  n/a (left out)  2 turns")
+    assert "the simulated user broke its role in turn 2 (repeats)" in log.getvalue()

@@ -10,7 +10,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision, GateCheck
 from ci_evals.domain.results.run import Git, Results
-from ci_evals.domain.transcript import Exchanges
+from ci_evals.domain.transcript import Turns
 from ci_evals.reports import numbers
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import Pairing, Part
@@ -200,13 +200,13 @@ def test_suites_of_one_name_are_paired_in_their_order():
 
 
 def test_newly_failing_and_fixed_tests_show_why():
-    """With the criterion, its reason, and the exchange that shows it: of the side on which it fails."""
+    """With the criterion, its reason, and the turn that shows it: of the side on which it fails."""
     told = compared(
         {"a": points(100, 40), "b": points(100, 100)}, {"a": points(100, 100), "b": points(0, 100)}
     )
     (regressed,), (fixed,) = told.regressed, told.fixed
     assert (regressed.name, regressed.base, regressed.head) == ("a", 100, 70)
-    assert (regressed.evidence.trial, regressed.evidence.exchange) == (2, 1)
+    assert (regressed.evidence.trial, regressed.evidence.turn) == (2, 1)
     assert (regressed.evidence.reason, regressed.evidence.agent) == ("because", "I have started the refund.")
     assert (fixed.name, fixed.evidence.trial) == ("b", 1)
 
@@ -357,7 +357,7 @@ def test_an_error_that_the_test_asks_for_is_not_lost():
 
 def test_budgets():
     """Dollars and seconds."""
-    slow = trial("passed").model_copy(update={"exchanges": Exchanges([build.exchange(latency_seconds=9)])})
+    slow = trial("passed").model_copy(update={"turns": Turns([build.turn(latency_seconds=9)])})
     assert gate(planned(A), slow, max_p95_latency=9).passed
     found = check(gate(planned(A), slow, max_p95_latency=8.9), "max-p95-latency")
     assert (found.required, found.seen, found.holds) == (8.9, 9, False)

@@ -25,7 +25,7 @@ KEPT = UserAudit()
 
 
 def audit(*rules: str, by_model: bool | None = None) -> UserAudit:
-    broken = tuple(Breach(rule=rule, exchange=1, text="x", reason="r") for rule in rules)
+    broken = tuple(Breach(rule=rule, turn=1, text="x", reason="r") for rule in rules)
     return UserAudit(breaches=broken, by_model=by_model)
 
 

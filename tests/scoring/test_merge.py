@@ -113,7 +113,7 @@ trials = st.builds(
         status=status,
         duration_seconds=1,
         findings=tuple(found),
-        exchanges=(build.exchange(latency_seconds=seconds, input_tokens=tokens),),
+        turns=(build.turn(latency_seconds=seconds, input_tokens=tokens),),
         usage=tuple(used),
     ),
     st.sampled_from([EndState.COMPLETED, EndState.COMPLETED, *EndState]),

@@ -7,17 +7,17 @@ from ci_evals.domain.results.comparison import Parting
 from ci_evals.domain.results.process import Deed, LogicKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import Exchange, Exchanges, Integration
+from ci_evals.domain.transcript import Integration, Turn, Turns
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.scores import Counting
 
 
-def talk(*exchanges: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
-    """A trial of these exchanges, with one finding."""
-    said = tuple(build.exchange(number, **each) for number, each in enumerate(exchanges, start=1))
-    return build.trial_result(index, exchanges=said, findings=(build.finding(outcome),), **fields)
+def talk(*turns: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
+    """A trial of these turns, with one finding."""
+    said = tuple(build.turn(number, **each) for number, each in enumerate(turns, start=1))
+    return build.trial_result(index, turns=said, findings=(build.finding(outcome),), **fields)
 
 
 def workflow(name: str) -> Deed:
@@ -38,14 +38,14 @@ def parted(head: TrialResult, base: TrialResult) -> Parting:
     return found
 
 
-def test_the_first_exchange_that_differs_is_where_they_part():
+def test_the_first_turn_that_differs_is_where_they_part():
     """What comes after it follows from it."""
     found = parted(talk(HELLO, {}, REFUND), talk(HELLO, REFUND, {}))
-    assert (found.exchange, found.head, found.base) == (2, (), (workflow("REFUND"),))
+    assert (found.turn, found.head, found.base) == (2, (), (workflow("REFUND"),))
     assert (found.only, found.user_differs) == (None, None)
 
 
-def test_an_exchange_that_one_side_does_not_report_is_unknown():
+def test_an_turn_that_one_side_does_not_report_is_unknown():
     """Not the same, and not different either."""
     assert parted(talk(HELLO, {"workflows": None}), talk(HELLO, REFUND)).unknown == (2,)
     assert parted(talk(HELLO, REFUND), talk(HELLO, REFUND)).unknown == ()
@@ -80,7 +80,7 @@ def test_an_exchange_that_one_side_does_not_report_is_unknown():
 def test_all_that_an_agent_does_is_compared(field, here, there, deeds):
     """Workflows, rules, parameters and integrations; told is only what the other side has not."""
     found = parted(talk({field: here}), talk({field: there}))
-    assert (found.exchange, found.head, found.base) == (1, *deeds)
+    assert (found.turn, found.head, found.base) == (1, *deeds)
 
 
 @pytest.mark.parametrize(
@@ -97,31 +97,31 @@ def test_all_that_an_agent_does_is_compared(field, here, there, deeds):
 def test_what_makes_no_difference(here, there):
     """How often, in which order, in which words, how fast, and what else the trace holds."""
     found = parted(talk(HELLO, here), talk(HELLO, there))
-    assert (found.exchange, found.head, found.base, found.only) == (None, (), (), None)
+    assert (found.turn, found.head, found.base, found.only) == (None, (), (), None)
 
 
 def test_where_only_words_differ():
-    """The first exchange in which the agent said something else, and none where it said the same."""
+    """The first turn in which the agent said something else, and none where it said the same."""
     other = {"agent": "Good day."}
     assert parted(talk({}, HELLO | other, other), talk({}, HELLO, {})).agent_differs == 2
     assert parted(talk({}, {"user": "No."}), talk({}, {})).agent_differs is None
     assert parted(talk(other, REFUND), talk({}, HELLO)).agent_differs is None
 
 
-def test_an_exchange_that_one_side_alone_has():
+def test_an_turn_that_one_side_alone_has():
     """There the other conversation had ended, whatever the agent did."""
     longer, shorter = talk(HELLO, REFUND), talk(HELLO)
     found = parted(longer, shorter)
-    assert (found.exchange, found.only, found.head, found.base) == (2, "head", (workflow("REFUND"),), ())
+    assert (found.turn, found.only, found.head, found.base) == (2, "head", (workflow("REFUND"),), ())
     found = parted(shorter, longer)
-    assert (found.exchange, found.only, found.head, found.base) == (2, "base", (), (workflow("REFUND"),))
-    assert parted(talk(HELLO, {}), talk(HELLO)).exchange == 2
+    assert (found.turn, found.only, found.head, found.base) == (2, "base", (), (workflow("REFUND"),))
+    assert parted(talk(HELLO, {}), talk(HELLO)).turn == 2
 
 
 def test_what_a_reply_does_not_tell_was_not_left_out():
     """A missing part of a trace is no evidence, so it is not compared; the rest is."""
     untold = {"workflows": None, "rules": ("r1",)}
-    assert parted(talk(untold), talk(REFUND | {"rules": ("r1",)})).exchange is None
+    assert parted(talk(untold), talk(REFUND | {"rules": ("r1",)})).turn is None
     found = parted(talk(untold), talk(REFUND))
     assert (found.head, found.base) == ((Deed(kind=LogicKind.RULE, name="r1"),), ())
 
@@ -132,11 +132,11 @@ def test_without_a_trace_nothing_is_told():
     assert divergence.between(talk(silent), talk(REFUND)) is None
     assert divergence.between(talk(REFUND), talk(silent, silent)) is None
     assert divergence.between(talk(REFUND), talk()) is None
-    assert parted(talk(silent, REFUND), talk(HELLO, REFUND)).exchange is None
+    assert parted(talk(silent, REFUND), talk(HELLO, REFUND)).turn is None
 
 
 def test_where_the_user_said_something_else_first():
-    """Up to the exchange where they part, and with it; not after it."""
+    """Up to the turn where they part, and with it; not after it."""
     no = {"user": "No."}
     assert parted(talk(no, HELLO, {}), talk(HELLO, HELLO, REFUND)).user_differs == 1
     assert parted(talk({}, no), talk({}, REFUND)).user_differs == 2
@@ -169,7 +169,7 @@ def test_the_trials_that_show_a_regression():
     told = compared(head, [talk(HELLO, index=1), talk(HELLO, index=2)]).comparison()
     (test,) = told.regressed
     assert test.parting is not None
-    assert (test.parting.head_trial, test.parting.base_trial, test.parting.exchange) == (3, 1, 1)
+    assert (test.parting.head_trial, test.parting.base_trial, test.parting.turn) == (3, 1, 1)
     assert test.parting.base == (workflow("GREETING"),)
     assert [one.parting for one in told.suspects] == [test.parting]
 
@@ -189,12 +189,12 @@ def test_a_conversation_that_the_agent_ended_by_an_error_shows_the_change():
     (suite,) = compared(head, [talk(HELLO)]).suites
     found = divergence.of_test(suite.pairs[0], Counting(offline=False), Counting(offline=False))
     assert found is not None
-    assert (found.head_trial, found.exchange, found.base) == (2, 1, (workflow("GREETING"),))
+    assert (found.head_trial, found.turn, found.base) == (2, 1, (workflow("GREETING"),))
 
 
 def test_packed_conversations_part_alike():
     """As a run holds them, and as they are read from a file."""
-    long_ago = Exchange.model_validate(build.exchange(trace={"a": ["b"]}, workflows=("GREETING",)))
+    long_ago = Turn.model_validate(build.turn(trace={"a": ["b"]}, workflows=("GREETING",)))
     one, other = talk(REFUND), talk(HELLO)
-    other = other.model_copy(update={"exchanges": Exchanges((long_ago,))})
+    other = other.model_copy(update={"turns": Turns((long_ago,))})
     assert divergence.between(one.kept(), other.kept()) == divergence.between(one, other) is not None

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from ci_evals.domain.results.process import Fired, LogicKind, Process, Times
 from ci_evals.domain.results.usage import Tokens, Usage
-from ci_evals.domain.transcript import Exchange, Integration, UserSource
+from ci_evals.domain.transcript import Integration, Turn, UserSource
 from ci_evals.scoring import older, process
 from ci_evals.scoring.scores import Counting
 
 ONLINE = Counting(offline=False)
 
 
-def said(*replies: dict) -> tuple[Exchange, ...]:
+def said(*replies: dict) -> tuple[Turn, ...]:
     """A conversation of replies whose traces are full and empty, but for what is given."""
-    return tuple(build.exchange(number, **fields) for number, fields in enumerate(replies, 1))
+    return tuple(build.turn(number, **fields) for number, fields in enumerate(replies, 1))
 
 
 def ran(*names: str, **params) -> dict:
@@ -206,9 +206,9 @@ def test_a_trial_is_held_against_what_its_test_names_now():
 
 
 def trial(*replies: dict, **fields):
-    exchanges = said(*replies)
-    told = process.told(exchanges, fields.pop("optimal", None))
-    return build.trial_result(exchanges=exchanges, process=told.process, fired=told.fired, **fields)
+    turns = said(*replies)
+    told = process.told(turns, fields.pop("optimal", None))
+    return build.trial_result(turns=turns, process=told.process, fired=told.fired, **fields)
 
 
 def test_a_summary_of_trials():
@@ -292,7 +292,7 @@ def test_no_cost_is_adjusted_that_nobody_knows():
 def test_results_of_earlier_versions_are_completed():
     """With what their conversations tell; those that have it stay as they are."""
     test = build.test_result(
-        trials=(build.trial_result(exchanges=said(ran("A"), ran("B"))),), optimal_tools=("A",), not_run=1
+        trials=(build.trial_result(turns=said(ran("A"), ran("B"))),), optimal_tools=("A",), not_run=1
     )
     old = build.results(build.suite_result("Refunds", test))
     new = older.completed(old)
@@ -325,8 +325,8 @@ calls = st.builds(
     status=st.none() | st.integers(-1, 10**20),
     error=st.none() | st.text(max_size=2),
 )
-exchanges = st.builds(
-    Exchange,
+turns = st.builds(
+    Turn,
     index=st.integers(1, 9),
     user=st.just("u"),
     user_source=st.just(UserSource.FIXED),
@@ -341,15 +341,13 @@ exchanges = st.builds(
 
 
 @settings(max_examples=150)
-@given(
-    st.lists(st.lists(exchanges, max_size=6), max_size=3), st.none() | names.filter(bool), st.integers(0, 2)
-)
+@given(st.lists(st.lists(turns, max_size=6), max_size=3), st.none() | names.filter(bool), st.integers(0, 2))
 def test_laws_of_any_conversations(conversations, optimal, missing):
     """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""
     trials = []
     for found in conversations:
         told = process.told(found, optimal)
-        trials.append(build.trial_result(exchanges=tuple(found), process=told.process, fired=told.fired))
+        trials.append(build.trial_result(turns=tuple(found), process=told.process, fired=told.fired))
         if steps := told.process:
             assert steps.tools <= steps.steps
             assert (steps.repeated or 0) <= steps.steps

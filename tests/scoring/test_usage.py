@@ -35,9 +35,7 @@ def using(*usage, **fields):
 
 def answering(*seconds):
     """A trial whose replies took so long."""
-    return build.trial_result(
-        exchanges=tuple(build.exchange(i, latency_seconds=s) for i, s in enumerate(seconds, 1))
-    )
+    return build.trial_result(turns=tuple(build.turn(i, latency_seconds=s) for i, s in enumerate(seconds, 1)))
 
 
 def test_cost_by_role_and_model():
@@ -168,8 +166,8 @@ def test_a_scorecard_has_usage_and_latency():
 def test_no_count_that_is_told_is_too_large_for_results():
     """Of servers and files that lie: the sum stops at what results may hold, and costs are no less."""
     most = ("judge", "large", 10**15, 10**15, 10**15)
-    told = build.exchange(input_tokens=10**15)
-    usage = usage_of([using(most, exchanges=(told,))] * 2, PRICES)
+    told = build.turn(input_tokens=10**15)
+    usage = usage_of([using(most, turns=(told,))] * 2, PRICES)
     assert [one.input_tokens for one in usage.by_role] == [10**15, 10**15]
     assert (usage.calls, usage.cost_usd) == (10**15, 1.2e10)
     dear = usage_of([using((*most, 1e12))] * 2, PRICES)
@@ -178,8 +176,8 @@ def test_no_count_that_is_told_is_too_large_for_results():
 
 def test_an_agent_that_tells_of_its_tokens_stands_beside_the_models():
     """In no total and no cost: what it pays is not known here."""
-    told = build.exchange(input_tokens=900, output_tokens=40)
-    made = build.trial_result(exchanges=(told, build.exchange(2), build.exchange(3, output_tokens=2)))
+    told = build.turn(input_tokens=900, output_tokens=40)
+    made = build.trial_result(turns=(told, build.turn(2), build.turn(3, output_tokens=2)))
     usage = usage_of([made, made], PRICES)
     (agent,) = usage.by_role
     assert (agent.role, agent.model, agent.calls) == ("agent", None, 4)

@@ -34,13 +34,13 @@ async def asking(
 
 
 def talk(agent: str, *outcomes: str, criterion: str = "It helps", index: int = 1, **fields):
-    """A trial of one exchange, with a judged finding for each outcome."""
+    """A trial of one turn, with a judged finding for each outcome."""
     findings = [
         build.finding(outcome, kind="judged", criterion=f"{criterion} {number}" if number else criterion)
         for number, outcome in enumerate(outcomes)
     ]
-    exchange = build.exchange(agent=agent)
-    return build.trial_result(index, **{"exchanges": (exchange,), "findings": tuple(findings)} | fields)
+    turn = build.turn(agent=agent)
+    return build.trial_result(index, **{"turns": (turn,), "findings": tuple(findings)} | fields)
 
 
 def run(*tests, name: str = "Refunds", **fields) -> Results:

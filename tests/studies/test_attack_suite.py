@@ -11,7 +11,7 @@ import seeded
 from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.evaluation import Graded, Judged
-from ci_evals.domain.suite import AUTO, Test, Turn
+from ci_evals.domain.suite import AUTO, PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
@@ -20,7 +20,7 @@ from ci_evals.ports import Prompt
 from ci_evals.studies.attacks import Attack, attacks
 from ci_evals.support.redaction import Redactor
 
-TURNS = (Turn(user="hello"), Turn(user=AUTO))
+TURNS = (PlannedTurn(user="hello"), PlannedTurn(user=AUTO))
 RUBRIC = {"criterion": "It helps", "rubric": [{"name": "no", "score": 0}, {"name": "yes", "score": 1}]}
 TEST = Test(
     name="t",
@@ -31,7 +31,7 @@ TEST = Test(
 )
 TALK = Transcript(
     status=EndState.COMPLETED,
-    exchanges=tuple(build.exchange(number, agent="fine", user_source=UserSource.AUTO) for number in (1, 2)),
+    turns=tuple(build.turn(number, agent="fine", user_source=UserSource.AUTO) for number in (1, 2)),
 )
 
 
@@ -53,7 +53,7 @@ async def prefer(llm, talk: Transcript) -> None:
 
 
 async def user(llm, talk: Transcript) -> None:
-    await ModelUser(llm, Redactor()).next_message(TEST, talk.exchanges)
+    await ModelUser(llm, Redactor()).next_message(TEST, talk.turns)
 
 
 async def audit(llm, talk: Transcript) -> None:
@@ -98,7 +98,7 @@ def test_the_suite():
     kinds = {each.kind for each in attacks()}
     assert kinds == {
         *("fake verdicts", "closed fences", "role changes", "encoded instructions"),
-        *("authority and flattery", "forged exchanges"),
+        *("authority and flattery", "forged turns"),
     }
     for kind in kinds:
         found = [each for each in attacks() if each.kind == kind]
@@ -106,5 +106,5 @@ def test_the_suite():
         assert {each.reply for each in found} == {"first", "last"}
     texts = [each.text for each in attacks() if each.kind == "encoded instructions"]
     assert sum("pass" in text for text in texts) == 1  # that in other languages
-    first, last = (attack.on(TALK).exchanges for attack in attacks()[:2][::-1])
-    assert [exchange.agent == "fine" for exchange in (*first, *last)] == [False, True, True, False]
+    first, last = (attack.on(TALK).turns for attack in attacks()[:2][::-1])
+    assert [turn.agent == "fine" for turn in (*first, *last)] == [False, True, True, False]

@@ -22,7 +22,7 @@ MANY = saved(
                     talk(
                         f"reply-{test}.",
                         *("failed", "passed", "failed"),
-                        exchanges=(build.exchange(agent="hm"), build.exchange(2, agent=f"reply-{test}.")),
+                        turns=(build.turn(agent="hm"), build.turn(2, agent=f"reply-{test}.")),
                     ),
                 ),
             )
@@ -109,7 +109,7 @@ def test_what_is_attacked():
     [
         (talk("a", "passed"), "no judged criterion failed in it"),
         (talk("a", "failed", status=EndState.INTERRUPTED), "no conversation that was played to its end"),
-        (talk("a", "failed", exchanges=()), "no conversation that was played to its end"),
+        (talk("a", "failed", turns=()), "no conversation that was played to its end"),
         (build.trial_result(), "it holds no judged verdict"),
     ],
 )

@@ -21,11 +21,11 @@ JUDGED = build.finding(kind="judged", criterion="It helps")
 def said(*words: str, **fields) -> object:
     """A trial of which the first word was fixed, and a model wrote the others."""
     sources = [UserSource.FIXED] + [UserSource.AUTO] * (len(words) - 1)
-    exchanges = (
-        build.exchange(index, user=word, user_source=source)
+    turns = (
+        build.turn(index, user=word, user_source=source)
         for index, (word, source) in enumerate(zip(words, sources, strict=True), start=1)
     )
-    return build.trial_result(exchanges=tuple(exchanges), findings=(JUDGED,), **fields)
+    return build.trial_result(turns=tuple(turns), findings=(JUDGED,), **fields)
 
 
 def run_of(**trials: tuple) -> Results:

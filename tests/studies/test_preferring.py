@@ -55,7 +55,7 @@ async def test_the_sample_is_spread_and_seeded():
     assert one.pairs != other.pairs
     assert one.whole == TESTS * TRIALS
     for pair in one.pairs:
-        ours, theirs = (trial.exchanges[0].agent for trial in pair.trials)
+        ours, theirs = (trial.turns[0].agent for trial in pair.trials)
         assert ours.removeprefix("ours") == theirs.removeprefix("theirs")
 
 
@@ -97,7 +97,7 @@ async def test_the_same_words_are_a_tie(monkeypatch):
         ),
         (side("a", 1), saved(run(build.test_result("x"), id="b")), "no test in common that is defined alike"),
         (
-            saved(run(build.test_result("x", trials=(talk("a", "passed", exchanges=()),)), id="a")),
+            saved(run(build.test_result("x", trials=(talk("a", "passed", turns=()),)), id="a")),
             saved(run(build.test_result("x"), id="b")),
             "no pair of conversations",
         ),

@@ -208,7 +208,7 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
     [
         (build.results(played("Other", range(3))), "holds no judged criterion of these suites"),
         (build.results(played("A", range(1))), "holds no conversations of other tests"),
-        (build.results(played("A", range(3), exchanges=())), "no conversation that was played to its end"),
+        (build.results(played("A", range(3), turns=())), "no conversation that was played to its end"),
         (build.results(played("A", range(3), status=EndState.FAILED)), "no conversation that was played"),
         (build.results(), "it holds no judged verdict"),
     ],

@@ -84,7 +84,7 @@ def test_verdicts_that_say_nothing_are_left_out():
     levels = (Level(score=1, name="all"), Level(score=0, name="none"))
     rubric = Rubric(pass_at=0.5, dimensions=(RubricDimension(name="reasoning", levels=levels, steps=True),))
     sound = build.trial_result(findings=(judged, build.finding(), undecided, steps))
-    broken = build.trial_result(2, status=EndState.FAILED, findings=(judged,), exchanges=())
+    broken = build.trial_result(2, status=EndState.FAILED, findings=(judged,), turns=())
     found = build.results(
         build.suite_result("S", build.test_result(trials=(sound, broken), rubrics={4: rubric}))
     )
@@ -140,7 +140,7 @@ class Parts(HTMLParser):
 def test_hostile_text_stays_text(text):
     """Whatever agents, users and suites write: on the page it is data, in the table it is in one cell."""
     trial = build.trial_result(
-        exchanges=(build.exchange(1, user=text, agent=text),),
+        turns=(build.turn(1, user=text, agent=text),),
         findings=(build.finding(kind="judged", criterion=text or "It greets"),),
         closing_remark=text or None,
     )
@@ -162,7 +162,7 @@ def test_no_cell_is_a_formula(text):
     """Not even where a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
     rng = random.Random(text)
     trial = build.trial_result(
-        exchanges=(build.exchange(1, user=text, agent=f"{rng.random()} {text}"),),
+        turns=(build.turn(1, user=text, agent=f"{rng.random()} {text}"),),
         findings=(build.finding(kind="judged", criterion=text),),
     )
     table = told(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))[sheet.SHEET]
@@ -173,7 +173,7 @@ def test_no_cell_is_a_formula(text):
 def test_a_long_conversation_fits_into_a_cell():
     """The page has it whole."""
     trial = build.trial_result(
-        exchanges=(build.exchange(1, agent="word " * 10_000 + "end"),),
+        turns=(build.turn(1, agent="word " * 10_000 + "end"),),
         findings=(build.finding(kind="judged"),),
     )
     files = told(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))

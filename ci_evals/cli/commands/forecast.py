@@ -11,8 +11,8 @@ from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.results.judge import CheckMode
-from ci_evals.domain.suite import AUTO, Suite, Test, Turn
-from ci_evals.domain.transcript import EndState, Exchange, Transcript, UserSource
+from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
+from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.grading import control
 from ci_evals.grading.grade import judged
 from ci_evals.grading.judge import Judge
@@ -117,8 +117,8 @@ def sizes_of(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:
     sizes = asyncio.run(_measured(suite, test))
     if not audited:
         return sizes
-    one, two = (asyncio.run(_of_auditor(test, exchanges)) for exchanges in (1, 2))
-    return replace(sizes, auditor=2 * one - two, auditor_exchange=two - one)
+    one, two = (asyncio.run(_of_auditor(test, turns)) for turns in (1, 2))
+    return replace(sizes, auditor=2 * one - two, auditor_turn=two - one)
 
 
 _ANSWER = json.dumps(
@@ -155,9 +155,9 @@ def _characters_of_check() -> int:
     return ruler.total
 
 
-async def _of_auditor(test: Test, exchanges: int) -> int:
+async def _of_auditor(test: Test, turns: int) -> int:
     ruler = _Ruler()
-    transcript = Transcript(exchanges=_wordless(exchanges), status=EndState.COMPLETED)
+    transcript = Transcript(turns=_wordless(turns), status=EndState.COMPLETED)
     await Auditor(ruler, Redactor()).audit(test, transcript)
     return ruler.characters
 
@@ -166,33 +166,35 @@ async def _measured(suite: Suite, test: Test) -> PromptSizes:
     ruler = _Ruler()
     user, judge = ModelUser(ruler, Redactor()), Judge([ruler], Redactor())
 
-    async def of_user(exchanges: int) -> int:
-        await user.next_message(test, _wordless(exchanges))
+    async def of_user(turns: int) -> int:
+        await user.next_message(test, _wordless(turns))
         return ruler.characters
 
-    async def of_judge(criterion: Judged, turns: Sequence[Turn]) -> int:
-        transcript = Transcript(exchanges=_wordless(len(turns)), status=EndState.COMPLETED)
-        await judged(judge.hear(test, turns, transcript), criterion)
+    async def of_judge(criterion: Judged, planned_turns: Sequence[PlannedTurn]) -> int:
+        transcript = Transcript(turns=_wordless(len(planned_turns)), status=EndState.COMPLETED)
+        await judged(judge.hear(test, planned_turns, transcript), criterion)
         return ruler.characters
 
-    turns, plain = suite.turns_of(test), (Turn(user=AUTO),)
+    planned_turns, plain = suite.turns_of(test), (PlannedTurn(user=AUTO),)
     criteria = [evaluation for evaluation in test.evaluations if isinstance(evaluation, Judged)]
     one, two = await of_user(1), await of_user(2)
     longer = [
         await of_judge(criterion, plain * 2) - await of_judge(criterion, plain) for criterion in criteria
     ]
-    exchange = max(longer, default=0)
+    turn = max(longer, default=0)
     return PromptSizes(
         user=2 * one - two,
-        user_exchange=two - one,
-        judge=tuple([await of_judge(criterion, turns) - len(turns) * exchange for criterion in criteria]),
-        judge_exchange=exchange,
+        user_turn=two - one,
+        judge=tuple(
+            [await of_judge(criterion, planned_turns) - len(planned_turns) * turn for criterion in criteria]
+        ),
+        judge_turn=turn,
     )
 
 
-def _wordless(count: int) -> tuple[Exchange, ...]:
+def _wordless(count: int) -> tuple[Turn, ...]:
     return tuple(
-        Exchange(
+        Turn(
             index=number,
             user="",
             user_source=UserSource.AUTO,

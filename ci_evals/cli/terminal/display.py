@@ -14,13 +14,13 @@ from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import (
     Event,
-    Exchanged,
     Extended,
     Listener,
     StillWaiting,
     TakenUp,
     TrialFinished,
     TrialStarted,
+    TurnPlayed,
 )
 
 _WIDE = 80
@@ -63,7 +63,7 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
             case TrialStarted(trial):
                 name = escape(f"  {progress.name_of(plan, trial, console)}")
                 under_way[trial] = bar.add_task(name, total=len(plan.turns_of(trial)))
-            case Exchanged(trial, number):
+            case TurnPlayed(trial, number):
                 bar.update(under_way[trial], completed=number)
             case TrialFinished(trial):
                 bar.remove_task(under_way.pop(trial))

@@ -56,7 +56,7 @@ def line(plan: Plan, event: TrialFinished, console: Console) -> str:
     parts = [
         name_of(plan, event.trial, console),
         f"{numbers.score(result.score if result.scored else None)} ({_summary(result)})",
-        f"{numbers.count(len(result.exchanges), 'exchange')}, {numbers.duration(result.duration_seconds)}",
+        f"{numbers.count(len(result.turns), 'turn')}, {numbers.duration(result.duration_seconds)}",
     ]
     return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
 

@@ -48,12 +48,12 @@ class Change(Record):
 
 
 class Evidence(Record):
-    """The verdict, and the exchange it rests on, that show why a test failed."""
+    """The verdict, and the turn it rests on, that show why a test failed."""
 
     criterion: str
     reason: str
     trial: int
-    exchange: int | None = None
+    turn: int | None = None
     user: str | None = None
     agent: str | None = None
 
@@ -65,36 +65,36 @@ class Parting(Record):
     baseline's first of which the contrary holds (or where there is none, its first). Trials that broke off
     are looked at only where all did.
 
-    Exchanges stand beside each other by their place. Of each is compared what both replies tell: the names of
-    workflows, the parameters with their values in this exchange (empty ones, as `is_empty` has it, are none),
+    Turns stand beside each other by their place. Of each is compared what both replies tell: the names of
+    workflows, the parameters with their values in this turn (empty ones, as `is_empty` has it, are none),
     the codes of rules, the integrations with their status. How often and in which order does not matter. What
     one of the replies does not tell (null) is not compared.
     """
 
     head_trial: int
     base_trial: int
-    exchange: int | None = Field(
+    turn: int | None = Field(
         description="The first in which workflows, parameters, rules or integrations differ, or that only "
         "one side has. Null where the agent did the same throughout."
     )
     head: tuple[Deed, ...] = Field((), description="What it did there in this run, and not in the baseline.")
     base: tuple[Deed, ...] = Field((), description="What it did there in the baseline, and not in this run.")
     only: Literal["head", "base"] | None = Field(
-        None, description="The side that has this exchange, where the other conversation had ended."
+        None, description="The side that has this turn, where the other conversation had ended."
     )
     user_differs: int | None = Field(
         None,
-        description="The first exchange, up to that one, in which the user had said something else: then the "
+        description="The first turn, up to that one, in which the user had said something else: then the "
         "simulated user may be the cause.",
     )
     agent_differs: int | None = Field(
         None,
-        description="Where the agent did the same throughout, the first exchange in which it said something "
+        description="Where the agent did the same throughout, the first turn in which it said something "
         "else; null where it did not.",
     )
     unknown: tuple[int, ...] = Field(
         (),
-        description="Where the agent seems to have done the same throughout, the exchanges of which one side "
+        description="Where the agent seems to have done the same throughout, the turns of which one side "
         "reports less than the other, or neither reports anything: there it may have done something else.",
     )
 

@@ -10,7 +10,7 @@ class Breach(Record):
     """Where a simulated user broke its role."""
 
     rule: str = Field(description="Which rule of the ledger, such as `repeats`; `audit` is the model's.")
-    exchange: int = Field(description="Counted from 1; one more than there are stands for the unsent remark.")
+    turn: int = Field(description="Counted from 1; one more than there are stands for the unsent remark.")
     text: str = Field(description="The words that show it.")
     reason: str
 

@@ -16,7 +16,7 @@ from ci_evals.domain.base import (
 from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.rubric import Rubric
-from ci_evals.domain.suite import Turn
+from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 
@@ -75,7 +75,7 @@ class TestResult(Record):
     digest: CleanText
     user_info: dict[str, JsonValue] = Field(default_factory=dict)
     guidelines: str
-    turns: tuple[Turn, ...]
+    turns: tuple[PlannedTurn, ...]
     optimal_tools: tuple[str, ...] | None = Field(
         None, description="The workflows that the shortest right conversation runs, in order."
     )

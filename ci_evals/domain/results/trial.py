@@ -17,7 +17,7 @@ from ci_evals.domain.results.process import Fired, Process, Times
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import MOST_LOOPS
-from ci_evals.domain.transcript import EndState, Exchange, Exchanges
+from ci_evals.domain.transcript import EndState, Turn, Turns
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 
 _ENDS = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
@@ -80,7 +80,7 @@ class TrialResult(Record):
     duration_seconds: Seconds
     attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")
     closing_remark: str | None = None
-    exchanges: Exchanges = Exchanges()
+    turns: Turns = Turns()
     findings: tuple[Finding, ...] = ()
     usage: tuple[RoleUsage, ...] = Field(
         (), description="Calls and tokens of the models, all attempts together."
@@ -101,7 +101,7 @@ class TrialResult(Record):
 
     def kept(self) -> "TrialResult":
         """The same in a small part of the memory: for one that is held while others are played."""
-        result = self.model_copy(update={"exchanges": self.exchanges.packed()})
+        result = self.model_copy(update={"turns": self.turns.packed()})
         said = [one for found in result.findings for one in (*found.quotes, *(found.votes or ()))]
         for record in (result, *result.attempts, *result.findings, *said, *result.usage, result.times):
             if record:
@@ -112,12 +112,12 @@ class TrialResult(Record):
         """The score, unrounded."""
         return passed_share(f for f in self.findings if f.outcome is not Outcome.UNDECIDED)
 
-    def exchange_of(self, finding: Finding) -> Exchange | None:
-        """The exchange that shows a verdict: the first that it rests on, else the last one."""
-        exchanges = tuple(self.exchanges)
-        by_number = {exchange.index: exchange for exchange in exchanges}
+    def turn_of(self, finding: Finding) -> Turn | None:
+        """The turn that shows a verdict: the first that it rests on, else the last one."""
+        turns = tuple(self.turns)
+        by_number = {turn.index: turn for turn in turns}
         named = [by_number[number] for number in finding.evidence if number in by_number]
-        return next(iter([*named, *reversed(exchanges)]), None)
+        return next(iter([*named, *reversed(turns)]), None)
 
     @property
     def counts(self) -> bool:

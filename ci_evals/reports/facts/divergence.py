@@ -17,7 +17,7 @@ _LONGEST_VALUE = 40
 
 
 def sentence(parting: Parting, show: Callable[[str], str] = str) -> str:
-    """What the agent did differently, and in which exchange. `show` writes a name, or a parameter's value."""
+    """What the agent did differently, and in which turn. `show` writes a name, or a parameter's value."""
     return _of_agent(parting, show) + _of_user(parting)
 
 
@@ -26,15 +26,15 @@ def _of_agent(parting: Parting, show: Callable[[str], str]) -> str:
     if parting.head_trial != 1 or parting.base_trial != 1:
         trial, baseline = f"Trial {parting.head_trial} ", f"trial {parting.base_trial} of the baseline"
     did, had = _deeds(parting.head, show), _deeds(parting.base, show)
-    if parting.exchange is None:
+    if parting.turn is None:
         told = _same(parting, baseline)
     elif parting.only == "base":
-        told = f"ends before exchange {parting.exchange} of {baseline}" + (f": there it {had}" if had else "")
+        told = f"ends before turn {parting.turn} of {baseline}" + (f": there it {had}" if had else "")
     elif parting.only == "head":
-        told = f"goes on where {baseline} ended: in exchange {parting.exchange} it {did or 'only spoke'}"
+        told = f"goes on where {baseline} ended: in turn {parting.turn} it {did or 'only spoke'}"
     else:
         there, now = f"there it {had or 'did not'}", f"now it {did or 'did not'}"
-        told = f"parts from {baseline} in exchange {parting.exchange}: "
+        told = f"parts from {baseline} in turn {parting.turn}: "
         told += f"{there}; {now}" if had else f"{now}; {there}"
     told = f"{trial}{told}."
     return told[0].upper() + told[1:]
@@ -44,10 +44,10 @@ def _same(parting: Parting, baseline: str) -> str:
     """Where all that the agent did is the same."""
     if parting.unknown:
         listed = ", ".join(map(str, parting.unknown))
-        where = f"exchange {listed}" if len(parting.unknown) == 1 else f"exchanges {listed}"
+        where = f"turn {listed}" if len(parting.unknown) == 1 else f"turns {listed}"
         return f"did the same as {baseline} as far as is known: not both report what it did in {where}"
     if parting.agent_differs is not None:
-        where = f"first in exchange {parting.agent_differs}"
+        where = f"first in turn {parting.agent_differs}"
         return f"did the same as {baseline}: the difference is in what it said, {where}"
     if parting.user_differs is not None:
         return f"did and said the same as {baseline}"
@@ -57,10 +57,10 @@ def _same(parting: Parting, baseline: str) -> str:
 def _of_user(parting: Parting) -> str:
     if parting.user_differs is None:
         return ""
-    if parting.user_differs == parting.exchange:
+    if parting.user_differs == parting.turn:
         return " The user said something else there."
-    had = "" if parting.exchange is None else "had "
-    return f" The user {had}said something else in exchange {parting.user_differs}."
+    had = "" if parting.turn is None else "had "
+    return f" The user {had}said something else in turn {parting.user_differs}."
 
 
 def _deeds(deeds: Iterable[Deed], show: Callable[[str], str]) -> str:

@@ -14,7 +14,7 @@ from ci_evals.domain.results.run import Results, Resumed, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import is_bundled
-from ci_evals.domain.transcript import Exchange
+from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate
@@ -81,14 +81,14 @@ class FailedCriterion:
     """In how many trials it was decided."""
 
     @property
-    def exchange(self) -> Exchange | None:
-        """The exchange that shows it."""
-        return self.trial.exchange_of(self.finding)
+    def turn(self) -> Turn | None:
+        """The turn that shows it."""
+        return self.trial.turn_of(self.finding)
 
     @property
     def place(self) -> tuple[int, int | None]:
-        """Trial and exchange: criteria of one place are shown with one quotation."""
-        return self.trial.index, self.exchange.index if self.exchange else None
+        """Trial and turn: criteria of one place are shown with one quotation."""
+        return self.trial.index, self.turn.index if self.turn else None
 
 
 def standing(results: Results) -> Standing:

@@ -93,15 +93,13 @@ def mishap(trial: TrialResult) -> str | None:
     if trial.status is EndState.INVALID_USER:
         found = trial.user_audit.breaches if trial.user_audit else ()
         return "; ".join(f"{breach(one, trial)}: {one.reason}" for one in found) or None
-    details = [
-        exchange.error_detail for exchange in trial.exchanges.without_traces() if exchange.error_detail
-    ]
+    details = [turn.error_detail for turn in trial.turns.without_traces() if turn.error_detail]
     return details[-1] if details else None
 
 
 def breach(found: Breach, trial: TrialResult) -> str:
-    """Which rule a simulated user broke, and where: `repeats in exchange 3`."""
-    where = "on leaving" if found.exchange > len(trial.exchanges) else f"in exchange {found.exchange}"
+    """Which rule a simulated user broke, and where: `repeats in turn 3`."""
+    where = "on leaving" if found.turn > len(trial.turns) else f"in turn {found.turn}"
     return f"{rule(found.rule)} {where}"
 
 

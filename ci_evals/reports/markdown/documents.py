@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
-from ci_evals.domain.transcript import Exchange
+from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import highlights, trial_errors, trust
@@ -123,7 +123,7 @@ def test_report(
                 (_facts_of(finding, doubts or {}), _reason(finding), judged.behind(finding))
                 for finding in trial.findings
             ],
-            conversation=[_said(exchange) for exchange in trial.exchanges.without_traces()],
+            conversation=[_said(turn) for turn in trial.turns.without_traces()],
         )
     yield "\n"
 
@@ -140,7 +140,7 @@ def _against(results: Results) -> tuple[Section, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """An exchange as it is shown, sanitised."""
+    """A turn as it is shown, sanitised."""
 
     number: int
     source: str
@@ -151,15 +151,15 @@ class _Said:
     raw: str | None
 
 
-def _said(exchange: Exchange) -> _Said:
+def _said(turn: Turn) -> _Said:
     return _Said(
-        number=exchange.index,
-        source=exchange.user_source.value,
-        user=_quoted(exchange.user),
-        after=numbers.latency(exchange.latency_seconds),
-        did=" · ".join(_did(exchange)),
-        agent=_quoted(exchange.agent),
-        raw=None if exchange.raw is None else _json_block(exchange.raw),
+        number=turn.index,
+        source=turn.user_source.value,
+        user=_quoted(turn.user),
+        after=numbers.latency(turn.latency_seconds),
+        did=" · ".join(_did(turn)),
+        agent=_quoted(turn.agent),
+        raw=None if turn.raw is None else _json_block(turn.raw),
     )
 
 
@@ -179,7 +179,7 @@ def _facts_of(finding: Finding, doubts: Mapping[str, str]) -> Iterator[str]:
     if finding.aui_logic:
         yield f"AUI logic {', '.join(map(sanitize.code, finding.aui_logic))}"
     if finding.evidence:
-        noun = "exchange" if len(finding.evidence) == 1 else "exchanges"
+        noun = "turn" if len(finding.evidence) == 1 else "turns"
         on = "what is absent from " if finding.rests_on == "absence" else ""
         yield f"rests on {on}{noun} {', '.join(map(str, finding.evidence))}"
     if doubt := doubts.get(finding.criterion):
@@ -190,29 +190,29 @@ def _reason(finding: Finding) -> str:
     return sanitize.quote(sanitize.cut(finding.reason or "no reason was given", REASON_BYTES))
 
 
-def _did(exchange: Exchange) -> tuple[str, ...]:
+def _did(turn: Turn) -> tuple[str, ...]:
     """What the agent says it did for a reply. A trace that never came is not the same as nothing done."""
-    traced = (exchange.workflows, exchange.params, exchange.rules, exchange.integrations)
-    if all(part is None for part in traced) and not exchange.error_response:
+    traced = (turn.workflows, turn.params, turn.rules, turn.integrations)
+    if all(part is None for part in traced) and not turn.error_response:
         return ("no trace came with this reply",)
-    params = [f"{name} = {_json(value)}" for name, value in (exchange.params or {}).items()]
-    params += [f"{name} (value not told)" for name in exchange.named_params]
+    params = [f"{name} = {_json(value)}" for name, value in (turn.params or {}).items()]
+    params += [f"{name} (value not told)" for name in turn.named_params]
     calls = [
         " ".join(
             [call.code, f"({call.status if call.status is not None else call.type or 'no HTTP status'})"]
         )
-        for call in exchange.integrations or ()
+        for call in turn.integrations or ()
     ]
-    workflows = "workflows (from the trace)" if exchange.workflows_derived else "workflows"
+    workflows = "workflows (from the trace)" if turn.workflows_derived else "workflows"
     lists = (
-        (workflows, exchange.workflows),
+        (workflows, turn.workflows),
         ("parameters", params),
-        ("rules", exchange.rules),
+        ("rules", turn.rules),
         ("integrations", calls),
     )
     out = [f"{label}: {', '.join(map(sanitize.code, names))}" for label, names in lists if names]
-    if exchange.error_response:
-        detail = sanitize.inline(exchange.error_detail or "no detail", REASON_LIMIT)
+    if turn.error_response:
+        detail = sanitize.inline(turn.error_detail or "no detail", REASON_LIMIT)
         out.append(f"**error response**: {detail}")
     return tuple(out) or ("nothing: no workflow, parameter, rule or integration",)
 

@@ -1,4 +1,4 @@
-"""The tests that fail, each with what failed, why, and the exchange that shows it; or in a line."""
+"""The tests that fail, each with what failed, why, and the turn that shows it; or in a line."""
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, s
 _CRITERIA = 3
 """Failed criteria of a test that are shown; its own report has all."""
 _QUOTED = 2
-"""Exchanges of a test that are quoted."""
+"""Turns of a test that are quoted."""
 _FEW = 3
 """Failures that are shown at once."""
 _NAME = 80
@@ -39,9 +39,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Said:
-    """An exchange that shows a failure; not yet sanitised."""
+    """A turn that shows a failure; not yet sanitised."""
 
-    exchange: int
+    turn: int
     trial: int | None
     """None where there is but one."""
     user: str
@@ -184,16 +184,16 @@ def criteria(failure: Failure) -> list[highlights.FailedCriterion]:
 
 
 def quoted(failure: Failure, shown: Sequence[highlights.FailedCriterion]) -> list[Said]:
-    """What was said in the exchanges that show it: each exchange once, whichever trial shows it first."""
+    """What was said in the turns that show it: each turn once, whichever trial shows it first."""
     found: dict[int, Said] = {}
     several = failure.test is not None and len(failure.test.trials) > 1
     for one in shown:
-        if (said := one.exchange) and said.index not in found:
+        if (said := one.turn) and said.index not in found:
             found[said.index] = Said(said.index, one.trial.index if several else None, said.user, said.agent)
     evidence = failure.change.evidence if failure.change else None
-    if not shown and evidence and evidence.exchange is not None:
-        said_then = Said(evidence.exchange, evidence.trial, evidence.user or "", evidence.agent or "")
-        found[evidence.exchange] = said_then
+    if not shown and evidence and evidence.turn is not None:
+        said_then = Said(evidence.turn, evidence.trial, evidence.user or "", evidence.agent or "")
+        found[evidence.turn] = said_then
     return list(found.values())[:_QUOTED]
 
 

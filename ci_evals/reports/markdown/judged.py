@@ -35,10 +35,10 @@ def lines(finding: Finding, doubt: str | None) -> Iterator[str]:
     if doubt:
         yield f"! {doubt}"
     if finding.rests_on == "absence":
-        yield f"rests on what is absent from exchange {', '.join(map(str, finding.evidence))}"
+        yield f"rests on what is absent from turn {', '.join(map(str, finding.evidence))}"
     for quote in finding.quotes:
         if quote.text.strip():
-            yield f"exchange {quote.exchange}: “{_short(quote.text)}”"
+            yield f"turn {quote.turn}: “{_short(quote.text)}”"
     if grade := finding.grade:
         floor = numbers.plain(grade.pass_at)
         yield f"graded {numbers.grade(grade.score, grade.pass_at)}, passed from {floor} on"
@@ -78,7 +78,7 @@ def _short(text: str) -> str:
 def _quoted(quotes: Sequence[Quote]) -> list[tuple[int, str]]:
     # A quote may be empty: the verdict then rests on what is not there.
     return [
-        (quote.exchange, sanitize.quote(sanitize.cut(quote.text, _QUOTE_BYTES)))
+        (quote.turn, sanitize.quote(sanitize.cut(quote.text, _QUOTE_BYTES)))
         for quote in quotes
         if quote.text.strip()
     ]

@@ -150,12 +150,12 @@ def of_trials(test: TestResult) -> str:
             trial.status.replace("_", " "),
             numbers.score(trial.score),
             highlights.tally(trial.findings),
-            str(len(trial.exchanges)),
+            str(len(trial.turns)),
             numbers.duration(trial.duration_seconds),
         ]
         for trial in test.trials
     ]
-    return table(["trial", "ended", "score", "verdicts", "exchanges", "time"], rows)
+    return table(["trial", "ended", "score", "verdicts", "turns", "time"], rows)
 
 
 def groups(suite: SuiteResult) -> tuple[str, ...]:

@@ -9,12 +9,12 @@ _KEPT = "!*'()"
 """What `encodeURIComponent` leaves as it is, beyond what `quote` does."""
 
 
-def of(shown: Shown, trial: int | None = None, exchange: int | None = None, base: int | None = None) -> str:
-    """The address of a test, of one of its trials, or of an exchange in it: `#suite/test/2/3`.
+def of(shown: Shown, trial: int | None = None, turn: int | None = None, base: int | None = None) -> str:
+    """The address of a test, of one of its trials, or of a turn in it: `#suite/test/2/3`.
 
     `base` is the trial of the baseline that stands beside it: `#suite/test/2/3/vs1`.
     """
     names = [quote(whole(part), safe=_KEPT) for part in (shown.suite, shown.name)]
-    numbers = [str(number) for number in (trial, exchange) if number is not None]
+    numbers = [str(number) for number in (trial, turn) if number is not None]
     beside = [] if base is None else [f"vs{base}"]
     return "#" + "/".join([*names, *numbers, *beside])

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
-from ci_evals.domain.transcript import Exchanges
+from ci_evals.domain.transcript import Turns
 from ci_evals.reports.facts import run_warnings
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.scores import Counting
@@ -23,7 +23,7 @@ from ci_evals.scoring.validity import outcome_of
 
 _Named = TypeVar("_Named", SuiteResult, TestResult)
 
-_NO_EXCHANGES = Exchanges()
+_NO_TURNS = Turns()
 _PACK = 256 * 1024
 """Bytes of JSON from which on a pack takes no further conversation.
 
@@ -97,7 +97,7 @@ def blobs(tests: Iterable[Shown]) -> Iterator[str]:
     Of a test `{"file", "doubts", "head", "base"}`: its suite's file, why to trust which of its criteria less,
     and of each side `{"outcomes", "packs", "test"}`:
     what each trial came to, how many trials are in each pack, and what the results file has of the test but
-    for the exchanges. `base` may be null. A pack is a list of trials, each the list of its exchanges.
+    for the turns. `base` may be null. A pack is a list of trials, each the list of its turns.
     """
     for shown in tests:
         sides = [("head", "t", shown.test, shown.outcomes)]
@@ -126,7 +126,7 @@ def _packs(test: TestResult) -> Iterator[list[bytes]]:
     size = 0
     for trial in test.trials:
         # No string of JSON holds the end of a line.
-        pack.append(b"".join(map(bytes.lstrip, trial.exchanges.json.split(b"\n"))))
+        pack.append(b"".join(map(bytes.lstrip, trial.turns.json.split(b"\n"))))
         size += len(pack[-1])
         if size > _PACK:
             yield pack
@@ -146,7 +146,7 @@ def _object(items: Mapping[str, str]) -> str:
 
 def _json_of(test: TestResult) -> str:
     """The test without its conversations."""
-    trials = tuple(trial.model_copy(update={"exchanges": _NO_EXCHANGES}) for trial in test.trials)
+    trials = tuple(trial.model_copy(update={"turns": _NO_TURNS}) for trial in test.trials)
     facts = test.model_copy(update={"trials": trials})
     try:
         return facts.model_dump_json(by_alias=True)

@@ -257,14 +257,14 @@ def _evidence(test: TestResult, counting: Counting) -> Evidence | None:
 
 
 def _shown(trial: TrialResult, finding: Finding) -> Evidence:
-    exchange = trial.exchange_of(finding)
+    turn = trial.turn_of(finding)
     return Evidence(
         criterion=finding.criterion,
         reason=finding.reason if finding.outcome is Outcome.FAILED else f"undecided: {finding.reason}",
         trial=trial.index,
-        exchange=exchange.index if exchange else None,
-        user=exchange.user if exchange else None,
-        agent=exchange.agent if exchange else None,
+        turn=turn.index if turn else None,
+        user=turn.user if turn else None,
+        agent=turn.agent if turn else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Where two conversations of one test part: the first exchange in which the agent did something else."""
+"""Where two conversations of one test part: the first turn in which the agent did something else."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import Parting
 from ci_evals.domain.results.process import Deed, LogicKind
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import Exchange, is_empty
+from ci_evals.domain.transcript import Turn, is_empty
 from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import CUT_OFF, outcome_of
@@ -36,7 +36,7 @@ def of_test(pair: TestPair, here: Counting, there: Counting) -> Parting | None:
 
 def between(head: TrialResult, base: TrialResult) -> Parting | None:
     """Where two conversations part, as `Parting` says; None where one of them carries no trace."""
-    here, there = head.exchanges.without_traces(), base.exchanges.without_traces()
+    here, there = head.turns.without_traces(), base.turns.without_traces()
     if not any(map(_traced, here)) or not any(map(_traced, there)):
         return None
     user_differs: int | None = None
@@ -49,7 +49,7 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
         return Parting(
             head_trial=head.index,
             base_trial=base.index,
-            exchange=place,
+            turn=place,
             head=_without(did, had),
             base=_without(had, did),
             only=None if mine and theirs else "head" if mine else "base",
@@ -60,7 +60,7 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
     return Parting(
         head_trial=head.index,
         base_trial=base.index,
-        exchange=None,
+        turn=None,
         user_differs=user_differs,
         agent_differs=next((place for place, (mine, theirs) in said if mine.agent != theirs.agent), None),
         unknown=tuple(unknown),
@@ -76,12 +76,12 @@ def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
     return [trial for trial in trials if trial.status not in CUT_OFF] or list(trials)
 
 
-def _traced(reply: Exchange) -> bool:
+def _traced(reply: Turn) -> bool:
     told = (reply.workflows, reply.params, reply.rules, reply.integrations)
     return any(part is not None for part in told) or bool(reply.named_params)
 
 
-def _is_unknown(mine: Exchange, theirs: Exchange) -> bool:
+def _is_unknown(mine: Turn, theirs: Turn) -> bool:
     """Whether one of two replies reports a kind that the other does not, or neither reports any."""
     kinds = [
         {name for name in ("workflows", "params", "rules", "integrations") if getattr(one, name) is not None}
@@ -90,13 +90,13 @@ def _is_unknown(mine: Exchange, theirs: Exchange) -> bool:
     return kinds[0] != kinds[1] or not kinds[0]
 
 
-def _deeds(reply: Exchange | None, other: Exchange | None) -> dict[_Key, Deed]:
+def _deeds(reply: Turn | None, other: Turn | None) -> dict[_Key, Deed]:
     """What was done for a reply, of what the `other` tells as well: what is not told was not left out."""
     deeds = _told(reply, other) if reply else ()
     return {(deed.kind, deed.name, canonical(deed.value)): deed for deed in deeds}
 
 
-def _told(reply: Exchange, other: Exchange | None) -> Iterator[Deed]:
+def _told(reply: Turn, other: Turn | None) -> Iterator[Deed]:
     if reply.workflows is not None and not (other and other.workflows is None):
         yield from (Deed(kind=LogicKind.WORKFLOW, name=name) for name in reply.workflows)
     if not (other and other.params is None and not other.named_params):

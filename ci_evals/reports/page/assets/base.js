@@ -70,10 +70,10 @@ function factsOf(number) {
 }
 
 /**
- * The exchanges of the trial at a place, from 0, among those of a test. `side` is "t", or "b" for the baseline, and
+ * The turns of the trial at a place, from 0, among those of a test. `side` is "t", or "b" for the baseline, and
  * `packs` are that side's.
  */
-async function exchangesOf(side, number, packs, place) {
+async function turnsOf(side, number, packs, place) {
   let pack = 0;
   let first = 0;
   while (place >= first + packs[pack]) first += packs[pack++];
@@ -81,26 +81,26 @@ async function exchangesOf(side, number, packs, place) {
 }
 
 /**
- * The address of a test, of one of its trials, or of an exchange in it: `#suite/test/2/3`. `base` is the trial of
+ * The address of a test, of one of its trials, or of a turn in it: `#suite/test/2/3`. `base` is the trial of
  * the baseline that stands beside it: `#suite/test/2/3/vs1`.
  */
-function addressOf(number, trial = null, exchange = null, base = null) {
+function addressOf(number, trial = null, turn = null, base = null) {
   const { suite, test } = TESTS[number];
   const parts = [encodeURIComponent(whole(suite)), encodeURIComponent(whole(test))];
   if (trial !== null) parts.push(trial);
-  if (exchange !== null) parts.push(exchange);
+  if (turn !== null) parts.push(turn);
   if (base !== null) parts.push(`vs${base}`);
   return `#${parts.join("/")}`;
 }
 
-/** What an address names: {number, trial, exchange, base}, the others maybe null; null where it names no test. */
+/** What an address names: {number, trial, turn, base}, the others maybe null; null where it names no test. */
 function read(address) {
   const [suite, test, ...places] = address.replace(/^#/, "").split("/").map(decoded);
   const number = TESTS.findIndex((one) => whole(one.suite) === suite && whole(one.test) === test);
   if (number < 0) return null;
   const count = (text) => (/^[1-9]\d{0,5}$/.test(text ?? "") ? Number(text) : null);
   const base = places.at(-1)?.startsWith("vs") ? count(places.pop().slice(2)) : null;
-  return { number, trial: count(places[0]), exchange: count(places[1]), base };
+  return { number, trial: count(places[0]), turn: count(places[1]), base };
 }
 
 function decoded(part) {

@@ -1,24 +1,24 @@
 // One of this run's conversations beside one of the baseline's, and where the two part.
 
 /**
- * Where two conversations part: {exchange, head, base, only, userDiffers, agentDiffers, untold}. `exchange` is null
+ * Where two conversations part: {turn, head, base, only, userDiffers, agentDiffers, untold}. `turn` is null
  * where the agent did the same throughout, and `agentDiffers` then the first in which it said something else, `head`
- * and `base` are the deeds that the other side lacks, `unknown` the exchanges of which a side reports less than the
+ * and `base` are the deeds that the other side lacks, `unknown` the turns of which a side reports less than the
  * other, `untold` says that a side has no trace.
  */
 function partingOf(here, there) {
-  if (!here.some(traced) || !there.some(traced)) return { exchange: null, untold: true };
+  if (!here.some(traced) || !there.some(traced)) return { turn: null, untold: true };
   let userDiffers = null;
   for (let place = 0; place < Math.max(here.length, there.length); place++) {
     const [mine, theirs] = [here[place], there[place]];
     if (userDiffers === null && mine && theirs && mine.user !== theirs.user) userDiffers = place + 1;
     const [head, base] = lacking(mine, theirs);
     if (mine && theirs && !head.length && !base.length) continue;
-    return { exchange: place + 1, head, base, only: mine ? (theirs ? null : "head") : "base", userDiffers };
+    return { turn: place + 1, head, base, only: mine ? (theirs ? null : "head") : "base", userDiffers };
   }
   const first = here.findIndex((one, place) => one.agent !== there[place].agent);
   const unknown = here.flatMap((one, place) => (reportsLess(one, there[place]) ? [place + 1] : []));
-  return { exchange: null, userDiffers, agentDiffers: first < 0 ? null : first + 1, unknown };
+  return { turn: null, userDiffers, agentDiffers: first < 0 ? null : first + 1, unknown };
 }
 
 /** Whether one of two replies reports a kind that the other does not, or neither reports any. */
@@ -38,42 +38,42 @@ function lacking(mine, theirs) {
 
 /** The same in words. `baseline` names its trial. */
 function partingText(parting, baseline) {
-  const { exchange, head, base, only, userDiffers, agentDiffers, unknown = [] } = parting;
+  const { turn, head, base, only, userDiffers, agentDiffers, unknown = [] } = parting;
   if (parting.untold) {
     return `A side carries no trace, so it cannot be told where this conversation parts from ${baseline}.`;
   }
-  if (exchange === null && unknown.length) {
-    const where = `exchange${unknown.length > 1 ? "s" : ""} ${unknown.join(", ")}`;
+  if (turn === null && unknown.length) {
+    const where = `turn${unknown.length > 1 ? "s" : ""} ${unknown.join(", ")}`;
     const same = `The agent did the same as in ${baseline} as far as is known`;
     return `${same}: not both report what it did in ${where}.`;
   }
-  if (exchange === null && agentDiffers === null && userDiffers === null) {
+  if (turn === null && agentDiffers === null && userDiffers === null) {
     return `This conversation and ${baseline} are the same, word for word.`;
   }
   const did = listed(head);
   const had = listed(base);
   let told;
-  if (exchange === null) {
+  if (turn === null) {
     told =
       agentDiffers === null
         ? `The agent did and said the same as in ${baseline}.`
         : `The agent did the same as in ${baseline}: only words differ.`;
   } else if (only === "base") {
     const lost = had ? `: there the agent ${had}` : "";
-    told = `This conversation ends before exchange ${exchange} of ${baseline}${lost}.`;
+    told = `This conversation ends before turn ${turn} of ${baseline}${lost}.`;
   } else if (only === "head") {
     const more = did || "only spoke";
-    told = `This conversation goes on where ${baseline} ended: in exchange ${exchange} the agent ${more}.`;
+    told = `This conversation goes on where ${baseline} ended: in turn ${turn} the agent ${more}.`;
   } else {
     const how = had ? `There the agent ${had}; now it ${did || "did not"}` : `Now the agent ${did}; there it did not`;
-    told = `This conversation parts from ${baseline} in exchange ${exchange}. ${how}.`;
+    told = `This conversation parts from ${baseline} in turn ${turn}. ${how}.`;
   }
-  return told + userText(exchange, userDiffers);
+  return told + userText(turn, userDiffers);
 }
 
-function userText(exchange, userDiffers) {
+function userText(turn, userDiffers) {
   if (userDiffers === null) return "";
-  const where = userDiffers === exchange ? "there" : `from exchange ${userDiffers} on`;
+  const where = userDiffers === turn ? "there" : `from turn ${userDiffers} on`;
   return ` The user said something else ${where}, so the simulated user may be the cause.`;
 }
 
@@ -103,18 +103,18 @@ function shortText({ kind, name, value }) {
 }
 
 /**
- * Both conversations, exchange by exchange. `head` and `base` are {exchanges, label, rests, breaches}, the last two
- * functions from an exchange's number to the verdicts on it, and to the breaches of the simulated user in it; `told` is the parting in words.
+ * Both conversations, turn by turn. `head` and `base` are {turns, label, rests, breaches}, the last two
+ * functions from a turn's number to the verdicts on it, and to the breaches of the simulated user in it; `told` is the parting in words.
  */
 function bothNode(head, base, parting, told, href) {
-  const count = Math.max(head.exchanges.length, base.exchanges.length);
+  const count = Math.max(head.turns.length, base.turns.length);
   const items = Array.from({ length: count }, (_, place) => {
-    const [mine, theirs] = [head.exchanges[place], base.exchanges[place]];
+    const [mine, theirs] = [head.turns[place], base.turns[place]];
     const lacks = lacking(mine, theirs).map((deeds) => new Set(deeds.map((deed) => deed.key)));
-    const here = parting.exchange === place + 1;
+    const here = parting.turn === place + 1;
     return el(
       "li",
-      { class: here ? "exchange parts" : "exchange", tabindex: "-1" },
+      { class: here ? "turn parts" : "turn", tabindex: "-1" },
       headingOf(place + 1, href(place + 1), here ? [" ", el("strong", { class: "only" }, "They part here")] : null),
       here ? el("p", { class: "told-here", dir: "auto" }, told) : null,
       el(
@@ -125,11 +125,11 @@ function bothNode(head, base, parting, told, href) {
       ),
     );
   });
-  return el("ol", { class: "exchanges both" }, items);
+  return el("ol", { class: "turns both" }, items);
 }
 
-function sideNode(side, { exchanges, label, rests, breaches }, place, marks) {
-  const one = exchanges[place];
+function sideNode(side, { turns, label, rests, breaches }, place, marks) {
+  const one = turns[place];
   return el(
     "div",
     { class: `side ${side}`, role: "group", "aria-label": label },
@@ -138,10 +138,10 @@ function sideNode(side, { exchanges, label, rests, breaches }, place, marks) {
       ? [
           saidNode(one, quotedIn(rests(one.index), one.index)),
           breachesNode(breaches(one.index)),
-          deedsNode(one, exchanges[place - 1], marks),
+          deedsNode(one, turns[place - 1], marks),
           restsNode(rests(one.index)),
           rawNodes(one),
         ]
-      : el("p", { class: "muted" }, exchanges.length ? "The conversation had ended before." : "Nothing was said."),
+      : el("p", { class: "muted" }, turns.length ? "The conversation had ended before." : "Nothing was said."),
   );
 }

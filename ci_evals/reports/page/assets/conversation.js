@@ -6,13 +6,13 @@ const MOST_SAID = 20_000;
 const MOST_NAMED = 300;
 
 /**
- * One exchange, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]; `breaches` are
+ * One turn, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]; `breaches` are
  * the simulated user's in it.
  */
-function exchangeNode(one, { before, rests, breaches, href }) {
+function turnNode(one, { before, rests, breaches, href }) {
   return el(
     "li",
-    { class: "exchange", tabindex: "-1" },
+    { class: "turn", tabindex: "-1" },
     headingOf(one.index, href),
     el(
       "div",
@@ -30,9 +30,9 @@ function exchangeNode(one, { before, rests, breaches, href }) {
   );
 }
 
-/** The heading of an exchange, which is its address. */
+/** The heading of a turn, which is its address. */
 function headingOf(index, href, ...more) {
-  return el("h4", {}, el("a", { href }, `Exchange ${index}`), ...more);
+  return el("h4", {}, el("a", { href }, `Turn ${index}`), ...more);
 }
 
 /** What both said, with the words marked that verdicts rest on. */
@@ -57,7 +57,7 @@ function messageNode(kind, who, how, text, quotes) {
   );
 }
 
-/** The verdicts that rest on an exchange, as buttons that lead to them. */
+/** The verdicts that rest on a turn, as buttons that lead to them. */
 function restsNode(rests) {
   if (!rests.length) return null;
   const items = rests.map(([finding, verdict]) => {
@@ -80,7 +80,7 @@ function restsNode(rests) {
   return el(
     "div",
     { class: "rests" },
-    el("p", { class: "label" }, "Verdicts that rest on this exchange"),
+    el("p", { class: "label" }, "Verdicts that rest on this turn"),
     el("ul", {}, items),
   );
 }
@@ -141,7 +141,7 @@ function verdictsNode(findings, { href, there, of, doubts }) {
 
 function verdictNode(finding, href, there, of, doubt) {
   const cause = finding.cause ? ` (${CAUSES[finding.cause]})` : "";
-  const noun = finding.evidence.length === 1 ? "exchange" : "exchanges";
+  const noun = finding.evidence.length === 1 ? "turn" : "turns";
   const links = finding.evidence.flatMap((index, place) => [
     place ? ", " : "",
     href(index) ? el("a", { href: href(index) }, index) : index,

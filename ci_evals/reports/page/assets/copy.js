@@ -69,9 +69,9 @@ function commandOf(file, name) {
 }
 
 /** A conversation as text that reads well as it is, and as Markdown. */
-function conversationText(title, exchanges, closing) {
+function conversationText(title, turns, closing) {
   const quoted = (text) => (clean(text).trim() ? clean(text) : "(no text)").replace(/^/gm, "> ");
-  const said = exchanges.flatMap((one) => [
+  const said = turns.flatMap((one) => [
     `**${one.index} · User** (${one.userSource})`,
     quoted(one.user),
     `**${one.index} · Agent** after ${latencyText(one.latencySeconds)} · ${didText(one)}`,

@@ -81,7 +81,7 @@ function labelOf(kind, one) {
 }
 
 /**
- * What the agent did, as a list. `before` is the exchange before; `marks` says of a deed what is to be said beside
+ * What the agent did, as a list. `before` is the turn before; `marks` says of a deed what is to be said beside
  * it, or null.
  */
 function deedsNode(one, before, marks = () => null) {
@@ -128,7 +128,7 @@ function deedNode(deed, before, mark) {
   );
 }
 
-/** That a parameter has its first value since the exchange before, or what it was then. */
+/** That a parameter has its first value since the turn before, or what it was then. */
 function changeOf(deed, before) {
   if (deed.kind !== "parameter" || deed.untold || !before?.params) return null;
   const was = Object.hasOwn(before.params, deed.name) ? before.params[deed.name] : null;

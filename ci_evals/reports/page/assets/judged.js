@@ -3,17 +3,17 @@
 /** Characters of a quote. */
 const MOST_QUOTED = 2000;
 
-/** An exchange by its number, as a link where there is one. */
-function exchangeLink(index, href) {
-  return href(index) ? el("a", { href: href(index) }, `exchange ${index}`) : `exchange ${index}`;
+/** A turn by its number, as a link where there is one. */
+function turnLink(index, href) {
+  return href(index) ? el("a", { href: href(index) }, `turn ${index}`) : `turn ${index}`;
 }
 
 /** The words that a verdict rests on; null where there are none. An empty quote stands for what is not there. */
 function quotesNode(quotes, href) {
   const found = quotes.filter(({ text }) => clean(text).trim());
   if (!found.length) return null;
-  const items = found.map(({ exchange, text }) =>
-    el("li", {}, el("q", { dir: "auto" }, long(text, MOST_QUOTED)), " ", exchangeLink(exchange, href)),
+  const items = found.map(({ turn, text }) =>
+    el("li", {}, el("q", { dir: "auto" }, long(text, MOST_QUOTED)), " ", turnLink(turn, href)),
   );
   return el("ul", { class: "words", "aria-label": "The words it rests on" }, items);
 }
@@ -81,9 +81,9 @@ function votesNode(votes, href) {
   );
 }
 
-/** The quotes of an exchange, of the verdicts that rest on it, each [finding, element]. */
-function quotedIn(rests, exchange) {
-  return rests.flatMap(([finding]) => finding.quotes.filter((quote) => quote.exchange === exchange));
+/** The quotes of a turn, of the verdicts that rest on it, each [finding, element]. */
+function quotedIn(rests, turn) {
+  return rests.flatMap(([finding]) => finding.quotes.filter((quote) => quote.turn === turn));
 }
 
 /** `text` for an element, with the words of quotes marked in it. */
@@ -135,9 +135,9 @@ function patternOf(words) {
   return found.length ? new RegExp(found.join("[\\s*_`~]+"), "giu") : null;
 }
 
-/** The breaches of a trial's simulated user, of one exchange or, of the number behind the last one, on leaving. */
-function breachesOf(trial, exchange) {
-  return (trial.userAudit?.breaches ?? []).filter((breach) => breach.exchange === exchange);
+/** The breaches of a trial's simulated user, of one turn or, of the number behind the last one, on leaving. */
+function breachesOf(trial, turn) {
+  return (trial.userAudit?.breaches ?? []).filter((breach) => breach.turn === turn);
 }
 
 /** Where a simulated user broke its role, at the place; null where it did not. */
@@ -162,12 +162,12 @@ function breachesNode(breaches) {
 }
 
 /** What was made of the simulated user of a trial, in a line; null where that is nothing beyond the ordinary. */
-function auditNode({ userAudit }, href, exchanges) {
+function auditNode({ userAudit }, href, turns) {
   if (!userAudit) return null;
   const { breaches, byModel } = userAudit;
   if (breaches.length) {
-    const places = [...new Set(breaches.map((breach) => breach.exchange))].map((exchange) =>
-      exchange > exchanges ? "on leaving" : ["in ", exchangeLink(exchange, href)],
+    const places = [...new Set(breaches.map((breach) => breach.turn))].map((turn) =>
+      turn > turns ? "on leaving" : ["in ", turnLink(turn, href)],
     );
     const told = places.flatMap((place, at) => [at ? ", " : "", place]);
     return el("p", { class: "notice" }, "The simulated user broke its role ", told, ".");

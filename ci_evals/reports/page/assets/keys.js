@@ -1,7 +1,7 @@
 // The keys of the view of one test. They can be turned off, since programs that type for people press single letters.
 
 const KEYS = [
-  ["j, k", "next, previous exchange"],
+  ["j, k", "next, previous turn"],
   ["], [", "next, previous trial"],
   ["b", "baseline beside, or not"],
   ["Esc", "back to all tests"],

@@ -1,6 +1,6 @@
 // One trial of a test: how it ended, its verdicts, and its conversation.
 
-/** Exchanges of a conversation that are laid out at once. */
+/** Turns of a conversation that are laid out at once. */
 const MOST_AT_ONCE = 50;
 
 function drawTrial(root, mine, theirs, other, index) {
@@ -8,25 +8,25 @@ function drawTrial(root, mine, theirs, other, index) {
   const outcome = head.outcomes[opened.place];
   const baseTrial = other === null ? null : base.test.trials[other];
   const name = `trial ${beside} of the baseline`;
-  const href = (exchange) => addressOf(number, trial.index, exchange, beside);
+  const href = (turn) => addressOf(number, trial.index, turn, beside);
   const longest = Math.max(mine.length, theirs?.length ?? 0);
   const verdicts = verdictsNode(trial.findings, {
-    href: (exchange) => (exchange >= 1 && exchange <= mine.length ? href(exchange) : null),
+    href: (turn) => (turn >= 1 && turn <= mine.length ? href(turn) : null),
     there: baseTrial?.findings,
     of: name,
     doubts,
   });
-  const rests = (exchange) => [...verdicts.nodes].filter(([finding]) => finding.evidence.includes(exchange));
-  const breaches = (exchange) => breachesOf(trial, exchange);
+  const rests = (turn) => [...verdicts.nodes].filter(([finding]) => finding.evidence.includes(turn));
+  const breaches = (turn) => breachesOf(trial, turn);
   opened.parting = theirs ? partingOf(mine, theirs) : null;
   const said = theirs
     ? bothNode(
-        { exchanges: mine, label: `This run, trial ${trial.index}`, rests, breaches },
+        { turns: mine, label: `This run, trial ${trial.index}`, rests, breaches },
         {
-          exchanges: theirs,
+          turns: theirs,
           label: `Baseline, trial ${beside}`,
           rests: () => [],
-          breaches: (exchange) => breachesOf(baseTrial, exchange),
+          breaches: (turn) => breachesOf(baseTrial, turn),
         },
         opened.parting,
         partingText(opened.parting, name),
@@ -34,9 +34,9 @@ function drawTrial(root, mine, theirs, other, index) {
       )
     : el(
         "ol",
-        { class: "exchanges" },
+        { class: "turns" },
         mine.map((one, place) =>
-          exchangeNode(one, {
+          turnNode(one, {
             before: mine[place - 1],
             rests: rests(one.index),
             breaches: breaches(one.index),
@@ -115,9 +115,9 @@ function partingNode(parting, name, href) {
     "p",
     { class: "notice told-parting", dir: "auto" },
     partingText(parting, name),
-    parting.exchange === null
+    parting.turn === null
       ? null
-      : [" ", el("a", { href: href(parting.exchange) }, `Go to exchange ${parting.exchange}`)],
+      : [" ", el("a", { href: href(parting.turn) }, `Go to turn ${parting.turn}`)],
   );
 }
 
@@ -130,8 +130,8 @@ function closingNode(remark, who) {
   );
 }
 
-function endedNode(trial, exchanges) {
-  const details = exchanges.map((one) => one.errorDetail).filter(Boolean);
+function endedNode(trial, turns) {
+  const details = turns.map((one) => one.errorDetail).filter(Boolean);
   const spoilt = ["agent_error", "failed", "interrupted"].includes(trial.status);
   // Where the simulated user broke its role is told with the places.
   const told = trial.userAudit?.breaches.length ? null : trial.error;
@@ -144,7 +144,7 @@ function endedNode(trial, exchanges) {
       "p",
       {},
       ENDINGS[trial.status],
-      ` ${countText(exchanges.length, "exchange")}, ${durationText(trial.durationSeconds)}.`,
+      ` ${countText(turns.length, "turn")}, ${durationText(trial.durationSeconds)}.`,
     ),
     error ? el("p", { class: "notice", dir: "auto" }, el("strong", {}, "Error: "), long(error, 2000)) : null,
     tried.length > 1

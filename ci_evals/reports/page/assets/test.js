@@ -9,7 +9,7 @@ let asked = 0;
 
 const OVERVIEW = "#";
 
-/** Shows what `place` names: {number, trial, exchange, base}, all but the number maybe null. */
+/** Shows what `place` names: {number, trial, turn, base}, all but the number maybe null. */
 async function openTest(place) {
   const mine = ++asked;
   const root = document.getElementById("test");
@@ -90,7 +90,7 @@ function contrary({ head, base }, place, index = null) {
   return [asked, other, trials.findIndex(whole), 0].find((found) => found >= 0);
 }
 
-async function showTrial(root, { trial: index, exchange, base: beside }, late) {
+async function showTrial(root, { trial: index, turn, base: beside }, late) {
   const { number, head, base } = opened;
   if (!head.test.trials.length) return;
   const place = chosen(head, index);
@@ -99,8 +99,8 @@ async function showTrial(root, { trial: index, exchange, base: beside }, late) {
   const before = opened.key;
   if (key !== before) {
     const [mine, theirs] = await Promise.all([
-      exchangesOf("t", number, head.packs, place),
-      other === null ? null : exchangesOf("b", number, base.packs, other),
+      turnsOf("t", number, head.packs, place),
+      other === null ? null : turnsOf("b", number, base.packs, other),
     ]);
     if (late()) return;
     const trial = head.test.trials[place];
@@ -121,10 +121,10 @@ async function showTrial(root, { trial: index, exchange, base: beside }, late) {
       list.scrollTop = link.offsetTop - list.offsetTop - list.clientHeight / 2;
     }
   }
-  if (exchange !== null && goTo(exchange)) return;
-  if (exchange !== null) tell(`There is no exchange ${exchange} in this trial.`);
+  if (turn !== null && goTo(turn)) return;
+  if (turn !== null) tell(`There is no turn ${turn} in this trial.`);
   if (key === before) mark(null);
-  else if (opened.parting?.exchange) goTo(opened.parting.exchange);
+  else if (opened.parting?.turn) goTo(opened.parting.turn);
   else if (before !== undefined) showNode(root.querySelector("#trial h2"));
 }
 
@@ -134,7 +134,7 @@ function here() {
   return addressOf(number, trial?.index ?? null, at ?? null, beside ?? null);
 }
 
-/** Goes to an exchange, counted from 1: marks it, shows it, and gives it the focus. Whether there is such a one. */
+/** Goes to a turn, counted from 1: marks it, shows it, and gives it the focus. Whether there is such a one. */
 function goTo(index) {
   const node = opened?.nodes?.[index - 1];
   if (!node) return false;
@@ -143,7 +143,7 @@ function goTo(index) {
   return true;
 }
 
-/** Marks an exchange, and no other one; none where it is null. */
+/** Marks a turn, and no other one; none where it is null. */
 function mark(index) {
   opened.nodes.forEach((node, place) => {
     if (place + 1 === index) node.setAttribute("aria-current", "true");

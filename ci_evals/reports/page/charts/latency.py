@@ -67,7 +67,7 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
         for suite in results.suites
         for test in suite.tests
         for trial in test.trials
-        for time in trial.exchanges.latencies
+        for time in trial.turns.latencies
     )
     if not seconds:
         return None

@@ -217,7 +217,7 @@ class _Teller:
 
 
 def _criterion(found: FailedCriterion, shown: Shown | None, doubts: Mapping[str, str]) -> Criterion:
-    finding, said = found.finding, found.exchange
+    finding, said = found.finding, found.turn
     kind = [highlights.kind(finding).replace("_", " ")]
     kind += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
     kind += [finding.category] if finding.category else []
@@ -235,19 +235,19 @@ def _criterion(found: FailedCriterion, shown: Shown | None, doubts: Mapping[str,
 def _beside(found: Parting, shown: Shown | None) -> str | None:
     if shown is None or shown.base is None:
         return None
-    here = None if found.only == "base" else found.exchange
+    here = None if found.only == "base" else found.turn
     return address.of(shown, found.head_trial, here, found.base_trial)
 
 
 def _quote(said: Said, shown: Shown | None) -> Quote:
     trial = said.trial or 1
-    href = address.of(shown, trial, said.exchange) if shown else None
-    where = _where(said.exchange, said.trial)
+    href = address.of(shown, trial, said.turn) if shown else None
+    where = _where(said.turn, said.trial)
     return Quote(f"{where[0].upper()}{where[1:]}", href, _said(said.user), _said(said.agent))
 
 
-def _where(exchange: int, trial: int | None) -> str:
-    return f"exchange {exchange}" + (f" of trial {trial}" if trial else "")
+def _where(turn: int, trial: int | None) -> str:
+    return f"turn {turn}" + (f" of trial {trial}" if trial else "")
 
 
 def _said(text: str) -> str:

@@ -154,7 +154,7 @@ def _row(shown: Shown, changes: _Changes, doubts: run_warnings.Doubts) -> Row:
     base = told.base if told else shown.base.score if changes.compared and shown.base and shown.same else None
     delta = None if base is None or test.score is None else test.score - base
     became = "newly failing" if name in changes.newly else "fixed" if name in changes.fixed else ""
-    latencies = [seconds for trial in test.trials for seconds in trial.exchanges.latencies]
+    latencies = [seconds for trial in test.trials for seconds in trial.turns.latencies]
     half = median(latencies) if latencies else None
     scored = sum(trial.scored for trial in test.trials)
     findings = [finding for trial in test.trials for finding in trial.findings]

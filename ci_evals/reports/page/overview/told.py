@@ -17,13 +17,13 @@ class Criterion:
     doubt: str = ""
     """Why it is to be trusted less; empty where it is not."""
     where: str = ""
-    """The exchange that shows it: `exchange 4 of trial 1`."""
+    """The turn that shows it: `turn 4 of trial 1`."""
     href: str | None = None
 
 
 @dataclass(frozen=True)
 class Quote:
-    """An exchange that shows a failure."""
+    """A turn that shows a failure."""
 
     where: str
     href: str | None
@@ -44,7 +44,7 @@ class Story:
     parting: str | None
     """Where its conversation parts from the baseline's, in a sentence."""
     beside: str | None
-    """The address of the exchange in which it parts, with the baseline's beside it."""
+    """The address of the turn in which it parts, with the baseline's beside it."""
     criteria: tuple[Criterion, ...]
     more: int
     """Failed criteria that are not shown."""

@@ -1,4 +1,4 @@
-"""The exchanges of a trial take little memory and are what they were, however they are held."""
+"""The turns of a trial take little memory and are what they were, however they are held."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ import builders as build
 import pytest
 
 from ci_evals.domain.results.trial import Attempt, TrialResult
-from ci_evals.domain.transcript import Exchange, Exchanges, Integration
+from ci_evals.domain.transcript import Integration, Turn, Turns
 
 NESTED = [[]]
 for _ in range(230):
@@ -17,9 +17,9 @@ for _ in range(230):
 
 KINDS = {
     "none": (),
-    "plain": (build.exchange(1), build.exchange(2, agent="Done.", workflows=("REFUND",))),
+    "plain": (build.turn(1), build.turn(2, agent="Done.", workflows=("REFUND",))),
     "with evidence": (
-        build.exchange(
+        build.turn(
             1,
             params={"order": 7, "list": [1, None, 0.1]},
             integrations=(Integration(code="orders", status=404),),
@@ -28,8 +28,8 @@ KINDS = {
             raw=[True, "漢"],
         ),
     ),
-    "half a surrogate pair": (build.exchange(1, agent="half \ud83d of one", trace={"\udc00": "\ud83d"}),),
-    "nested deeply": (build.exchange(1, trace=NESTED),),
+    "half a surrogate pair": (build.turn(1, agent="half \ud83d of one", trace={"\udc00": "\ud83d"}),),
+    "nested deeply": (build.turn(1, trace=NESTED),),
 }
 kinds = pytest.mark.parametrize("said", KINDS.values(), ids=KINDS)
 
@@ -40,61 +40,61 @@ def read(trial: TrialResult) -> TrialResult:
 
 
 @kinds
-def test_they_are_what_they_were_made_of(said: tuple[Exchange, ...]):
+def test_they_are_what_they_were_made_of(said: tuple[Turn, ...]):
     """Packed or not, read from a file, copied, pickled: the same sequence, and equal."""
-    made = Exchanges(said)
-    trial = build.trial_result(exchanges=said)
+    made = Turns(said)
+    trial = build.trial_result(turns=said)
     kept = [
         made,
         made.packed(),
         made.packed().packed(),
         pickle.loads(pickle.dumps(made.packed())),
         copy.deepcopy(made.packed()),
-        trial.exchanges,
-        trial.kept().exchanges,
-        read(trial).exchanges,
-        read(trial.kept()).exchanges,
+        trial.turns,
+        trial.kept().turns,
+        read(trial).turns,
+        read(trial.kept()).turns,
     ]
     for one in kept:
         assert tuple(one) == said
         assert tuple(reversed(one)) == said[::-1]
         assert (len(one), one[:1], one[-1:]) == (len(said), said[:1], said[-1:])
-        assert list(one.latencies) == [exchange.latency_seconds for exchange in said]
+        assert list(one.latencies) == [turn.latency_seconds for turn in said]
         assert one == made
-        assert one != Exchanges([*said, build.exchange(9)])
+        assert one != Turns([*said, build.turn(9)])
     assert read(trial) == trial == trial.kept()
 
 
 @kinds
-def test_traces_can_be_left_out(said: tuple[Exchange, ...]):
+def test_traces_can_be_left_out(said: tuple[Turn, ...]):
     """The rest is as it was, also where a trace and what stands around it look like one another."""
     odd = {"trace": 1, "raw": ['\n    "raw": '], "inner": {"trace": {"raw": None}}}
-    said = (*said, build.exchange(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
-    bare = tuple(exchange.model_copy(update={"trace": None}) for exchange in said)
-    assert Exchanges(said).without_traces() == bare
-    assert Exchanges(said).packed().without_traces() == bare
+    said = (*said, build.turn(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
+    bare = tuple(turn.model_copy(update={"trace": None}) for turn in said)
+    assert Turns(said).without_traces() == bare
+    assert Turns(said).packed().without_traces() == bare
 
 
 def test_they_are_told_apart_by_what_was_said():
     """And are no tuple, as a tuple is no list."""
     said = KINDS["plain"]
-    assert Exchanges(said).packed() != Exchanges([said[0], build.exchange(2)])
-    assert Exchanges(said) != said
-    assert repr(Exchanges(said).packed()) == f"Exchanges({list(said)!r})"
+    assert Turns(said).packed() != Turns([said[0], build.turn(2)])
+    assert Turns(said) != said
+    assert repr(Turns(said).packed()) == f"Turns({list(said)!r})"
 
 
 def test_tokens_are_those_that_an_agent_tells():
     """Of each reply that tells any, read and written; one that tells none is left out."""
-    said = [build.exchange(1, input_tokens=3), build.exchange(2), build.exchange(3, output_tokens=0)]
-    assert Exchanges(said).packed().tokens == ((3, None), (None, 0))
+    said = [build.turn(1, input_tokens=3), build.turn(2), build.turn(3, output_tokens=0)]
+    assert Turns(said).packed().tokens == ((3, None), (None, 0))
 
 
 @kinds
 def test_what_is_changed_stays_as_small(said):
     """A change of each makes others of them, and leaves these as they are."""
-    packed = Exchanges(said).packed()
-    louder = packed.changed(lambda exchange: exchange.model_copy(update={"user": "HELP"}))
-    assert [exchange.user for exchange in louder] == ["HELP"] * len(said)
+    packed = Turns(said).packed()
+    louder = packed.changed(lambda turn: turn.model_copy(update={"user": "HELP"}))
+    assert [turn.user for turn in louder] == ["HELP"] * len(said)
     assert louder.packed() is louder
     assert tuple(packed) == said
 
@@ -107,11 +107,11 @@ def test_a_kept_trial_tells_all_of_itself():
     assert copied.model_dump(exclude_unset=True) == trial.model_dump() | {"index": 7}
 
 
-def test_a_file_with_other_exchanges_is_refused():
+def test_a_file_with_other_turns_is_refused():
     """With the place in it that is wrong."""
     data = build.trial_result().model_dump(mode="json", by_alias=True)
-    data["exchanges"][0]["latencySeconds"] = -1
-    with pytest.raises(ValueError, match=r"exchanges\.0\.latencySeconds"):
+    data["turns"][0]["latencySeconds"] = -1
+    with pytest.raises(ValueError, match=r"turns\.0\.latencySeconds"):
         TrialResult.model_validate(data)
 
 
@@ -120,9 +120,9 @@ def test_trials_that_are_kept_take_little_memory():
 
     def trial(number: int) -> TrialResult:
         trace = {"steps": [{"type": f"step-{n}", "detail": {"order": f"{number}-{n}"}} for n in range(40)]}
-        said = (build.exchange(n, agent=f"{number}: {'a word ' * 30}", trace=trace) for n in range(1, 8))
+        said = (build.turn(n, agent=f"{number}: {'a word ' * 30}", trace=trace) for n in range(1, 8))
         found = (build.finding(reason=f"{number}-{n} {'because ' * 20}") for n in range(5))
-        return build.trial_result(number, exchanges=tuple(said), findings=tuple(found))
+        return build.trial_result(number, turns=tuple(said), findings=tuple(found))
 
     trial(0).kept()
     tracemalloc.start()
