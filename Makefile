@@ -17,7 +17,7 @@ help:
 	@echo 'make test    every check, then all tests'
 	@echo 'make lint    the checks alone'
 	@echo 'make unit    the tests alone, without those that build the container'
-	@echo 'make bench   measure speed and memory for docs/performance.md; some forty minutes, on an idle machine'
+	@echo 'make bench   measure speed and memory for bench/README.md; some forty minutes, on an idle machine'
 	@echo 'make endurance  thousands of trials through faults and kills; takes some minutes'
 	@echo 'make image   build the container image ci-evals'
 	@echo 'make lock    lock what pyproject.toml asks for, keeping versions where it can'

@@ -1,4 +1,4 @@
-"""Prints the table of `docs/performance.md`, as measured here and now."""
+"""Prints the table of `bench/README.md`, as measured here and now."""
 
 import argparse
 import os

@@ -7,7 +7,7 @@ import sys
 import pytest
 from papers import ROOT
 
-PAGE = (ROOT / "docs/performance.md").read_text()
+PAGE = (ROOT / "bench/README.md").read_text()
 _NUMBER = re.compile(r"\d[\d.,]*")
 
 
