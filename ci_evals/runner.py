@@ -21,7 +21,7 @@ from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState, Transcript, Turns
 from ci_evals.domain.verdict import Cause, Finding, Verdict
-from ci_evals.grading.answers import NO_MODEL
+from ci_evals.grading.answer_matching import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.semantic import Meanings

@@ -17,7 +17,7 @@ from ci_evals.adapters.suites import bundled_names
 from ci_evals.conversation.converse import Conversation
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import STOP_MARKER
-from ci_evals.demo_agent import catalogue
+from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import PlannedTurn, Suite
@@ -196,7 +196,7 @@ def test_a_test_is_complete(suite, test):
 @pytest.mark.parametrize(("suite", "test"), TESTS)
 def test_names_in_checks_exist(suite, test):
     """A check of something that the agent does not have would pass or fail for ever."""
-    playbook = catalogue.playbook(suite.agent_id)
+    playbook = catalog.playbook(suite.agent_id)
     tools = {workflow.code for workflow in playbook.workflows} | {"CONVERSATION_FORWARDING"}
     known = {
         "tool_name": tools,

@@ -18,7 +18,7 @@ from commands import ci_evals, files_in
 from world import Fault
 
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.adapters import read_options
+from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.parse import Reading, load
 from ci_evals.support.redaction import Redactor
 

@@ -14,7 +14,7 @@ from typing import Any
 from ci_evals.adapters import checkout, input_files
 from ci_evals.adapters.suites import ENDINGS
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.document import read
+from ci_evals.planning.reader import read
 
 HOME = "evals"
 """Where suites go in a repository that has none."""

@@ -8,8 +8,8 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.job import Job
-from ci_evals.planning import shard
-from ci_evals.planning.shard import Part
+from ci_evals.planning import sharding
+from ci_evals.planning.sharding import Part
 from ci_evals.reports import numbers
 
 
@@ -33,13 +33,13 @@ def part_of(settings: RunSettings, plan: Plan) -> Part | None:
     """
     if settings.shard is None:
         return None
-    part = shard.read(settings.shard)
+    part = sharding.read(settings.shard)
     if settings.confirm:
         raise UsageError(
             f"--confirm={settings.confirm} cannot go with --shard={part}: what is close shows in the whole "
             "run, which no shard sees; give more --loops instead"
         )
-    shard.check(plan, part)
+    sharding.check(plan, part)
     return part
 
 
@@ -47,7 +47,7 @@ def only_part(job: Job, part: Part | None, say: Callable[[str], None]) -> Job:
     """The job with that part of its plan. A baseline balances the parts, and is compared with by `merge`."""
     if part is None:
         return job
-    taken = shard.take(job.plan, part, job.redactor, job.baseline)
+    taken = sharding.take(job.plan, part, job.redactor, job.baseline)
     whole = numbers.count(sum(len(suite.tests) for suite in job.plan.suites), "test")
     say(f"shard {part.index} of {part.of}: {len(taken.shard.tests)} of {whole}")
     return replace(job, plan=taken.plan, shard=taken.shard, baseline=None, baseline_note=None)

@@ -12,8 +12,8 @@ from ci_evals.cli.settings.suite_commands import SuiteSettings
 from ci_evals.cli.terminal.console import environment_keys, environment_values, remember
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
-from ci_evals.planning.adapters import OptionsFile, read_options
-from ci_evals.planning.agents import AgentChoice, choose
+from ci_evals.planning.adapter_options import OptionsFile, read_options
+from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.planning.interpolate import not_secret
 from ci_evals.planning.parse import LoadedSuite, Reading, load
 from ci_evals.support.redaction import Redactor

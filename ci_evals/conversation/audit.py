@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ci_evals.conversation.ledger import breaches, is_looked_at, spoken
+from ci_evals.conversation.user_checks import breaches, is_looked_at, spoken
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.results.simulated_user import Breach, UserAudit
 from ci_evals.domain.suite import Test

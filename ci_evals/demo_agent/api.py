@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from ci_evals.demo_agent import catalogue, wire
-from ci_evals.demo_agent.faults import Fault
+from ci_evals.demo_agent import catalog, wire
+from ci_evals.demo_agent.fault_profile import Temper
+from ci_evals.demo_agent.server_faults import Fault
 from ci_evals.demo_agent.tasks import Task, Tasks
-from ci_evals.demo_agent.temper import Temper
 
 KEY_HEADER = "x-network-api-key"
 _PREFIX = re.compile(r"(?:(?:/api)?/ia-controller)?/api/v1/external(?P<path>/.*)")
@@ -177,7 +177,7 @@ class Api:
         wanted = _CreateTask.model_validate(_OBJECT.validate_json(body))
         agent_id = wanted.agent_id or (wanted.agent and wanted.agent.agent_id)
         if not agent_id:
-            known = ", ".join(catalogue.known_agents())
+            known = ", ".join(catalog.known_agents())
             problem = {
                 "loc": ["body", "agent_id"],
                 "msg": f"Field required, one of: {known}",
@@ -185,8 +185,8 @@ class Api:
             }
             return Answer.error(422, [problem])
         try:
-            playbook = catalogue.playbook(agent_id)
-        except catalogue.UnknownAgentError as error:
+            playbook = catalog.playbook(agent_id)
+        except catalog.UnknownAgentError as error:
             return Answer.error(404, str(error))
         return Answer.json(_shown(self._tasks.create(wanted.user_id, agent_id, playbook)), 201)
 

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from ci_evals import threads
 from ci_evals.demo_agent.api import KEY_HEADER, Answer, Api, Dropped
-from ci_evals.demo_agent.faults import Fault
-from ci_evals.demo_agent.misbehaviour import Misbehaviour
-from ci_evals.demo_agent.temper import Temper
+from ci_evals.demo_agent.fault_profile import Temper
+from ci_evals.demo_agent.misbehavior import Misbehaviour
+from ci_evals.demo_agent.server_faults import Fault
 from ci_evals.domain.errors import exhausted
 
 BASE_PATH = "/ia-controller"

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
+from ci_evals.demo_agent.fault_profile import Slip, Temper, opening_of
 from ci_evals.demo_agent.playbook import Playbook
 from ci_evals.demo_agent.reply import Move, Reply, State
-from ci_evals.demo_agent.temper import Slip, Temper, opening_of
 
 MAX_TASKS = 5000
 """A server that runs for weeks forgets its oldest tasks beyond this many."""

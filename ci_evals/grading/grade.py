@@ -7,8 +7,8 @@ from ci_evals.domain.evaluation import Graded, Judged, Strict, compares_meanings
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
-from ci_evals.grading import rubric, strict
-from ci_evals.grading.answers import NO_MODEL
+from ci_evals.grading import graded_criteria, strict
+from ci_evals.grading.answer_matching import NO_MODEL
 from ci_evals.grading.judge import Hearing, Judge
 from ci_evals.grading.semantic import Meanings
 
@@ -49,5 +49,5 @@ async def grade(
 async def judged(hearing: Hearing, evaluation: Judged) -> Verdict:
     """What the judge makes of a criterion: passed or failed, by a grade where it has a rubric."""
     if isinstance(evaluation, Graded):
-        return await rubric.decide(hearing, evaluation)
+        return await graded_criteria.decide(hearing, evaluation)
     return await hearing.decide(evaluation)

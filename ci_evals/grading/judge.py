@@ -13,8 +13,8 @@ from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Quote, Verdict, Vote
 from ci_evals.grading import grounds, quotes
-from ci_evals.grading.ballot import Majority, Panel
 from ci_evals.grading.steps import did, texts
+from ci_evals.grading.voting import Majority, Panel
 from ci_evals.ports import LLM, Prompt
 from ci_evals.support.json_text import answered
 from ci_evals.support.redaction import Redactor

@@ -8,7 +8,7 @@ from ci_evals.domain.errors import LLMError
 from ci_evals.domain.evaluation import AnswerMatches
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
-from ci_evals.grading.answers import place, shown
+from ci_evals.grading.answer_matching import place, shown
 from ci_evals.grading.replies import Turns, if_all_came, replies
 from ci_evals.ports import Embedder
 from ci_evals.support.redaction import Redactor

@@ -37,7 +37,7 @@ from ci_evals.domain.evaluation import (
 )
 from ci_evals.domain.transcript import ESCALATION, Integration, Transcript, Turn, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
-from ci_evals.grading import answers
+from ci_evals.grading import answer_matching
 from ci_evals.grading.replies import NO_REPLY, Turns, if_all_came, replies, times
 from ci_evals.support.text import bare
 
@@ -79,7 +79,7 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
         case NotContains() | NotRegex():
             return _opposite(_text(evaluation, transcript))
         case AnswerMatches():
-            return answers.decide(evaluation, transcript)
+            return answer_matching.decide(evaluation, transcript)
         case MaxAgentTurns():
             return _limit(_max_agent_turns(evaluation.turns, transcript.turns), transcript)
         case MaxLatency():

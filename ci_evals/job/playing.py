@@ -32,7 +32,7 @@ from ci_evals.job.job import Job
 from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
 from ci_evals.job.limits import Budget, Watch
 from ci_evals.job.results_builder import Look, models_of
-from ci_evals.planning.estimate import of_plan, of_suite
+from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.runner import Cast, CastOf, Keep, run
 from ci_evals.scoring.gate.near_threshold import close_calls
 from ci_evals.stop import Stop

@@ -18,7 +18,7 @@ from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed,
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
-from ci_evals.grading import judge, rubric
+from ci_evals.grading import graded_criteria, judge
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.names import folders_for
@@ -35,7 +35,7 @@ from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Adapter
 
-JUDGE_TEMPLATES = (*judge.TEMPLATES, *rubric.TEMPLATES, "adapters/prompts/json_answer.md.j2")
+JUDGE_TEMPLATES = (*judge.TEMPLATES, *graded_criteria.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the suite's own words and the conversation."""
 
 

@@ -20,8 +20,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.job import Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
-from ci_evals.planning.adapters import read_options
-from ci_evals.planning.agents import AgentChoice, choose
+from ci_evals.planning.adapter_options import read_options
+from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports import report_files
 from ci_evals.reports.facts import run_warnings

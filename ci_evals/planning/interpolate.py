@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ci_evals.domain.errors import Problem
-from ci_evals.planning.places import Document, Path, show
+from ci_evals.planning.document import Document, Path, show
 from ci_evals.support.redaction import MASK, MIN_LENGTH
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}")

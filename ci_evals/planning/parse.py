@@ -11,11 +11,11 @@ from ci_evals.domain.agents import BUILT_IN, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.domain.evaluation import OF_A_RUBRIC
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.adapters import complaint, option_problems
-from ci_evals.planning.document import read
-from ci_evals.planning.faults import faults
+from ci_evals.planning.adapter_options import complaint, option_problems
+from ci_evals.planning.document import Document, short
 from ci_evals.planning.interpolate import interpolate
-from ci_evals.planning.places import Document, short
+from ci_evals.planning.reader import read
+from ci_evals.planning.validation import faults
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
 

@@ -23,8 +23,8 @@ from ci_evals.domain.evaluation import (
 from ci_evals.domain.rubric import Dimension, Level, Rubric
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import DimensionGrade, Grade
+from ci_evals.planning.document import Path, short
 from ci_evals.planning.parse import LoadedSuite
-from ci_evals.planning.places import Path, short
 from ci_evals.support.redaction import Redactor
 
 _VERBS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ci_evals.planning.document import read
+from ci_evals.planning.reader import read
 from ci_evals.planning.yaml_document import Loader
 
 

@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding
-from ci_evals.grading.prefer import Talk
+from ci_evals.grading.preference import Talk
 from ci_evals.rejudging.work import Case, Rejudging, case_of, is_judged, transcript_of, turns_of
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor

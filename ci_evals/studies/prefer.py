@@ -10,7 +10,7 @@ from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.studies import Preference
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.grading.prefer import TEMPLATES, Choice, Contest
+from ci_evals.grading.preference import TEMPLATES, Choice, Contest
 from ci_evals.rejudging.work import is_judged
 from ci_evals.scoring.agreement.prefer import Compared, Round, decided, preference
 from ci_evals.scoring.comparison.pairing import Side, pair

@@ -8,8 +8,8 @@ from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TAS
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.suite import Suite
 from ci_evals.planning import model_family
-from ci_evals.planning.agents import AgentChoice
-from ci_evals.planning.estimate import of_suite
+from ci_evals.planning.agent_choice import AgentChoice
+from ci_evals.planning.workload import of_suite
 from ci_evals.wiring.models import DEFAULT_MODELS, LLM_TIMEOUT, OFFLINE, TELLS_COST, Models, embedding_model
 
 _NOBODY_TO_ASK = (

@@ -13,7 +13,7 @@ from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.pace import Waiting
 from ci_evals.domain.plan import Plan
-from ci_evals.planning.estimate import of_plan, of_suite
+from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.runner import Cast
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import agents, models

@@ -6,7 +6,7 @@ from ci_evals.adapters.recording.player import Playback, Played, ReplayedAgent, 
 from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.recorder import RecordedAgent, RecordedEmbedder, RecordedLLM, Recorder
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.planning.estimate import of_plan, of_suite
+from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.ports import LLM
 from ci_evals.runner import Cast, CastOf
 from ci_evals.support.redaction import Redactor

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.domain.errors import UsageError
-from ci_evals.grading import answers
+from ci_evals.grading import answer_matching
 from ci_evals.planning.parse import Reading, load
 
 
@@ -725,7 +725,7 @@ def test_a_tables_answer_may_stand_in_a_sentence():
     reply = "We open at 9 am."
     modes = [test.evaluations[0].match for test in suite.tests[:2]]
     assert modes == ["contains", "exact"]
-    assert answers.contains(reply, "9 am")
+    assert answer_matching.contains(reply, "9 am")
     assert data["tests"][2]["evaluations"] == [
         {"criterion": "The agent answers", "strict": "regex", "pattern": r"\S"}
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ci_evals.demo_agent import catalogue, engine
+from ci_evals.demo_agent import catalog, engine
 from ci_evals.demo_agent.reply import ResponseType, State
 
 
@@ -10,7 +10,7 @@ def talk(agent_id, *lines, **variables):
     """The reply to the last of the lines."""
     state, reply = State(), None
     for line in lines:
-        move = engine.respond(catalogue.playbook(agent_id), state, line, variables)
+        move = engine.respond(catalog.playbook(agent_id), state, line, variables)
         state, reply = move.state, move.reply
     return reply
 
@@ -168,7 +168,7 @@ def test_guardrails_hear_what_was_meant(agent_id, line, kind):
     assert talk(agent_id, line).type is kind
 
 
-@pytest.mark.parametrize("agent_id", catalogue.known_agents())
+@pytest.mark.parametrize("agent_id", catalog.known_agents())
 def test_every_domain_knows_its_manners(agent_id):
     """Greeting, goodbye and a call for a person work in all of them."""
     assert talk(agent_id, "Hello").type is ResponseType.ANSWER

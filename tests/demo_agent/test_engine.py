@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from ci_evals.demo_agent import catalogue, engine, extraction
+from ci_evals.demo_agent import catalog, engine, extraction
 from ci_evals.demo_agent.reply import Called, ResponseType, RuleFired, State
 
-PLAYBOOK = catalogue.read(
+PLAYBOOK = catalog.read(
     r"""
 variables: {plan: day, deposit: '80.00', fee: '5.50', booking: B-1, ledger: up, late_days: 0}
 suggestions: [Get my deposit back]

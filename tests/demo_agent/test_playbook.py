@@ -4,7 +4,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ci_evals.demo_agent import catalogue, known
+from ci_evals.demo_agent import catalog, known
 from ci_evals.demo_agent.playbook import Comparison
 
 TEXTS = (
@@ -23,7 +23,7 @@ def playbook(**changes):
         "integrations": {},
         "workflows": [workflow({"answer": "Done."})],
     }
-    return catalogue.read(yaml.safe_dump(content | changes))
+    return catalog.read(yaml.safe_dump(content | changes))
 
 
 def workflow(*steps, **changes):
@@ -85,22 +85,22 @@ def test_unknown_keys_and_bad_patterns_are_refused():
     with pytest.raises(ValidationError, match="regular expression"):
         playbook(workflows=[workflow({"answer": "Done."}, intents=["hire("])])
     with pytest.raises(ValueError, match="a playbook is a mapping"):
-        catalogue.read("- a list")
+        catalog.read("- a list")
 
 
 def test_an_unknown_agent_is_told_the_known_ones():
     """The names that there are stand in the error."""
-    with pytest.raises(catalogue.UnknownAgentError, match="'demo-nobody'") as error:
-        catalogue.playbook("demo-nobody")
-    assert {"demo-hr", "demo-retail"} <= set(catalogue.known_agents())
-    assert ", ".join(catalogue.known_agents()) in str(error.value)
+    with pytest.raises(catalog.UnknownAgentError, match="'demo-nobody'") as error:
+        catalog.playbook("demo-nobody")
+    assert {"demo-hr", "demo-retail"} <= set(catalog.known_agents())
+    assert ", ".join(catalog.known_agents()) in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["../hr", "demo-../hr", "demo-_shared", "demo-", "hr"])
 def test_an_agent_id_is_no_path(name):
     """Only what is listed is opened."""
-    with pytest.raises(catalogue.UnknownAgentError):
-        catalogue.playbook(name)
+    with pytest.raises(catalog.UnknownAgentError):
+        catalog.playbook(name)
 
 
 @pytest.mark.parametrize(

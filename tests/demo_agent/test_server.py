@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 import httpx2
 import pytest
 
-from ci_evals.demo_agent.faults import Fault
 from ci_evals.demo_agent.server import DemoServer, serve
+from ci_evals.demo_agent.server_faults import Fault
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Shared, since a client would else make a context of its own, which takes longer than most tests."""

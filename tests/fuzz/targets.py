@@ -50,9 +50,9 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.grading import answers, prefer, quotes, rubric, strict
+from ci_evals.grading import answer_matching, graded_criteria, preference, quotes, strict
 from ci_evals.grading.judge import Judge, read_answer
-from ci_evals.planning.adapters import read_options
+from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports import console, report_files, sanitize
@@ -390,7 +390,7 @@ def grades(data: bytes) -> None:
     text = data.decode(errors="replace")
     transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
     hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [PlannedTurn(user="hi")], transcript)
-    verdict = asyncio.run(rubric.decide(hearing, GRADED))
+    verdict = asyncio.run(graded_criteria.decide(hearing, GRADED))
     if verdict.outcome is Outcome.UNDECIDED:
         assert verdict.grade is None
         return
@@ -401,9 +401,9 @@ def grades(data: bytes) -> None:
 
 
 @_target(samples.PREFERENCES)
-def preference(data: bytes) -> None:
+def preferences(data: bytes) -> None:
     """What a judge answers who compares two conversations."""
-    answer = prefer.read_answer(data.decode(errors="replace"))
+    answer = preference.read_answer(data.decode(errors="replace"))
     assert answer is None or answer.reasoning.strip()
 
 
@@ -713,11 +713,11 @@ def answer(data: bytes) -> None:
     """A text as the answer, and as the expected one, in every way of comparing both."""
     text = data.decode(errors="replace")
     for found, expected in ((text, "80"), ("I found 1,234.5", text), (text, text)):
-        answers.bidirectional(found, expected)
-        answers.gaia(answers.final_answer(found), expected)
-        assert not (answers.exact(found, expected) and not answers.contains(found, expected))
-        assert 0 <= answers.similarity(found, expected) <= 1
-        answers.numeric(found, expected, 0.5, 0.1)
+        answer_matching.bidirectional(found, expected)
+        answer_matching.gaia(answer_matching.final_answer(found), expected)
+        assert not (answer_matching.exact(found, expected) and not answer_matching.contains(found, expected))
+        assert 0 <= answer_matching.similarity(found, expected) <= 1
+        answer_matching.numeric(found, expected, 0.5, 0.1)
 
 
 @_target(samples.TEXTS)

@@ -8,7 +8,7 @@ from ci_evals.domain.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Integration, Transcript
 from ci_evals.domain.verdict import Outcome, Verdict
 from ci_evals.grading import strict
-from ci_evals.planning.faults import STRICT
+from ci_evals.planning.validation import STRICT
 
 
 def decide(strict_kind: str, *replies: dict, unanswered: int | None = None, **fields) -> Verdict:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.planning import estimate
+from ci_evals.planning import workload
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection, plan
 
@@ -80,7 +80,7 @@ def test_the_work_of_a_plan():
         {"name": "b", "turns": [{"user": "x"}] * 6},
         maxTurns=4,
     )
-    work = estimate.of_plan(plan([suite], Selection(), 2))
+    work = workload.of_plan(plan([suite], Selection(), 2))
     assert (work.tests, work.trials, work.turns, work.auto_turns) == (2, 4, 18, 4)
     assert (work.strict, work.judged) == (2, 4)
     assert (work.agent_calls, work.user_calls, work.judge_calls) == (22, 4, 4)
@@ -90,7 +90,7 @@ def test_the_work_of_a_plan():
 def test_a_plan_without_auto_turns_and_judged_criteria_needs_no_model():
     """Then no key is asked for."""
     suite = loaded({"maxTurns": 1, "evaluations": [{"criterion": "d", "strict": "escalated"}]})
-    assert not estimate.of_plan(plan([suite], Selection(), 1)).needs_llm
+    assert not workload.of_plan(plan([suite], Selection(), 1)).needs_llm
 
 
 def digest(*tests, **suite) -> str:

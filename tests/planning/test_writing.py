@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.planning.document import read
 from ci_evals.planning.interpolate import interpolate
+from ci_evals.planning.reader import read
 from ci_evals.planning.writing import literal, write
 from ci_evals.support.text import whole
 

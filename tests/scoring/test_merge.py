@@ -16,7 +16,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
-from ci_evals.planning import shard
+from ci_evals.planning import sharding
 from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate.policy import Ending, Policy, Regression
 from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
@@ -201,7 +201,7 @@ def shards_of(suites, of, baseline=None) -> list[Results]:
     """The results of each shard, had it been played alone."""
     found = []
     for index in range(1, of + 1):
-        part = shard.take(plan_of(suites), shard.Part(index, of), Redactor(), baseline)
+        part = sharding.take(plan_of(suites), sharding.Part(index, of), Redactor(), baseline)
         mine = {(suite.file, test.name) for suite in part.plan.suites for test in suite.tests}
         own = [
             suite.model_copy(update={"tests": kept})

@@ -10,7 +10,7 @@ import pytest
 from ci_evals.domain.results.judge import Estimate, VoteAgreement
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Vote
-from ci_evals.grading.ballot import Majority
+from ci_evals.grading.voting import Majority
 from ci_evals.scoring.agreement import krippendorff
 from ci_evals.scoring.agreement.votes import vote_agreement
 

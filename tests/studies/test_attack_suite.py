@@ -15,7 +15,7 @@ from ci_evals.domain.suite import AUTO, PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
-from ci_evals.grading.prefer import Contest, Talk
+from ci_evals.grading.preference import Contest, Talk
 from ci_evals.ports import Prompt
 from ci_evals.studies.attacks import Attack, attacks
 from ci_evals.support.redaction import Redactor

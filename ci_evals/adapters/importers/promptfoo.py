@@ -36,7 +36,7 @@ from ci_evals.adapters.importers.promptfoo_lines import (
 from ci_evals.adapters.importers.record import whole_document
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.suite import AUTO, MOST_LOOPS
-from ci_evals.planning.places import Document, Path
+from ci_evals.planning.document import Document, Path
 
 SIMULATED = "promptfoo:simulated-user"
 _DEFAULT_MAX_TURNS = 10

@@ -8,7 +8,7 @@ from typing import Any
 
 from ci_evals.adapters.importers.imported import MOST_TESTS, Data
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.places import Document, Path
+from ci_evals.planning.document import Document, Path
 
 _TEMPLATES = "#/assertionTemplates/"
 _MERGED = ("vars", "options", "metadata")

@@ -10,8 +10,8 @@ from typing import Any
 
 from ci_evals.adapters.importers.imported import MOST_TESTS
 from ci_evals.domain.errors import Problem, SuiteError
-from ci_evals.planning.document import read
-from ci_evals.planning.places import Document, Path
+from ci_evals.planning.document import Document, Path
+from ci_evals.planning.reader import read
 
 JSON_LINES = (".jsonl", ".ndjson")
 

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import typer
 
-from ci_evals.demo_agent.faults import Fault
-from ci_evals.demo_agent.misbehaviour import Misbehaviour
+from ci_evals.demo_agent.fault_profile import UnknownWorkflowError
+from ci_evals.demo_agent.misbehavior import Misbehaviour
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.demo_agent.server import serve as serve_until_interrupted
-from ci_evals.demo_agent.temper import UnknownWorkflowError
+from ci_evals.demo_agent.server_faults import Fault
 from ci_evals.domain.errors import UsageError
 
 K = TypeVar("K", bound=StrEnum)

@@ -16,7 +16,6 @@ from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.grading import control
 from ci_evals.grading.grade import judged
 from ci_evals.grading.judge import Judge
-from ci_evals.planning.estimate import of_suite
 from ci_evals.planning.forecast import (
     Forecast,
     PromptSizes,
@@ -28,6 +27,7 @@ from ci_evals.planning.forecast import (
     voted,
     votes_of,
 )
+from ci_evals.planning.workload import of_suite
 from ci_evals.ports import Completion, Prompt
 from ci_evals.reports import numbers, sanitize
 from ci_evals.support.redaction import Redactor

@@ -11,7 +11,7 @@ from ci_evals.cli.settings.result_commands import InitSettings
 from ci_evals.cli.terminal.console import show
 from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
 from ci_evals.domain.errors import SuiteError, UsageError
-from ci_evals.planning.adapters import complaint
+from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.writing import write
 from ci_evals.reports import sanitize

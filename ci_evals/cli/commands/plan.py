@@ -14,9 +14,9 @@ from ci_evals.cli.terminal.console import error_console, show
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.grading import control
-from ci_evals.planning.estimate import Estimate, of_plan, of_test
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
+from ci_evals.planning.workload import Estimate, of_plan, of_test
 from ci_evals.reports import numbers, sanitize
 from ci_evals.wiring import Adapter
 

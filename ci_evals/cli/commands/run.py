@@ -41,10 +41,10 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Calibration
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job import Job, Limits, evaluate, not_played
-from ci_evals.planning.agents import has_filled_headers, has_key
-from ci_evals.planning.estimate import of_plan
+from ci_evals.planning.agent_choice import has_filled_headers, has_key
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
+from ci_evals.planning.workload import of_plan
 from ci_evals.reports import numbers
 from ci_evals.reports.names import AGENT_LOG, RESULTS, folders_for
 from ci_evals.runner import Options

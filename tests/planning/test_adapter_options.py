@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ci_evals.domain.errors import SuiteError, UsageError
-from ci_evals.planning.adapters import read_options
-from ci_evals.planning.agents import AgentChoice, choose, has_key
+from ci_evals.planning.adapter_options import read_options
+from ci_evals.planning.agent_choice import AgentChoice, choose, has_key
 from ci_evals.planning.parse import Reading, load
 
 TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]}

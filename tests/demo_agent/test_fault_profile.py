@@ -9,13 +9,13 @@ import pytest
 from commands import ci_evals, results_in, start
 
 from ci_evals import load_suite
-from ci_evals.demo_agent import catalogue
+from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.engine import respond
+from ci_evals.demo_agent.fault_profile import Slip, Temper, UnknownWorkflowError
 from ci_evals.demo_agent.reply import Called, ResponseType, RuleFired, State
 from ci_evals.demo_agent.server import DemoServer
-from ci_evals.demo_agent.temper import Slip, Temper, UnknownWorkflowError
 
-RETAIL = catalogue.playbook("demo-retail")
+RETAIL = catalog.playbook("demo-retail")
 LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}
 RETURN = "I want to return order HL-30771, please."
 SAID = (RETURN, "It is too wide.", "Yes, please.", "Where is my order HL-30771?", "I want a discount")
@@ -145,7 +145,7 @@ def test_a_broken_workflow_has_neither_rules_nor_back_end():
 def test_nothing_breaks_the_agent_itself(name):
     """Whatever is broken, every bundled conversation is answered: what a call did not bring is left out."""
     suite = load_suite(f"demo:{name}").suite
-    playbook = catalogue.playbook(suite.agent_id)
+    playbook = catalog.playbook(suite.agent_id)
     for workflow in playbook.workflows:
         temper = Temper(broken=frozenset({workflow.code}))
         for test in suite.tests:

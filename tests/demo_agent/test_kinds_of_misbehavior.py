@@ -5,13 +5,13 @@ import signal
 import pytest
 from commands import ci_evals, results_in, start
 
-from ci_evals.demo_agent import catalogue
-from ci_evals.demo_agent.misbehaviour import Misbehaviour
+from ci_evals.demo_agent import catalog
+from ci_evals.demo_agent.fault_profile import Slip, Temper
+from ci_evals.demo_agent.misbehavior import Misbehaviour
 from ci_evals.demo_agent.playbook import RestIntegration, Texts
 from ci_evals.demo_agent.reply import Called, ConfirmationAsked, ResponseType, RuleFired, State
-from ci_evals.demo_agent.temper import Slip, Temper
 
-RETAIL = catalogue.playbook("demo-retail")
+RETAIL = catalog.playbook("demo-retail")
 LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}
 RETURN = "I want to return order HL-30771, please."
 
@@ -97,7 +97,7 @@ workflows:
 def test_what_depends_on_a_status_goes_on(other, called):
     """Although another call has none; and a domain with one integration has no other to call."""
     texts = ", ".join(f"{name}: x" for name in Texts.model_fields)
-    playbook = catalogue.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))
+    playbook = catalog.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))
     (reply,) = told(playbook, ["light"], Misbehaviour.WRONG_INTEGRATION)
     assert codes([reply], Called) == [called]
     assert reply.text.startswith("Done.")
@@ -161,11 +161,11 @@ def test_several_at_once_and_slips_besides():
     assert reply.text == f"{manners.rude} {RETAIL.texts.fallback} {manners.leak}"
 
 
-@pytest.mark.parametrize("agent_id", catalogue.known_agents())
+@pytest.mark.parametrize("agent_id", catalog.known_agents())
 @pytest.mark.parametrize("kind", Misbehaviour)
 def test_a_bad_agent_still_answers(agent_id, kind):
     """Whatever is asked for, in every domain: with a text, all of it filled in."""
-    playbook = catalogue.playbook(agent_id)
+    playbook = catalog.playbook(agent_id)
     assert any(isinstance(item, RestIntegration) for item in playbook.integrations.values())
     for line in ("Hello", *playbook.suggestions):
         replies = told(playbook, [line, "Yes", "5 days", "Yes"], kind)

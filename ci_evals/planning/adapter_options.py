@@ -10,10 +10,10 @@ from pydantic import JsonValue, ValidationError
 
 from ci_evals.domain.agents import BUILT_IN, COMMAND, OPTIONS, PYTHON, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
-from ci_evals.planning.document import read
-from ci_evals.planning.faults import faults
+from ci_evals.planning.document import Document, Path
 from ci_evals.planning.interpolate import interpolate
-from ci_evals.planning.places import Document, Path
+from ci_evals.planning.reader import read
+from ci_evals.planning.validation import faults
 from ci_evals.support.redaction import Redactor
 
 

@@ -14,8 +14,8 @@ from ci_evals import load_suite, run_suite
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.conversation.converse import Conversation
 from ci_evals.conversation.scripted_user import ScriptedUser
-from ci_evals.demo_agent import catalogue
-from ci_evals.demo_agent.misbehaviour import Misbehaviour
+from ci_evals.demo_agent import catalog
+from ci_evals.demo_agent.misbehavior import Misbehaviour
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
@@ -101,7 +101,7 @@ class TouchyJudge:
     def __init__(self, suite):
         evaluations = [evaluation for test in suite.tests for evaluation in test.evaluations]
         self.of_tone = [e.criterion for e in evaluations if isinstance(e, Judged) and e.category == "tone"]
-        self.insult = catalogue.playbook(suite.agent_id).misbehaviour.rude
+        self.insult = catalog.playbook(suite.agent_id).misbehaviour.rude
 
     def __call__(self, prompt):
         """A verdict on the criterion that the prompt holds."""

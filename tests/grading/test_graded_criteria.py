@@ -15,8 +15,8 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading.grade import grade
+from ci_evals.grading.graded_criteria import Median
 from ci_evals.grading.judge import Judge
-from ci_evals.grading.rubric import Median
 from ci_evals.support.redaction import Redactor
 
 LEVELS = [

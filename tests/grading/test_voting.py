@@ -8,7 +8,7 @@ import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.verdict import Cause, Outcome, Verdict, Vote
-from ci_evals.grading.ballot import Majority, Panel, vote_of
+from ci_evals.grading.voting import Majority, Panel, vote_of
 from ci_evals.ports import Prompt
 
 PASS, FAIL = Verdict.passed("It does.", 1), Verdict.failed("It does not.", 2)

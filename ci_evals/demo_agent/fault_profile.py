@@ -12,8 +12,8 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent import catalogue, engine, misbehaviour
-from ci_evals.demo_agent.misbehaviour import Misbehaviour
+from ci_evals.demo_agent import catalog, engine, misbehavior
+from ci_evals.demo_agent.misbehavior import Misbehaviour
 from ci_evals.demo_agent.playbook import Call, Confirm, Playbook, Rule, Workflow
 from ci_evals.demo_agent.reply import Move, Reply, ResponseType, State
 
@@ -54,7 +54,7 @@ class Temper:
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 1:
             raise ValueError(f"noise is a share from 0 to 1, not {self.noise}")
-        known = catalogue.known_workflows() if self.broken else ()
+        known = catalog.known_workflows() if self.broken else ()
         for code in sorted(self.broken.difference(known)):
             close = difflib.get_close_matches(code.upper(), known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
@@ -78,8 +78,8 @@ class Temper:
         slip: Slip | None,
     ) -> Move:
         """The agent's move after `message`, with that slip. Pure, as `engine.respond` is."""
-        move = self._move(misbehaviour.mistaken(self.misbehaves, playbook), state, message, variables, slip)
-        return misbehaviour.spoilt(self.misbehaves, playbook, state, move)
+        move = self._move(misbehavior.mistaken(self.misbehaves, playbook), state, message, variables, slip)
+        return misbehavior.spoilt(self.misbehaves, playbook, state, move)
 
     def _move(
         self,
@@ -94,7 +94,7 @@ class Temper:
             return Move(state, Reply(text, ResponseType.QUESTION, suggestions=playbook.suggestions))
 
         def omits(workflow: Workflow, step: Rule | Call | Confirm) -> bool:
-            if misbehaviour.omits(self.misbehaves, step):
+            if misbehavior.omits(self.misbehaves, step):
                 return True
             hasty = slip is Slip.HASTY and isinstance(step, Rule)
             return hasty or (workflow.code in self.broken and isinstance(step, Rule | Call))

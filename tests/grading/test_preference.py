@@ -9,7 +9,7 @@ import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import AUTO, PlannedTurn
-from ci_evals.grading.prefer import Contest, Talk
+from ci_evals.grading.preference import Contest, Talk
 from ci_evals.support.redaction import Redactor
 
 GOOD = json.dumps({"reasoning": " It got there. ", "better": "first"})

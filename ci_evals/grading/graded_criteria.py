@@ -11,8 +11,8 @@ from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Rubric, RubricDimension, key_of
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading import grounds
-from ci_evals.grading.ballot import counted, no_majority, verdict_of
 from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, resting, turned
+from ci_evals.grading.voting import counted, no_majority, verdict_of
 from ci_evals.ports import Prompt
 from ci_evals.support.json_text import answered
 from ci_evals.support.templates import render

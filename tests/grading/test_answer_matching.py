@@ -12,7 +12,7 @@ from ci_evals.domain.answers import comparable, last_number, whole_number, words
 from ci_evals.domain.evaluation import AnswerMatches
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
-from ci_evals.grading import answers, strict
+from ci_evals.grading import answer_matching, strict
 
 PAGE = (ROOT / "docs" / "answers.md").read_text()
 EVALUATION = TypeAdapter(AnswerMatches)
@@ -59,7 +59,7 @@ def test_the_examples_of_fuzzy():
     for expected, answer, threshold, alike, said in rows("fuzzy"):
         texts = code(expected), code(answer)
         assert matches(*texts, "fuzzy", threshold=float(code(threshold))) == (said == "yes"), texts
-        assert answers.shown(answers.similarity(*texts)) == code(alike)
+        assert answer_matching.shown(answer_matching.similarity(*texts)) == code(alike)
 
 
 def test_the_examples_of_numeric():
@@ -120,8 +120,8 @@ def test_the_form_of_bidirectional(text, normal):
 )
 def test_bidirectional(expected, answer, right):
     """One contains the other, and nothing empty matches."""
-    assert answers.bidirectional(answer, expected) is right
-    assert answers.bidirectional(expected, answer) is right
+    assert answer_matching.bidirectional(answer, expected) is right
+    assert answer_matching.bidirectional(expected, answer) is right
 
 
 # gaia
@@ -154,7 +154,7 @@ def test_bidirectional(expected, answer, right):
 )
 def test_gaia(expected, answer, right):
     """The form of the expected answer decides how the two are compared."""
-    assert answers.gaia(answer, expected) is right
+    assert answer_matching.gaia(answer, expected) is right
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_gaia(expected, answer, right):
 )
 def test_the_final_answer(text, found):
     """What follows the last marker, else all of it."""
-    assert answers.final_answer(text) == found
+    assert answer_matching.final_answer(text) == found
 
 
 # numeric
@@ -310,30 +310,30 @@ def test_nothing_raises(answer, expected):
     for mode in PLAIN:
         if expected.strip() and comparable(expected, mode):
             decide(check(expected, mode), answer, expected)
-    answers.gaia(answer, expected)
-    assert not answers.numeric(answer, "no number", None, None)
+    answer_matching.gaia(answer, expected)
+    assert not answer_matching.numeric(answer, "no number", None, None)
 
 
 @slow
 @given(texts, texts)
 def test_what_does_not_depend_on_which_is_which(one, other):
     """Answer and expected one could be turnd."""
-    assert answers.bidirectional(one, other) == answers.bidirectional(other, one)
-    assert answers.exact(one, other) == answers.exact(other, one)
-    assert answers.similarity(one, other) == answers.similarity(other, one)
-    assert 0 <= answers.similarity(one, other) <= 1
+    assert answer_matching.bidirectional(one, other) == answer_matching.bidirectional(other, one)
+    assert answer_matching.exact(one, other) == answer_matching.exact(other, one)
+    assert answer_matching.similarity(one, other) == answer_matching.similarity(other, one)
+    assert 0 <= answer_matching.similarity(one, other) <= 1
 
 
 @slow
 @given(texts, st.sampled_from(["", " ", "\n\t", "\u00a0"]))
 def test_an_empty_answer_never_matches(expected, empty):
     """Not even an empty one."""
-    assert not answers.bidirectional(empty, expected)
-    assert not answers.gaia(empty, expected)
-    assert not answers.exact(empty, expected)
-    assert not answers.contains(empty, expected)
-    assert not answers.fuzzy(empty, expected, 0)
-    assert not answers.numeric(empty, expected, 1e9, None)
+    assert not answer_matching.bidirectional(empty, expected)
+    assert not answer_matching.gaia(empty, expected)
+    assert not answer_matching.exact(empty, expected)
+    assert not answer_matching.contains(empty, expected)
+    assert not answer_matching.fuzzy(empty, expected, 0)
+    assert not answer_matching.numeric(empty, expected, 1e9, None)
 
 
 @given(st.integers(-(10**12), 10**12), st.integers(0, 4))

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_snake
 from ci_evals.domain.agents import OPTIONS, lacks_secret
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.adapters import OptionsFile, complaint
+from ci_evals.planning.adapter_options import OptionsFile, complaint
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.support import placeholders
 

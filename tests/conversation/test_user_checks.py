@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.conversation.ledger import MOST_CHARACTERS, MOST_WORDS, breaches, is_looked_at
+from ci_evals.conversation.user_checks import MOST_CHARACTERS, MOST_WORDS, breaches, is_looked_at
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
