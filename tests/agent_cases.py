@@ -58,7 +58,7 @@ def chat_case(url: str) -> AgentCase:
     options = ChatOptions(escalation_tools=("to_person",))
 
     def agent(key: str, where: str) -> Agent:
-        return ChatAgent(ChatConfig("refund-agent", key, where, options), pace=world.pace())
+        return ChatAgent(ChatConfig("refund-agent", key, where, options), limiter=world.limiter())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -73,7 +73,7 @@ def http_case(url: str) -> AgentCase:
     )
 
     def agent(key: str, where: str) -> Agent:
-        return HttpAgent(HttpConfig(where, options, key), pace=world.pace())
+        return HttpAgent(HttpConfig(where, options, key), limiter=world.limiter())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 

@@ -26,7 +26,7 @@ from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.descendants import children_of
-from ci_evals.adapters.transport.pace import Pace
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
@@ -71,13 +71,13 @@ async def at_once(_seconds: float) -> None:
 
 def agent_at(url: str, sleep=at_once) -> AuiAgent:
     config = AuiConfig("agent-1", faults.AGENT_KEY, url, open_timeout=SECONDS)
-    return AuiAgent(config, pace=Pace(sleep=sleep))
+    return AuiAgent(config, limiter=RateLimiter(sleep=sleep))
 
 
 def model_at(url: str, sleep=at_once, wire: str = "openai") -> SdkLLM:
     if wire == "openai":
-        return OpenAILLM("m", faults.LLM_KEY, f"{url}/v1", SECONDS, pace=Pace(sleep=sleep))
-    return AnthropicLLM("m", faults.LLM_KEY, url, SECONDS, pace=Pace(sleep=sleep))
+        return OpenAILLM("m", faults.LLM_KEY, f"{url}/v1", SECONDS, limiter=RateLimiter(sleep=sleep))
+    return AnthropicLLM("m", faults.LLM_KEY, url, SECONDS, limiter=RateLimiter(sleep=sleep))
 
 
 @dataclass(frozen=True)

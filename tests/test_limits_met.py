@@ -15,7 +15,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
-from ci_evals.wiring.paces import Paces
+from ci_evals.wiring.rate_limiters import RateLimiters
 
 run_suite = partial(run_any_suite, judge_check="off")
 VERDICT = fakes.judged("pass", "It greets.")
@@ -171,8 +171,8 @@ async def test_a_run_without_limits_says_nothing(models):
 
 def test_suites_that_ask_one_server_with_one_key_share_a_pace():
     """For the server counts their calls together; another key is counted by itself."""
-    paces = Paces()
-    one = paces.of("https://agent.example/v1", "key")
-    assert paces.of("https://agent.example/v2/", " key ") is one
-    assert paces.of("https://agent.example/v1", "other") is not one
-    assert paces.of("https://agent.example:8443/v1", "key") is not one
+    limiters = RateLimiters()
+    one = limiters.of("https://agent.example/v1", "key")
+    assert limiters.of("https://agent.example/v2/", " key ") is one
+    assert limiters.of("https://agent.example/v1", "other") is not one
+    assert limiters.of("https://agent.example:8443/v1", "key") is not one

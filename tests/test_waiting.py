@@ -11,7 +11,7 @@ from commands import ci_evals, results_in, write_suite
 from plans import planned
 
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.adapters.transport.waits import Reminder, telling
 from ci_evals.domain.errors import LLMAccessError, LLMError
 from ci_evals.domain.progress import StillWaiting
@@ -43,8 +43,8 @@ class Time:
         self.now += seconds
         await asyncio.sleep(0)
 
-    def pace(self, **options):
-        return Pace(sleep=self.sleep, clock=lambda: self.now, luck=lambda: 0.5, **options)
+    def limiter(self, **options):
+        return RateLimiter(sleep=self.sleep, clock=lambda: self.now, luck=lambda: 0.5, **options)
 
 
 @pytest.mark.parametrize("told", [{}, {"retry_after": "30"}], ids=["untold", "told"])
@@ -54,7 +54,7 @@ async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(told
     clock = Time()
     refusal = world.fault(429, "Slow down", **told)
     with world.agent(lambda _: refusal) as agent:
-        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), pace=clock.pace())
+        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), limiter=clock.limiter())
         job = Job(planned(*TESTS), Policy(), Options(parallel=parallel, retries=1), Redactor())
         results = await evaluate(job, Cast(aui))
     assert (
@@ -76,7 +76,7 @@ async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes()
         return world.fault(429, "Slow down", retry_after="60") if busy else world.message("Hi", workflows=[])
 
     with world.agent(answer) as agent:
-        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), pace=clock.pace())
+        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), limiter=clock.limiter())
         results = await evaluate(Job(planned(*TESTS), Policy(), Options(), Redactor()), Cast(aui))
     assert clock.now > 480
     assert results.gate.exit_code == 0, results.gate
@@ -85,20 +85,20 @@ async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes()
 async def test_a_model_that_refuses_everything_ends_the_run_too():
     """With an error that ends it, whatever asked."""
     clock = Time()
-    pace = clock.pace()
+    limiter = clock.limiter()
 
     async def refuse(_):
-        raise Setback(LLMError("limited"), 429, 60.0, last=LLMAccessError("limited; it refused"))
+        raise RetryableError(LLMError("limited"), 429, 60.0, last=LLMAccessError("limited; it refused"))
 
     with pytest.raises(LLMAccessError, match="it refused"):
-        await pace.send(refuse)
+        await limiter.send(refuse)
     assert clock.now <= 540
 
 
 async def test_a_pace_knows_for_how_long_it_waits():
     """Since the first call without an answer, or the last answer of that kind; and why."""
     clock = Time()
-    pace = clock.pace()
+    limiter = clock.limiter()
     gate = asyncio.get_running_loop().create_future()
 
     class Answered:
@@ -107,25 +107,25 @@ async def test_a_pace_knows_for_how_long_it_waits():
     async def slow(_):
         return await gate
 
-    assert pace.waiting() is None
-    call = asyncio.create_task(pace.send(slow, "POST /message"))
+    assert limiter.waiting() is None
+    call = asyncio.create_task(limiter.send(slow, "POST /message"))
     await asyncio.sleep(0)
     clock.now = 12.0
-    assert pace.waiting() == Waiting(12.0, "no answer yet")
+    assert limiter.waiting() == Waiting(12.0, "no answer yet")
 
     async def refused_once(attempt):
         if attempt == 1:
-            raise Setback(LLMError("limited"), 429, 20.0)
-        waits.append(pace.waiting())
+            raise RetryableError(LLMError("limited"), 429, 20.0)
+        waits.append(limiter.waiting())
         raise LLMError("gone")
 
     waits = []
     call.cancel()
     with pytest.raises(LLMError, match="gone"):
-        await pace.send(refused_once, "POST /message")
+        await limiter.send(refused_once, "POST /message")
     assert waits[0].seconds >= 20
     assert waits[0].reason == "rate limited (429)"
-    assert pace.waiting() is None
+    assert limiter.waiting() is None
 
 
 def test_a_neighbour_is_spoken_of_at_growing_intervals():

@@ -20,7 +20,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 from werkzeug.datastructures import Headers
 
-from ci_evals.adapters.transport.pace import Pace
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.adapters.transport.retry import PATIENT, Patience
 
 LLM_KEY = "llm-key-7f2d91c4"
@@ -29,14 +29,16 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 JSON_ANSWER_MARK = "Answer with one JSON object"
 
 
-def pace(waits: list[float] | None = None, patience: Patience = PATIENT, most: int | None = None) -> Pace:
-    """A pace that waits in no time, and keeps in `waits` how long it would have; jitter is in the middle."""
+def limiter(
+    waits: list[float] | None = None, patience: Patience = PATIENT, most: int | None = None
+) -> RateLimiter:
+    """A limiter that waits in no time and keeps in `waits` how long it would have. Jitter is medium."""
 
     async def sleep(seconds: float) -> None:
         if waits is not None:
             waits.append(seconds)
 
-    return Pace(most=most, patience=patience, sleep=sleep, clock=lambda: 0.0, luck=lambda: 0.5)
+    return RateLimiter(most=most, patience=patience, sleep=sleep, clock=lambda: 0.0, luck=lambda: 0.5)
 
 
 ONCE = Patience(broken=0, limited=0)

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from ci_evals.adapters.transport import pool
-from ci_evals.adapters.transport.pace import Waiting
+from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.adapters.transport.waits import telling
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.journal import Mark

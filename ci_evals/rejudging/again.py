@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.adapters.transport.pace import Waiting
+from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.adapters.transport.waits import Waits, telling
 from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.prices import check_priced

@@ -14,7 +14,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Adapter
-from ci_evals.wiring.paces import Paces
+from ci_evals.wiring.rate_limiters import RateLimiters
 
 if TYPE_CHECKING:
     from ci_evals.adapters.code.hosting.host import Host
@@ -27,7 +27,7 @@ def agent(
     adapter: Adapter,
     redactor: Redactor,
     demo: "Callable[[], DemoServer]",
-    paces: Paces,
+    limiters: RateLimiters,
     *,
     host: "Callable[[], Host]",
 ) -> Agent:
@@ -48,7 +48,7 @@ def agent(
         return code.agent(name, about(suite, redactor, debug=adapter.debug), redactor, apart)
     if name == "demo":
         return _demo(suite, adapter, demo())
-    return _OVER_HTTP[name](suite, adapter, redactor, paces)
+    return _OVER_HTTP[name](suite, adapter, redactor, limiters)
 
 
 def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
@@ -63,7 +63,7 @@ def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
     )
 
 
-def _aui(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> AuiAgent:
+def _aui(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimiters) -> AuiAgent:
     config = AuiConfig(
         agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
         key=suite.api_key.get_secret_value() if suite.api_key else "",
@@ -74,10 +74,10 @@ def _aui(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> Au
         task_origin_type=adapter.task_origin_type,
         debug=adapter.debug,
     )
-    return AuiAgent(config, redactor=redactor, pace=paces.of(config.base_url, config.key))
+    return AuiAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
 
 
-def _chat(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> ChatAgent:
+def _chat(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimiters) -> ChatAgent:
     said = about(suite, redactor, debug=adapter.debug)
     config = ChatConfig(
         model=said.model or said.agent_id or "",
@@ -87,10 +87,10 @@ def _chat(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> C
         headers=adapter.headers,
         debug=said.debug,
     )
-    return ChatAgent(config, redactor=redactor, pace=paces.of(config.base_url, config.key))
+    return ChatAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
 
 
-def _http(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> "HttpAgent":
+def _http(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimiters) -> "HttpAgent":
     from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
     said = about(suite, redactor, debug=adapter.debug)
@@ -103,7 +103,7 @@ def _http(suite: Suite, adapter: Adapter, redactor: Redactor, paces: Paces) -> "
         headers=adapter.headers,
         debug=said.debug,
     )
-    return HttpAgent(config, redactor=redactor, pace=paces.of(config.base_url, config.key))
+    return HttpAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
 
 
 def _demo(suite: Suite, adapter: Adapter, server: "DemoServer") -> AuiAgent:
@@ -112,7 +112,7 @@ def _demo(suite: Suite, adapter: Adapter, server: "DemoServer") -> AuiAgent:
     )
 
 
-_OVER_HTTP: Mapping[str, Callable[[Suite, Adapter, Redactor, Paces], Agent]] = {
+_OVER_HTTP: Mapping[str, Callable[[Suite, Adapter, Redactor, RateLimiters], Agent]] = {
     "aui": _aui,
     "openai": _chat,
     "http": _http,

@@ -11,7 +11,7 @@ from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.local_embedder import LocalEmbedder
 from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.adapters.transport.pace import Waiting
+from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.plan import Plan
 from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.runner import Cast
@@ -20,7 +20,7 @@ from ci_evals.wiring import agents, models
 from ci_evals.wiring.cache import Cache
 from ci_evals.wiring.connections import Adapter
 from ci_evals.wiring.llms import LLMs
-from ci_evals.wiring.paces import Paces
+from ci_evals.wiring.rate_limiters import RateLimiters
 
 if TYPE_CHECKING:
     from ci_evals.adapters.code.hosting.host import Host
@@ -38,7 +38,7 @@ class Company:
     llms: Mapping[str, SdkLLM | ClaudeCodeLLM]
     """By their models' names, whatever their part is."""
     embedder: OpenAIEmbedder | LocalEmbedder | None
-    paces: Paces
+    limiters: RateLimiters
     cache: Cache
 
     async def check_agents(self) -> None:
@@ -69,7 +69,7 @@ class Company:
 
     def waits(self) -> Iterator[tuple[str, Waiting | None]]:
         """How long each neighbour is waited for now."""
-        yield from self.paces.waits()
+        yield from self.limiters.waits()
         for one in (*self.llms.values(), self.embedder):
             if isinstance(one, _NOTING):
                 yield one.waits()
@@ -78,7 +78,7 @@ class Company:
         """What a person should know of the limits that the neighbours set to the rate, until now."""
         models = [one for one in (*self.llms.values(), self.embedder) if isinstance(one, _NOTING)]
         told = (model.note() for model in models)
-        return (*self.paces.notes(), *(note for note in told if note), *self.cache.notes())
+        return (*self.limiters.notes(), *(note for note in told if note), *self.cache.notes())
 
 
 _CHECKED = SdkLLM | OpenAIEmbedder
@@ -122,7 +122,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
     async with AsyncExitStack() as stack:
         servers: list[DemoServer] = []
         llms = LLMs(adapter, redactor, stack)
-        paces = Paces()
+        limiters = RateLimiters()
 
         def demo() -> "DemoServer":
             from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
@@ -139,7 +139,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
         built, judging = [], dict[str, SdkLLM | ClaudeCodeLLM]()
         for planned in plan.suites:
             cast = Cast(
-                agents.agent(planned.suite, adapter, redactor, demo, paces, host=host), embedder=embedder
+                agents.agent(planned.suite, adapter, redactor, demo, limiters, host=host), embedder=embedder
             )
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
             if named and work.user_calls:
@@ -152,7 +152,7 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
                 cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
             built.append(cast)
         await host.start()
-        yield Company(tuple(built), tuple(judging.values()), llms, embedder, paces, cache)
+        yield Company(tuple(built), tuple(judging.values()), llms, embedder, limiters, cache)
 
 
 def _embedder(

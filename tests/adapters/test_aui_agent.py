@@ -50,7 +50,7 @@ def agent_at(
     url: str, waits: list[float] | None = None, redactor: Redactor | None = None, **config: Any
 ) -> AuiAgent:
     return AuiAgent(
-        AuiConfig("a1", world.AGENT_KEY, url, **config), redactor=redactor, pace=world.pace(waits)
+        AuiConfig("a1", world.AGENT_KEY, url, **config), redactor=redactor, limiter=world.limiter(waits)
     )
 
 

@@ -54,7 +54,7 @@ def agent_at(
 ) -> ChatAgent:
     given = {"model": "refund-agent", "key": endpoints.KEY, "base_url": url, **config}
     config_ = ChatConfig(**given, options=ChatOptions.model_validate(options or {}))
-    return ChatAgent(config_, redactor=redactor, pace=world.pace(waits))
+    return ChatAgent(config_, redactor=redactor, limiter=world.limiter(waits))
 
 
 @asynccontextmanager

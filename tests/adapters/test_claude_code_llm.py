@@ -27,7 +27,7 @@ def program(tmp_path):
     def made(reply='return "Hello"', environ=None, version=claude_program.VERSION, **options):
         folder = tmp_path / "bin"
         claude_program.install(folder, reply, version)
-        options = {"pace": world.pace(patience=world.ONCE), **options}
+        options = {"limiter": world.limiter(patience=world.ONCE), **options}
         return ClaudeCodeLLM("sonnet", claude_program.environ(folder, **environ or {}), **options)
 
     made.asked = lambda: claude_program.asked(tmp_path / "bin")
@@ -162,7 +162,7 @@ open(again, "w").close()
 refused("Request rejected (429)", 429)
 sys.exit()
 """,
-        pace=world.pace(waits),
+        limiter=world.limiter(waits),
     )
     assert (await llm.complete(PLAIN)).text == "Hello"
     assert len(program.asked()) == 2
@@ -253,7 +253,7 @@ most = len(os.listdir(running))
 os.remove(mine)
 return str(most)
 """,
-        pace=world.pace(most=2),
+        limiter=world.limiter(most=2),
     )
     answers = await asyncio.gather(*(llm.complete(PLAIN) for _ in range(6)))
     assert max(int(answer.text) for answer in answers) <= 2
@@ -261,7 +261,7 @@ return str(most)
 
 def test_a_model_serves_one_event_loop_after_the_other(program):
     """A library's user may call `asyncio.run` twice, with questions waiting for each other in both."""
-    llm = program(pace=world.pace(most=1))
+    llm = program(limiter=world.limiter(most=1))
 
     async def ask_some():
         return await asyncio.gather(*(llm.complete(PLAIN) for _ in range(2)))

@@ -118,7 +118,7 @@ class Aui(Ported):
             stalled.set()
 
     def at(self, key: str, url: str) -> AuiAgent:
-        return AuiAgent(AuiConfig("a1", key, url), pace=world.pace())
+        return AuiAgent(AuiConfig("a1", key, url), limiter=world.limiter())
 
     def agent(self) -> Any:
         return self.at(world.AGENT_KEY, self.url)

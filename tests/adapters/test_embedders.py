@@ -25,7 +25,11 @@ from ci_evals.wiring import models as wired
 
 async def embed(models: world.Models, *texts: str, key: str | None = None) -> Embeddings:
     api = OpenAILLM(
-        DEFAULT_MODEL, key or models.key, models.openai_url, pace=world.pace(patience=world.ONCE), timeout=5
+        DEFAULT_MODEL,
+        key or models.key,
+        models.openai_url,
+        limiter=world.limiter(patience=world.ONCE),
+        timeout=5,
     )
     embedder = OpenAIEmbedder(api)
     assert embedder.model == DEFAULT_MODEL

@@ -56,7 +56,9 @@ def agent_at(
 ) -> HttpAgent:
     parsed = HttpOptions.model_validate({"send": SEND, "reply": REPLY, **(options or {})})
     return HttpAgent(
-        HttpConfig(url, parsed, **{"key": endpoints.KEY, **config}), redactor=redactor, pace=world.pace(waits)
+        HttpConfig(url, parsed, **{"key": endpoints.KEY, **config}),
+        redactor=redactor,
+        limiter=world.limiter(waits),
     )
 
 

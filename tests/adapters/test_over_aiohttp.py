@@ -125,7 +125,7 @@ async def test_cookies_are_not_shared() -> None:
 
 
 async def test_as_many_go_out_at_once_as_are_asked_for() -> None:
-    """Only a pace limits calls: no connection is waited for."""
+    """Only a rate limiter limits calls: no connection is waited for."""
     arrived = asyncio.Barrier(130)
 
     async def together(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

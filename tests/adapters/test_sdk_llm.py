@@ -50,7 +50,7 @@ def make(request: pytest.FixtureRequest, models: Models) -> Make:
     """Makes a model of each provider in turn, without repeats unless a test wants some."""
 
     def make(model: str = "some-model", **options: Any) -> LLM:
-        options = {"pace": world.pace(patience=world.ONCE), "timeout": 5, **options}
+        options = {"limiter": world.limiter(patience=world.ONCE), "timeout": 5, **options}
         if request.param == "openai":
             return OpenAILLM(model, options.pop("key", models.key), models.openai_url, **options)
         return AnthropicLLM(model, options.pop("key", models.key), models.url, **options)
@@ -149,7 +149,7 @@ async def test_a_refusal_of_the_form_counts_whatever_its_status(
     """`llama_cpp.server` answers 500: the next form is asked for at once, and never this one again."""
     models.faults = [world.fault(status, message)]
     waits: list[float] = []
-    async with closing(make(pace=world.pace(waits))) as llm:
+    async with closing(make(limiter=world.limiter(waits))) as llm:
         assert (await llm.complete(JUDGING)).text == '{"verdict": "pass"}'
         await llm.complete(JUDGING)
     assert waits == []
@@ -160,7 +160,7 @@ async def test_a_refusal_of_the_form_counts_whatever_its_status(
 async def test_a_plain_error_of_the_server_weakens_no_form(make: Make, models: Models, status: int) -> None:
     """It is asked again in the same form."""
     models.faults = [world.fault(status, "The server fell over")]
-    await ask(make(pace=world.pace()), JUDGING)
+    await ask(make(limiter=world.limiter()), JUDGING)
     assert [asked.mode for asked in models.asked] == ["json_schema"] * 2
 
 
@@ -334,10 +334,10 @@ async def test_what_is_broken_is_asked_three_times(make: Make, models: Models) -
     """A question does no harm twice; what does not mend in two waits is told, and nothing is hidden."""
     waits: list[float] = []
     models.faults = [world.SERVER_ERROR, world.fault(408)]
-    assert (await ask(make(pace=world.pace(waits)))).text == '{"verdict": "pass"}'
+    assert (await ask(make(limiter=world.limiter(waits)))).text == '{"verdict": "pass"}'
     assert waits == [0.25, 2.0]
     models.always = world.SERVER_ERROR
-    assert "answered with status 500" in str(await failure(make(pace=world.pace())))
+    assert "answered with status 500" in str(await failure(make(limiter=world.limiter())))
     assert len(models.asked) == 6
 
 
@@ -353,7 +353,7 @@ async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
         world.fault(429, retry_after="86400"),
         *[world.fault(429, retry_after="0.01")] * 2,
     ]
-    llm = make(pace=world.pace(waits))
+    llm = make(limiter=world.limiter(waits))
     assert (await ask(llm)).text == '{"verdict": "pass"}'
     expected = [7.35, 7.35, 1.0, 1.575, 6.3, 60, 4, 8]
     assert [wait for wait in waits if wait] == pytest.approx(expected)
@@ -362,7 +362,7 @@ async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
     assert " at 127.0.0.1:" in note
     assert "(some-model) limited the rate 8 times (429, 503, 529): calls waited " in note
     models.always = world.fault(429, retry_after="1")
-    error = await failure(make(pace=world.pace()))
+    error = await failure(make(limiter=world.limiter()))
     assert "limits the rate of calls (429)" in str(error)
     assert len(models.asked) == 9 + 17
 
@@ -382,7 +382,7 @@ async def test_the_vendors_own_word_on_asking_again_counts(
 ) -> None:
     """Their servers know best, and their SDKs obey them too."""
     models.always = fault
-    await failure(make(pace=world.pace()))
+    await failure(make(limiter=world.limiter()))
     assert len(models.asked) == times
 
 
@@ -399,7 +399,7 @@ QUOTAS = [
 async def test_a_quota_that_is_used_up_is_not_waited_for(make: Make, models: Models, fault: Fault) -> None:
     """No wait brings it back: the run is to end, and the account's owner to be told."""
     models.always = fault
-    error = await failure(make(pace=world.pace()))
+    error = await failure(make(limiter=world.limiter()))
     assert isinstance(error, LLMAccessError)
     assert f"has no quota left for this key ({fault.status})" in str(error)
     assert len(models.asked) == 1
@@ -409,7 +409,7 @@ async def test_a_request_that_is_more_than_the_limit_is_not_made_again(make: Mak
     """No wait makes it smaller; and others would wait with it."""
     said = "Request too large for some-model on tokens per min (TPM): Limit 30000, Requested 45000."
     models.always = world.fault(429, said)
-    error = await failure(make(pace=world.pace()))
+    error = await failure(make(limiter=world.limiter()))
     assert not isinstance(error, LLMAccessError)
     assert "Request too large" in str(error)
     assert len(models.asked) == 1
@@ -427,7 +427,7 @@ async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Mak
     limits = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "45s"}
     body = {"choices": [{"message": {"content": "Hi"}}], "content": [{"type": "text", "text": "Hi"}]}
     models.always = Fault(200, json.dumps(body), limits)
-    async with closing(make(pace=world.pace(waits))) as llm:
+    async with closing(make(limiter=world.limiter(waits))) as llm:
         await llm.complete(PLAIN)
         assert waits == []
         await llm.complete(PLAIN)
@@ -441,7 +441,7 @@ async def test_nobody_waits_for_years_after_a_success(make: Make, models: Models
     limits = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "87600h"}
     body = {"choices": [{"message": {"content": "Hi"}}], "content": [{"type": "text", "text": "Hi"}]}
     models.always = Fault(200, json.dumps(body), limits)
-    async with closing(make(pace=world.pace(waits))) as llm:
+    async with closing(make(limiter=world.limiter(waits))) as llm:
         for _ in range(3):
             await llm.complete(PLAIN)
     assert waits == []
@@ -502,14 +502,16 @@ async def test_nobody_there_says_nothing_of_the_key(make: Make) -> None:
 @pytest.mark.parametrize(("kind", "name"), [(OpenAILLM, "OpenAI"), (AnthropicLLM, "Anthropic")])
 async def test_a_server_that_is_not_there(kind: type[LLM], name: str) -> None:
     """The error says that it could not be reached."""
-    llm = kind("m", "key", "http://127.0.0.1:1", pace=world.pace(patience=world.ONCE))
+    llm = kind("m", "key", "http://127.0.0.1:1", limiter=world.limiter(patience=world.ONCE))
     assert f"{name} at 127.0.0.1:1 could not be reached" in str(await failure(llm))
 
 
 async def test_a_connection_that_breaks(make: Make, models: Models) -> None:
     """The server was there: that is said otherwise than that it could not be reached."""
     async with world.raw_server() as (url, heard):
-        error = str(await failure(type(make())("m", "some-key", url, pace=world.pace(patience=world.ONCE))))
+        error = str(
+            await failure(type(make())("m", "some-key", url, limiter=world.limiter(patience=world.ONCE)))
+        )
     assert f" at {url.removeprefix('http://')} broke: Server disconnected" in error
     models.always = Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"})
     assert " broke: Error -3 while decompressing" in str(await failure(make()))
@@ -546,7 +548,7 @@ async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> No
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
         llm = type(make())(
-            "m", "some-key", f"http://{host}:{port}", pace=world.pace(patience=world.ONCE), timeout=0.05
+            "m", "some-key", f"http://{host}:{port}", limiter=world.limiter(patience=world.ONCE), timeout=0.05
         )
         assert str(await failure(llm)).endswith("did not answer within 0.05 s")
         await dried.wait()
@@ -558,7 +560,7 @@ async def test_a_late_answer_counts_its_attempts(make: Make, models: Models) -> 
     late = threading.Event()
     models.answer = lambda asked: str(late.wait(5))
     try:
-        error = str(await failure(make(timeout=0.05, pace=world.pace())))
+        error = str(await failure(make(timeout=0.05, limiter=world.limiter())))
     finally:
         late.set()
     assert error.endswith("did not answer within 0.05 s at the last of 3 attempts")
@@ -578,7 +580,7 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
     async def ask_once() -> None:
         async with world.raw_server(*[answer, world.HANG_UP] * 2) as (url, _):
             with suppress(LLMError):
-                await ask(kind("m", "some-key", url, pace=world.pace(patience=world.ONCE)), JUDGING)
+                await ask(kind("m", "some-key", url, limiter=world.limiter(patience=world.ONCE)), JUDGING)
 
     asyncio.run(ask_once())
 
@@ -707,7 +709,7 @@ async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
         return asked.text
 
     models.answer = answer
-    async with closing(make(pace=world.pace(most=3))) as llm:
+    async with closing(make(limiter=world.limiter(most=3))) as llm:
         answers = await asyncio.gather(*(llm.complete(Prompt("", f"n{n}")) for n in range(12)))
     assert [answer.text for answer in answers] == [f"n{n}" for n in range(12)]
     assert 1 < most <= 3
@@ -715,7 +717,7 @@ async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
 
 def test_a_model_serves_one_event_loop_after_the_other(make: Make, models: Models) -> None:
     """A library's user may call `asyncio.run` twice, with calls waiting for each other in both."""
-    llm = make(pace=world.pace(most=1))
+    llm = make(limiter=world.limiter(most=1))
 
     async def ask_some() -> list[Completion]:
         async with closing(llm):

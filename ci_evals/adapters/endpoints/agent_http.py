@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
-from ci_evals.adapters.transport.pace import Pace, Setback
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.support import placeholders
 from ci_evals.support.redaction import Redactor
@@ -76,7 +76,7 @@ class AgentServer:
         headers: Mapping[str, str],
         redactor: Redactor,
         *,
-        pace: Pace | None = None,
+        limiter: RateLimiter | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Looks at the environment for a proxy.
@@ -85,7 +85,7 @@ class AgentServer:
             url: An http(s) address, which paths go after.
             headers: Of every request.
             redactor: Knows the run's and the agent's secrets, for what is told of errors.
-            pace: Of all calls to this server with this key; by default one for this object alone.
+            limiter: Shared by all calls to this server with this key; by default for this object alone.
             clock: Seconds, for latencies.
 
         Raises:
@@ -98,7 +98,7 @@ class AgentServer:
         self._path = urlsplit(url).path
         self._proxy = connections.proxy_for(url)
         self._headers = dict(headers)
-        self._pace = pace or Pace()
+        self._limiter = limiter or RateLimiter()
         self._clock = clock
         self._key_held = False
         """Whether the key was accepted once: a 403 after that is about one request, not about the key."""
@@ -154,7 +154,7 @@ class AgentServer:
             AgentError: it was refused, or there was no answer in time.
         """
         kind = f"{call.method} {_OF_ONE.sub('/*', call.template or call.url.path)}"
-        return await self._pace.send(lambda _: self._attempt(client, call), kind)
+        return await self._limiter.send(lambda _: self._attempt(client, call), kind)
 
     async def check(self, *calls: Call) -> None:
         """Learns whether the key is good from calls that cost nothing. Most answers, or none, say nothing.
@@ -204,7 +204,7 @@ class AgentServer:
             sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             if sent and not call.idempotent:
                 raise failure from error
-            raise Setback(failure) from error
+            raise RetryableError(failure) from error
         if response.is_success:
             self._key_held = True
             return Answer(response.content, self._clock() - started, response.headers)
@@ -216,7 +216,7 @@ class AgentServer:
         again = retry.may_resend(status, idempotent=call.idempotent, told_to_wait=told_to_wait)
         if again or retry.limits_rate(status, told_to_wait=told_to_wait):
             last = AgentAccessError(f"{failure}; {retry.GAVE_UP}")
-            raise Setback(failure, status, told, harmless=again, last=last)
+            raise RetryableError(failure, status, told, harmless=again, last=last)
         raise failure
 
     def _check_surplus(self, client: httpx2.AsyncClient) -> None:

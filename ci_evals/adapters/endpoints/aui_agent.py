@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.endpoints import agent_http, aui_wire
 from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
 from ci_evals.adapters.transport import connections
-from ci_evals.adapters.transport.pace import Pace
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -57,7 +57,7 @@ class AuiAgent:
         config: AuiConfig,
         *,
         redactor: Redactor | None = None,
-        pace: Pace | None = None,
+        limiter: RateLimiter | None = None,
         clock: Callable[[], float] = time.perf_counter,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
@@ -66,7 +66,7 @@ class AuiAgent:
         Args:
             config: Which agent and where.
             redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
-            pace: Of all calls to this server with this key; by default one for this object alone.
+            limiter: Shared by all calls to this server with this key; by default for this object alone.
             clock: Seconds, for latencies.
             new_id: A fresh id for each user.
 
@@ -77,7 +77,7 @@ class AuiAgent:
         url = aui_wire.external_url(config.base_url)
         secrets = (config.key, *config.headers.values())
         self._server = AgentServer(
-            url, _headers(config), agent_http.knowing(redactor, secrets), pace=pace, clock=clock
+            url, _headers(config), agent_http.knowing(redactor, secrets), limiter=limiter, clock=clock
         )
         # Made once: reading an address takes a noticeable share of a call's processor time.
         self._tasks = self._server.at(aui_wire.TASKS_PATH)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.endpoints import agent_http, chat_wire
 from ci_evals.adapters.endpoints.agent_http import CHECK_SECONDS, AgentServer, Call
 from ci_evals.adapters.transport import address
-from ci_evals.adapters.transport.pace import Pace
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
@@ -49,7 +49,7 @@ class ChatAgent:
         config: ChatConfig,
         *,
         redactor: Redactor | None = None,
-        pace: Pace | None = None,
+        limiter: RateLimiter | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Opens nothing yet.
@@ -57,7 +57,7 @@ class ChatAgent:
         Args:
             config: Which agent and where.
             redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
-            pace: Of all calls to this server with this key; by default one for this object alone.
+            limiter: Shared by all calls to this server with this key; by default for this object alone.
             clock: Seconds, for latencies.
 
         Raises:
@@ -69,7 +69,7 @@ class ChatAgent:
             url,
             agent_http.headers_with_key(config.options.headers, config.headers, config.key),
             agent_http.knowing(redactor, (config.key, *config.headers.values())),
-            pace=pace,
+            limiter=limiter,
             clock=clock,
         )
         self._address = self._server.at(chat_wire.PATH, config.options.query)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.endpoints import agent_http, http_wire
 from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
 from ci_evals.adapters.transport import address, connections
-from ci_evals.adapters.transport.pace import Pace
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import HttpOptions, HttpRequest
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
@@ -62,7 +62,7 @@ class HttpAgent:
         config: HttpConfig,
         *,
         redactor: Redactor | None = None,
-        pace: Pace | None = None,
+        limiter: RateLimiter | None = None,
         clock: Callable[[], float] = time.perf_counter,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
@@ -71,7 +71,7 @@ class HttpAgent:
         Args:
             config: Which agent and where.
             redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
-            pace: Of all calls to this server with this key; by default one for this object alone.
+            limiter: Shared by all calls to this server with this key; by default for this object alone.
             clock: Seconds, for latencies.
             new_id: A fresh id for each message, and for a conversation that the agent gives none.
 
@@ -87,7 +87,7 @@ class HttpAgent:
                 fixed, config.headers, config.key, placed="key" in placeholders.names(self._varying)
             ),
             agent_http.knowing(redactor, (config.key, *config.headers.values())),
-            pace=pace,
+            limiter=limiter,
             clock=clock,
         )
         self._session_path = JsonPath(options.open.session) if options.open else None

@@ -24,8 +24,8 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import connections, payload, retry
 from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
-from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
 from ci_evals.adapters.transport.process import Process, handed_on
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.ports import Completion, Prompt
@@ -67,7 +67,7 @@ class ClaudeCodeLLM:
         *,
         timeout: float = 120,
         redactor: Redactor | None = None,
-        pace: Pace | None = None,
+        limiter: RateLimiter | None = None,
     ) -> None:
         """Finds the program and asks for its version, which takes a moment.
 
@@ -76,7 +76,7 @@ class ClaudeCodeLLM:
             environ: The environment; the program gets it without what is meant for us alone.
             timeout: Seconds that an answer may take, from the start of its process.
             redactor: Knows the run's secrets, for what is told of errors.
-            pace: Of its processes; by default at once two for each processor, at least four.
+            limiter: For its processes; by default two at once for each processor, at least four.
 
         Raises:
             UsageError: there is no such program, or it is too old.
@@ -89,19 +89,19 @@ class ClaudeCodeLLM:
         self._timeout = timeout
         self._redactor = redactor or Redactor()
         at_once = min(max(4, 2 * (os.cpu_count() or 1)), connections.fair_share())
-        self._pace = pace or Pace(most=at_once)
+        self._limiter = limiter or RateLimiter(most=at_once)
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Asks once, in a process of its own; again where the program has given up on a limit to the rate."""
-        return (await self._pace.send(lambda _: self._asked(prompt))).completion
+        return (await self._limiter.send(lambda _: self._asked(prompt))).completion
 
     def waits(self) -> tuple[str, Waiting | None]:
         """Who is asked, and how long it is waited for now."""
-        return self._who, self._pace.waiting()
+        return self._who, self._limiter.waiting()
 
     def note(self) -> str | None:
         """What a person should know of limits that were set to the rate; None if none were."""
-        return self._pace.note(f"{self._who} ({self.model})")
+        return self._limiter.note(f"{self._who} ({self.model})")
 
     async def aclose(self) -> None:
         """Nothing is kept open."""
@@ -187,7 +187,7 @@ class ClaudeCodeLLM:
             failure, status = self._failure(result), result.get("api_error_status")
             if status in _LIMITED and not isinstance(failure, LLMAccessError):
                 last = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
-                raise Setback(failure, int(status), last=last)
+                raise RetryableError(failure, int(status), last=last)
             raise failure
         structured = result.get("structured_output")
         if prompt.schema is not None and structured is not None:
@@ -223,7 +223,7 @@ _MOST_DOLLARS = 1_000_000
 
 @dataclass(frozen=True)
 class _Answered:
-    """An answer as a pace wants it. The program keeps to itself what servers tell in headers."""
+    """An answer as a rate limiter wants it. The program keeps to itself what servers tell in headers."""
 
     completion: Completion
     headers: httpx2.Headers = field(default_factory=httpx2.Headers)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens
-from ci_evals.adapters.transport.pace import Waiting
+from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.ports import Embeddings
 from ci_evals.support.text import whole

@@ -3,7 +3,7 @@
 Calls go through the SDK's documented low-level `post`: its headers and variables serve as they are, while the
 typed methods would cost twice the processor time, warn on the console about ageing models, and stumble over
 answers of compatible servers that differ in a field which is not read here. Its retries are off: of a server
-that limits the rate all calls have to know (`transport.pace`).
+that limits the rate all calls have to know (`transport.rate_limiter`).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
-from ci_evals.adapters.transport.pace import Pace, Setback, Waiting
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.ports import Completion, Prompt
@@ -79,7 +79,7 @@ class SdkLLM(ABC):
         *,
         token: str | None = None,
         redactor: Redactor | None = None,
-        pace: Pace | None = None,
+        limiter: RateLimiter | None = None,
     ) -> None:
         """Opens nothing yet, and does not import the SDK, which takes a second or two.
 
@@ -90,7 +90,7 @@ class SdkLLM(ABC):
             timeout: Seconds that each attempt may take in all.
             token: A bearer token in place of the key, for vendors and gateways that give such.
             redactor: Knows the run's secrets, for what is told of errors; the key is added.
-            pace: Of its calls; by default as many at once as open files allow.
+            limiter: For its calls; by default as many at once as open files allow.
 
         Raises:
             UsageError: the key or the address cannot be used.
@@ -119,7 +119,7 @@ class SdkLLM(ABC):
         self._importing: asyncio.Future[ModuleType] | None = None
         self._client: Any = None
         """The SDK's, once one was needed."""
-        self._pace = pace or Pace(most=connections.fair_share())
+        self._limiter = limiter or RateLimiter(most=connections.fair_share())
         self._refused = 0
         """How many of the vendor's forms of asking the server has refused for good."""
 
@@ -185,11 +185,11 @@ class SdkLLM(ABC):
 
     def waits(self) -> tuple[str, Waiting | None]:
         """Who is asked, and how long it is waited for now."""
-        return self._who, self._pace.waiting()
+        return self._who, self._limiter.waiting()
 
     def note(self) -> str | None:
         """What a person should know of limits that the provider set to the rate; None if it set none."""
-        return self._pace.note(f"{self._who} ({self.model})")
+        return self._limiter.note(f"{self._who} ({self.model})")
 
     async def aclose(self) -> None:
         """Closes what is open. The object can be used again afterwards."""
@@ -237,7 +237,7 @@ class SdkLLM(ABC):
 
     async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
         sdk = await self._sdk()
-        return await self._pace.send(lambda attempt: self._attempt(sdk, path, body, attempt))
+        return await self._limiter.send(lambda attempt: self._attempt(sdk, path, body, attempt))
 
     async def _attempt(self, sdk: Any, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
         try:
@@ -249,22 +249,22 @@ class SdkLLM(ABC):
         except sdk.APITimeoutError:
             which = f" at the last of {attempt} attempts" if attempt > 1 else ""
             failure = LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}")
-            raise Setback(failure) from None
+            raise RetryableError(failure) from None
         except sdk.APIConnectionError as error:
             cause = error.__cause__
             if isinstance(cause, AnswerTooLargeError):  # one SDK takes every error for one of these
                 raise LLMAnswerError(f"{self._who} {cause}") from None
             reason = payload.shorten(self._redactor.text(str(cause or error))) or type(cause).__name__
             if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
-                raise Setback(LLMError(f"{self._who} could not be reached: {reason}")) from error
-            raise Setback(LLMError(f"the connection to {self._who} broke: {reason}")) from error
+                raise RetryableError(LLMError(f"{self._who} could not be reached: {reason}")) from error
+            raise RetryableError(LLMError(f"the connection to {self._who} broke: {reason}")) from error
         except AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
         self._key_held = True
         return response
 
     def _refusal(self, response: httpx2.Response, *, wants_form: bool) -> Exception:
-        """What an error status comes to: the end, or a setback. A question asked twice does no harm.
+        """Turn an error status into an error, retryable or final. A question asked twice does no harm.
 
         A form that the server refuses by name is not asked for again, whatever the status.
         """
@@ -284,7 +284,7 @@ class SdkLLM(ABC):
         if not again or isinstance(failure, LLMAccessError):
             return refused
         given_up = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
-        return Setback(refused, status, told, last=_RefusedError(given_up, status, response.content))
+        return RetryableError(refused, status, told, last=_RefusedError(given_up, status, response.content))
 
     async def _sdk(self) -> Any:
         """The SDK's module, imported in a thread at the first call: what is under way meanwhile goes on."""

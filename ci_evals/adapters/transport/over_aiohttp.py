@@ -306,7 +306,7 @@ class _Watch(asyncio.Protocol):
 
 
 def _new_session() -> aiohttp.ClientSession:
-    """Connections for the running event loop. As many as are asked for: a pace limits calls."""
+    """Connections for the running event loop. As many as are asked for: a rate limiter limits calls."""
     return aiohttp.ClientSession(
         connector=_Connector(
             limit=0, keepalive_timeout=KEEPALIVE_SECONDS, resolver=aiohttp.ThreadedResolver()

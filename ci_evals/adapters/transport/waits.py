@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
-from ci_evals.adapters.transport.pace import Waiting
+from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.progress import Listener, StillWaiting
 
 LONG_SECONDS = 10.0

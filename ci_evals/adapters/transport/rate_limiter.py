@@ -1,6 +1,6 @@
 """How fast one neighbour is asked: calls at a time that fall where it limits the rate, and climb again.
 
-One pace is shared by all calls that the neighbour counts together: those to one server with one key. It
+One limiter is shared by all calls that the neighbour counts together: those to one server with one key. It
 knows no bound at first but its user's. Up to a tenth of refusals are strays: some servers refuse at random,
 so only the refused call waits. Beyond that the server is over its limit, and each refused call takes one
 from the calls at a time. Where a time is told, half as many go, and everybody waits until then; everybody
@@ -58,7 +58,7 @@ class Waiting(NamedTuple):
     reason: str
 
 
-class Setback(Exception):  # noqa: N818  # it is no error yet
+class RetryableError(Exception):  # it is no error yet
     """A call failed, and others are to learn of it."""
 
     def __init__(
@@ -91,8 +91,8 @@ class Setback(Exception):  # noqa: N818  # it is no error yet
         return self.status
 
 
-class Pace:
-    """The pace of calls to one neighbour. Serves one event loop after the other."""
+class RateLimiter:
+    """The limiter of calls to one neighbour. Serves one event loop after the other."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Pace:
         return self._most if self._limit is None else int(self._limit)
 
     async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
-        """Makes a call when its turn comes, again after a `Setback` as long as the patience lasts.
+        """Makes a call when its turn comes, again after a `RetryableError` as long as the patience lasts.
 
         Waits are none of the call's own time.
 
@@ -146,7 +146,7 @@ class Pace:
                 kind says nothing of another.
 
         Raises:
-            Exception: the failure of the last setback, or what else the call raises.
+            Exception: the failure of the last such error, or what else the call raises.
         """
         known, ticket = self._kinds.setdefault(kind, _Kind()), next(self._tickets)
         known.pending[ticket] = self._clock()
@@ -163,11 +163,11 @@ class Pace:
             falls, sent = self._falls, self._clock()
             try:
                 answer = await call(1 + limited + broken)
-            except Setback as setback:
-                if (status := setback.limit) is not None:
+            except RetryableError as failure:
+                if (status := failure.limit) is not None:
                     kind.refused = status
-                    wait = retry.wait_seconds(limited, setback.told, self._luck())
-                    if self._refused(status, setback.told, falls, line.under_way) and not self._is_shut(kind):
+                    wait = retry.wait_seconds(limited, failure.told, self._luck())
+                    if self._refused(status, failure.told, falls, line.under_way) and not self._is_shut(kind):
                         kind.in_vain += self._rest_for(wait)
                         wait = 0.0
                     else:
@@ -175,13 +175,13 @@ class Pace:
                     limited += 1
                     self._waited += wait
                 else:
-                    wait = retry.wait_seconds(retry.BROKEN_STEP * broken, setback.told, self._luck())
+                    wait = retry.wait_seconds(retry.BROKEN_STEP * broken, failure.told, self._luck())
                     broken += 1
                 spent = limited > self._patience.limited or broken > self._patience.broken
                 if self._is_shut(kind):
-                    raise setback.last from setback.failure.__cause__
-                if spent or not setback.harmless:
-                    raise setback.failure from setback.failure.__cause__
+                    raise failure.last from failure.failure.__cause__
+                if spent or not failure.harmless:
+                    raise failure.failure from failure.failure.__cause__
             else:
                 kind.succeeded(self._clock())
                 self._succeeded(answer, sent)

@@ -14,7 +14,7 @@ import world
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters.transport.pace import Pace, Setback
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.retry import Patience
 
 
@@ -27,18 +27,18 @@ class Failed(Exception):  # noqa: N818  # what happened, not what it is
     """What a call comes to in the end."""
 
 
-def limited(told: float | None = None) -> Setback:
-    return Setback(Failed("limited"), 429, told)
+def limited(told: float | None = None) -> RetryableError:
+    return RetryableError(Failed("limited"), 429, told)
 
 
-BROKEN = Setback(Failed("broken"), 500)
+BROKEN = RetryableError(Failed("broken"), 500)
 
 
 class Wire:
     """Calls that end when a test says so, in the order in which they went out."""
 
-    def __init__(self, pace: Pace) -> None:
-        self.pace = pace
+    def __init__(self, limiter: RateLimiter) -> None:
+        self.limiter = limiter
         self.sent: list[str] = []
         self._open: dict[str, asyncio.Future[Answer]] = {}
 
@@ -51,17 +51,17 @@ class Wire:
             finally:
                 del self._open[name]
 
-        return asyncio.create_task(self.pace.send(attempt))
+        return asyncio.create_task(self.limiter.send(attempt))
 
     @property
     def under_way(self) -> list[str]:
         return list(self._open)
 
-    async def ends(self, *names: str, setback: Setback | None = None) -> None:
+    async def ends(self, *names: str, failure: RetryableError | None = None) -> None:
         """Ends calls, well or not, and lets happen what follows."""
         for name in names:
-            if setback:
-                self._open[name].set_exception(setback)
+            if failure:
+                self._open[name].set_exception(failure)
             else:
                 self._open[name].set_result(Answer())
         await settled()
@@ -88,16 +88,16 @@ async def all_ended(wire: Wire, calls: list["asyncio.Task[Answer]"]) -> None:
 
 async def test_there_is_no_limit_until_one_is_met() -> None:
     """A server that never complains is asked as much as anybody wants."""
-    wire = Wire(world.pace())
+    wire = Wire(world.limiter())
     calls = await begun(wire, 26)
     assert len(wire.under_way) == 26
     await all_ended(wire, calls)
-    assert (wire.pace.at_a_time, wire.pace.note("it")) == (None, None)
+    assert (wire.limiter.at_a_time, wire.limiter.note("it")) == (None, None)
 
 
 async def test_no_more_at_a_time_than_was_said() -> None:
     """In the order in which they were asked for."""
-    wire = Wire(world.pace(most=2))
+    wire = Wire(world.limiter(most=2))
     calls = await begun(wire, 4)
     assert wire.under_way == ["a", "b"]
     await wire.ends("b")
@@ -109,11 +109,11 @@ async def test_no_more_at_a_time_than_was_said() -> None:
 async def test_a_stray_refusal_holds_up_nobody_else() -> None:
     """Up to one in ten: the refused call waits by itself, also for a time it was told, and all others go."""
     time = Time()
-    wire = Wire(time.pace())
+    wire = Wire(time.limiter())
     calls = await begun(wire, 26)
-    await wire.ends("a", setback=limited())
-    await wire.ends("b", setback=limited(7))
-    assert (wire.pace.at_a_time, time.sleepers) == (None, [0.25, pytest.approx(7.35)])
+    await wire.ends("a", failure=limited())
+    await wire.ends("b", failure=limited(7))
+    assert (wire.limiter.at_a_time, time.sleepers) == (None, [0.25, pytest.approx(7.35)])
     calls.append(wire.call("more"))
     await settled()
     assert len(wire.under_way) == 25
@@ -122,67 +122,67 @@ async def test_a_stray_refusal_holds_up_nobody_else() -> None:
     await time.passes(7)
     assert wire.sent[28:] == ["b"]
     await all_ended(wire, calls)
-    assert wire.pace.note("it") == "it limited the rate 2 times (429): calls waited 8 s in all"
+    assert wire.limiter.note("it") == "it limited the rate 2 times (429): calls waited 8 s in all"
 
 
 async def test_where_all_went_well_for_long_some_refusals_are_strays_too() -> None:
     """Also where so few are under way that one of them is more than a tenth."""
-    wire = Wire(world.pace())
+    wire = Wire(world.limiter())
     for _ in range(24):
         await all_ended(wire, await begun(wire, 1))
     calls = await begun(wire, 3)
-    await wire.ends("a", "b", "c", setback=limited())
-    assert wire.pace.at_a_time is None
-    await wire.ends("a", setback=limited())
-    assert wire.pace.at_a_time == 2
+    await wire.ends("a", "b", "c", failure=limited())
+    assert wire.limiter.at_a_time is None
+    await wire.ends("a", failure=limited())
+    assert wire.limiter.at_a_time == 2
     await all_ended(wire, calls)
 
 
 async def test_each_refusal_beyond_a_tenth_takes_one_of_the_calls_at_a_time() -> None:
     """But no more than half of them, before it is known how those fare that are sent after."""
-    wire = Wire(world.pace())
+    wire = Wire(world.limiter())
     calls = await begun(wire, 8)
-    await wire.ends("a", "b", "c", setback=limited())
-    assert wire.pace.at_a_time == 5
-    await wire.ends("d", "e", "f", "g", setback=limited())
-    assert wire.pace.at_a_time == 4
-    await wire.ends("a", setback=limited())
-    assert wire.pace.at_a_time == 3
+    await wire.ends("a", "b", "c", failure=limited())
+    assert wire.limiter.at_a_time == 5
+    await wire.ends("d", "e", "f", "g", failure=limited())
+    assert wire.limiter.at_a_time == 4
+    await wire.ends("a", failure=limited())
+    assert wire.limiter.at_a_time == 3
     await all_ended(wire, calls)
-    note = wire.pace.note("the agent")
+    note = wire.limiter.note("the agent")
     assert note == "the agent limited the rate 8 times (429): calls waited 2 s in all, at least 3 at a time"
 
 
 async def test_where_a_time_is_told_half_as_many_go() -> None:
     """Once for all that had been sent before: all of those wait, so their refusals are no news."""
-    wire = Wire(world.pace())
+    wire = Wire(world.limiter())
     calls = await begun(wire, 8)
-    await wire.ends("a", "b", "c", setback=limited(1))
-    assert wire.pace.at_a_time == 4
+    await wire.ends("a", "b", "c", failure=limited(1))
+    assert wire.limiter.at_a_time == 4
     await wire.ends("d", "e", "f", "g", "h")
     assert wire.under_way == ["a", "b", "c"]
-    await wire.ends("a", setback=limited(1))
-    assert wire.pace.at_a_time == 2
+    await wire.ends("a", failure=limited(1))
+    assert wire.limiter.at_a_time == 2
     await all_ended(wire, calls)
 
 
 async def test_a_call_that_may_not_be_made_again_slows_the_others_too() -> None:
     """An agent that is overloaded may have taken the message; the next ones go out fewer at a time."""
-    wire = Wire(world.pace())
+    wire = Wire(world.limiter())
     calls = await begun(wire, 8)
-    await wire.ends("a", setback=Setback(Failed("overloaded"), 529, harmless=False))
+    await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, harmless=False))
     with pytest.raises(Failed, match="overloaded"):
         await calls.pop(0)
-    assert (wire.pace.at_a_time, wire.sent.count("a")) == (7, 1)
+    assert (wire.limiter.at_a_time, wire.sent.count("a")) == (7, 1)
     await all_ended(wire, calls)
 
 
 async def test_every_eight_successes_let_one_more_go() -> None:
     """Until as many go as had gone before, and then any number."""
-    wire = Wire(world.pace())
+    wire = Wire(world.limiter())
     calls = await begun(wire, 6)
-    await wire.ends("f", setback=limited(1))
-    assert wire.pace.at_a_time == 3
+    await wire.ends("f", failure=limited(1))
+    assert wire.limiter.at_a_time == 3
     calls += [wire.call(f"more {number}") for number in range(40)]
     await settled()
     seen = []
@@ -191,20 +191,20 @@ async def test_every_eight_successes_let_one_more_go() -> None:
         await wire.ends(wire.under_way[0])
     assert seen == [5, 4, *[3] * 6, *[4] * 8, *[5] * 8]
     await all_ended(wire, calls)
-    assert wire.pace.at_a_time is None
+    assert wire.limiter.at_a_time is None
 
 
 async def test_where_all_are_refused_everybody_waits_longer_each_time() -> None:
     """Nobody is told a time, and no other call goes well meanwhile."""
     time = Time()
-    wire = Wire(time.pace())
+    wire = Wire(time.limiter())
     calls = await begun(wire, 2)
-    await wire.ends("a", "b", setback=limited())
-    assert (wire.pace.at_a_time, time.sleepers) == (1, [0.25, 0.25])
+    await wire.ends("a", "b", failure=limited())
+    assert (wire.limiter.at_a_time, time.sleepers) == (1, [0.25, 0.25])
     waits = []
     for _ in range(4):
         await time.passes(time.sleepers[0])
-        await wire.ends(*wire.under_way, setback=limited())
+        await wire.ends(*wire.under_way, failure=limited())
         waits.append(time.sleepers)
     assert waits == [[0.5], [1], [2], [4]]
     await time.passes(4)
@@ -216,9 +216,9 @@ async def test_where_all_are_refused_everybody_waits_longer_each_time() -> None:
 async def test_everybody_waits_until_the_time_that_was_told() -> None:
     """Those who come later too; and the refused one goes first, for it had asked first."""
     time = Time()
-    wire = Wire(time.pace())
+    wire = Wire(time.limiter())
     calls = await begun(wire, 2)
-    await wire.ends("a", setback=limited(7))
+    await wire.ends("a", failure=limited(7))
     assert time.sleepers == [pytest.approx(7.35)]
     calls.append(wire.call("c"))
     await wire.ends("b")
@@ -229,18 +229,18 @@ async def test_everybody_waits_until_the_time_that_was_told() -> None:
     assert wire.sent == ["a", "b", "a"]
     await all_ended(wire, calls)
     assert wire.sent == ["a", "b", "a", "c"]
-    note = wire.pace.note("it")
+    note = wire.limiter.note("it")
     assert note == "it limited the rate once (429): calls waited 15 s in all, at least 1 at a time"
 
 
 async def test_a_longer_wait_that_is_told_meanwhile_counts() -> None:
     """And a shorter one does not."""
     time = Time()
-    wire = Wire(time.pace())
+    wire = Wire(time.limiter())
     calls = await begun(wire, 3)
-    await wire.ends("a", setback=limited(10))
-    await wire.ends("b", setback=limited(20))
-    await wire.ends("c", setback=limited(1))
+    await wire.ends("a", failure=limited(10))
+    await wire.ends("b", failure=limited(20))
+    await wire.ends("c", failure=limited(1))
     await time.passes(11)
     assert len(wire.sent) == 3
     await time.passes(10)
@@ -251,10 +251,10 @@ async def test_a_longer_wait_that_is_told_meanwhile_counts() -> None:
 async def test_until_there_is_room_again_calls_go_out_evenly() -> None:
     """Four at a time that take two seconds each: one every half second, no rush after each wait."""
     time = Time()
-    wire = Wire(time.pace())
+    wire = Wire(time.limiter())
     calls = await begun(wire, 8)
     await time.passes(2)
-    await wire.ends("a", setback=limited(1))
+    await wire.ends("a", failure=limited(1))
     await wire.ends("b", "c", "d", "e", "f", "g", "h")
     calls += [wire.call(f"more {number}") for number in range(4)]
     await settled()
@@ -271,7 +271,7 @@ async def test_until_there_is_room_again_calls_go_out_evenly() -> None:
 async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> None:
     """Each has its own number; what is raised in the end is the call's last failure, or any other at once."""
     waits: list[float] = []
-    pace = world.pace(waits, Patience(broken=2, limited=3))
+    limiter = world.limiter(waits, Patience(broken=2, limited=3))
     left = [limited(5), BROKEN, limited(5), BROKEN, limited(5), limited(5)]
     attempts = []
 
@@ -280,31 +280,31 @@ async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> N
         raise left.pop(0)
 
     with pytest.raises(Failed, match="limited"):
-        await pace.send(attempt)
+        await limiter.send(attempt)
     assert attempts == [1, 2, 3, 4, 5, 6]
     assert [wait for wait in waits if wait] == [5.25, 0.25, 5.25, 2, 5.25]
     left, attempts = [BROKEN] * 3, []
     with pytest.raises(Failed, match="broken"):
-        await pace.send(attempt)
+        await limiter.send(attempt)
     assert attempts == [1, 2, 3]
 
     async def bug(_: int) -> Answer:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await pace.send(bug)
+        await limiter.send(bug)
 
 
 async def test_who_is_cancelled_holds_up_nobody() -> None:
     """Neither in line, nor first in it, nor while it waits for a time, nor under way."""
     time = Time()
-    wire = Wire(time.pace(most=2))
+    wire = Wire(time.limiter(most=2))
     calls = await begun(wire, 8)
     for name in "cdb":  # first in line, then the next first, then one under way
         calls[ord(name) - ord("a")].cancel()
         await settled()
     assert wire.under_way == ["a", "e"]
-    await wire.ends("a", setback=limited(9))
+    await wire.ends("a", failure=limited(9))
     await wire.ends("e")
     calls[0].cancel()
     await settled()
@@ -318,15 +318,15 @@ async def test_who_is_cancelled_holds_up_nobody() -> None:
 
 def test_one_event_loop_after_the_other() -> None:
     """What an earlier one left behind, in line and under way, is of no account to the next."""
-    pace = world.pace(most=2)
+    limiter = world.limiter(most=2)
 
     async def broken_off() -> None:
-        wire = Wire(pace)
+        wire = Wire(limiter)
         await begun(wire, 5)
-        await wire.ends("a", setback=limited(3))
+        await wire.ends("a", failure=limited(3))
 
     async def whole() -> list[str]:
-        wire = Wire(pace)
+        wire = Wire(limiter)
         await all_ended(wire, await begun(wire, 5))
         return wire.sent
 
@@ -341,13 +341,13 @@ def test_one_event_loop_after_the_other() -> None:
 )
 def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> None:
     """Whatever befalls calls, none is forgotten, and no more are under way than may be."""
-    pace = world.pace(most=most, patience=Patience(broken=1, limited=2))
+    limiter = world.limiter(most=most, patience=Patience(broken=1, limited=2))
     left, under_way = iter(fates), 0
 
     async def attempt(_: int) -> Answer:
         nonlocal under_way
         under_way += 1
-        assert pace.at_a_time is None or most is None or under_way <= most
+        assert limiter.at_a_time is None or most is None or under_way <= most
         try:
             await asyncio.sleep(0)
             match next(left, "ok"):
@@ -367,7 +367,7 @@ def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> N
             under_way -= 1
 
     async def crowd() -> list[Answer | BaseException]:
-        calls = (pace.send(attempt) for _ in range(parallel * 3))
+        calls = (limiter.send(attempt) for _ in range(parallel * 3))
         async with asyncio.timeout(5):
             return await asyncio.gather(*calls, return_exceptions=True)
 
@@ -383,7 +383,7 @@ def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float
     served = refused = 0
     loop = _Loop()
     level, at, lucky = 50.0, loop.time(), random.Random(1)
-    pace = Pace(clock=loop.time, luck=lucky.random)
+    limiter = RateLimiter(clock=loop.time, luck=lucky.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal level, at, served, refused
@@ -400,7 +400,7 @@ def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float
 
     async def conversation() -> None:
         for _ in range(15):
-            await pace.send(attempt)
+            await limiter.send(attempt)
 
     began = loop.time()
     loop.run(*(conversation() for _ in range(100)))
@@ -415,7 +415,7 @@ def test_a_crowd_before_a_server_that_serves_few(tells: bool) -> None:
     loop = _Loop()
     lucky = random.Random(1)
     minute, left = -1, 0
-    pace = Pace(clock=loop.time, luck=lucky.random)
+    limiter = RateLimiter(clock=loop.time, luck=lucky.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal minute, left
@@ -429,7 +429,7 @@ def test_a_crowd_before_a_server_that_serves_few(tells: bool) -> None:
         return Answer()
 
     async def call() -> None:
-        await pace.send(attempt)
+        await limiter.send(attempt)
 
     loop.run(*(call() for _ in range(50)))
     assert loop.time() < 11 * 60
@@ -441,7 +441,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
     loop = _Loop()
     ended: list[float] = []
     well = False
-    pace = Pace(clock=loop.time, luck=lambda: 0.5)
+    limiter = RateLimiter(clock=loop.time, luck=lambda: 0.5)
 
     async def attempt(_: int) -> Answer:
         await asyncio.sleep(0.2)
@@ -452,17 +452,17 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
     async def conversations() -> None:
         for _ in range(10):
             with pytest.raises(Failed):
-                await pace.send(attempt)
+                await limiter.send(attempt)
             ended.append(loop.time())
 
     async def later() -> None:
         nonlocal well
         await asyncio.gather(*(conversations() for _ in range(50)))
         well = True
-        await pace.send(attempt)
+        await limiter.send(attempt)
         well, began = False, loop.time()
         with pytest.raises(Failed):  # with patience again
-            await pace.send(attempt)
+            await limiter.send(attempt)
         assert loop.time() - began > 60
 
     loop.run(later())
@@ -474,7 +474,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
 def test_refusals_at_random_cost_only_the_refused_calls_their_time() -> None:
     """A hundred at a time, one call in twenty refused without a word: they are never slowed down for long."""
     loop, lucky = _Loop(), random.Random(1)
-    pace = Pace(clock=loop.time, luck=lucky.random)
+    limiter = RateLimiter(clock=loop.time, luck=lucky.random)
 
     async def attempt(_: int) -> Answer:
         if lucky.random() < 0.05:
@@ -485,7 +485,7 @@ def test_refusals_at_random_cost_only_the_refused_calls_their_time() -> None:
 
     async def conversation() -> None:
         for _ in range(40):
-            await pace.send(attempt)
+            await limiter.send(attempt)
 
     loop.run(*(conversation() for _ in range(100)))
     assert loop.time() < 40 * 0.25 * 1.25
@@ -500,7 +500,7 @@ def test_a_program_that_is_busy_makes_no_call_wait_longer() -> None:
         async def sleep(seconds: float) -> None:
             await asyncio.sleep(seconds + late)
 
-        pace = Pace(clock=loop.time, sleep=sleep, luck=lambda: 0.5)
+        limiter = RateLimiter(clock=loop.time, sleep=sleep, luck=lambda: 0.5)
 
         async def attempt(_: int) -> Answer:
             nonlocal sent
@@ -512,7 +512,7 @@ def test_a_program_that_is_busy_makes_no_call_wait_longer() -> None:
 
         async def conversation() -> None:
             for _ in range(10):
-                await pace.send(attempt)
+                await limiter.send(attempt)
 
         loop.run(*(conversation() for _ in range(100)))
         return loop.time()
@@ -527,8 +527,8 @@ class Time:
         self._now = 0.0
         self._sleeping: list[tuple[float, float, asyncio.Future[None]]] = []
 
-    def pace(self, **options: Any) -> Pace:
-        return Pace(sleep=self._sleep, clock=lambda: self._now, luck=lambda: 0.5, **options)
+    def limiter(self, **options: Any) -> RateLimiter:
+        return RateLimiter(sleep=self._sleep, clock=lambda: self._now, luck=lambda: 0.5, **options)
 
     @property
     def sleepers(self) -> list[float]:
