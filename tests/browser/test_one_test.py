@@ -206,23 +206,26 @@ def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
     change = next(
         change
         for change in head.comparison.regressed
-        if change.parting and change.parting.turn and change.parting.only is None
+        if change.first_divergence and change.first_divergence.turn and change.first_divergence.only is None
     )
     page = look(compared.page, at(head, change.name))
     page.get_by_role("navigation", name="Baseline beside").get_by_role("link").nth(
-        change.parting.base_trial
+        change.first_divergence.base_trial
     ).click()
     page.wait_for_selector(".both .parts")
-    assert f"in turn {change.parting.turn}" in page.locator(".told-parting").inner_text()
+    assert f"in turn {change.first_divergence.turn}" in page.locator(".told-parting").inner_text()
     parts = page.locator(".turn.parts")
     assert "They part here" in parts.inner_text()
-    assert f"Turn {change.parting.turn}" in parts.inner_text()
-    for deeds, mark in ((change.parting.head, "only here"), (change.parting.base, "only in the baseline")):
+    assert f"Turn {change.first_divergence.turn}" in parts.inner_text()
+    for deeds, mark in (
+        (change.first_divergence.head, "only here"),
+        (change.first_divergence.base, "only in the baseline"),
+    ):
         marked = parts.locator(".differs", has_text=mark).all_inner_texts()
         assert len(marked) == len(deeds)
         assert all(deed.name in text for deed, text in zip(deeds, marked, strict=True))
     assert parts.evaluate("node => node === document.activeElement")
-    assert page.evaluate("read(location.hash).base") == change.parting.base_trial
+    assert page.evaluate("read(location.hash).base") == change.first_divergence.base_trial
     box = parts.bounding_box()
     assert box
     assert 0 <= box["y"] < 450

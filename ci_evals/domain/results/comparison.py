@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from ci_evals.domain.base import Instant, Interval, Percent, Points, Record
-from ci_evals.domain.results.process import Deed
+from ci_evals.domain.results.process import LogicKind
 
 
 class Baseline(Record):
@@ -58,8 +58,16 @@ class Evidence(Record):
     agent: str | None = None
 
 
-class Parting(Record):
-    """Where a conversation first parts from one of the baseline's: what the agent did differently, and when.
+class DivergentAction(Record):
+    """An action of the agent that the other conversation lacks."""
+
+    kind: LogicKind
+    name: str
+    value: JsonValue = Field(None, description="A parameter's value, or the status of a call.")
+
+
+class Divergence(Record):
+    """The first turn in which a conversation differs from the baseline's, and what the agent did there.
 
     Of the trial that shows the change (the first that does not pass, or where all do the first) and the
     baseline's first of which the contrary holds (or where there is none, its first). Trials that broke off
@@ -77,8 +85,12 @@ class Parting(Record):
         description="The first in which workflows, parameters, rules or integrations differ, or that only "
         "one side has. Null where the agent did the same throughout."
     )
-    head: tuple[Deed, ...] = Field((), description="What it did there in this run, and not in the baseline.")
-    base: tuple[Deed, ...] = Field((), description="What it did there in the baseline, and not in this run.")
+    head: tuple[DivergentAction, ...] = Field(
+        (), description="What it did there in this run, and not in the baseline."
+    )
+    base: tuple[DivergentAction, ...] = Field(
+        (), description="What it did there in the baseline, and not in this run."
+    )
     only: Literal["head", "base"] | None = Field(
         None, description="The side that has this turn, where the other conversation had ended."
     )
@@ -123,7 +135,7 @@ class TestChange(TestName):
     confirmed: bool = Field(
         default=False, description="Whether the drop of this one test is proven (p at most 0.05)."
     )
-    parting: Parting | None = Field(
+    first_divergence: Divergence | None = Field(
         None, description="Where its conversations first part; null where one side has no trace."
     )
 

@@ -6,7 +6,7 @@ After the lecture on the evaluation of agents: whether an agent succeeds is told
 from enum import StrEnum
 from typing import assert_never
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from ci_evals.domain.base import Amount, Percent, Record, Seconds, Share
 
@@ -176,11 +176,3 @@ class Coverage(Record):
 
     traced_trials: Amount = 0
     logic: tuple[Reach, ...] = ()
-
-
-class Deed(Record):
-    """One thing that an agent did for a reply, as its trace tells."""
-
-    kind: LogicKind
-    name: str
-    value: JsonValue = Field(None, description="A parameter's value, or the status of a call.")

@@ -7,8 +7,8 @@ escapes it there, or gives the function for names.
 import json
 from collections.abc import Callable, Iterable
 
-from ci_evals.domain.results.comparison import Parting
-from ci_evals.domain.results.process import Deed, LogicKind
+from ci_evals.domain.results.comparison import Divergence, DivergentAction
+from ci_evals.domain.results.process import LogicKind
 
 _MOST_NAMED = 3
 """Of a kind."""
@@ -16,54 +16,54 @@ _LONGEST_VALUE = 40
 """Characters."""
 
 
-def sentence(parting: Parting, show: Callable[[str], str] = str) -> str:
+def sentence(divergence: Divergence, show: Callable[[str], str] = str) -> str:
     """What the agent did differently, and in which turn. `show` writes a name, or a parameter's value."""
-    return _of_agent(parting, show) + _of_user(parting)
+    return _of_agent(divergence, show) + _of_user(divergence)
 
 
-def _of_agent(parting: Parting, show: Callable[[str], str]) -> str:
+def _of_agent(divergence: Divergence, show: Callable[[str], str]) -> str:
     trial, baseline = "", "the baseline"
-    if parting.head_trial != 1 or parting.base_trial != 1:
-        trial, baseline = f"Trial {parting.head_trial} ", f"trial {parting.base_trial} of the baseline"
-    did, had = _deeds(parting.head, show), _deeds(parting.base, show)
-    if parting.turn is None:
-        told = _same(parting, baseline)
-    elif parting.only == "base":
-        told = f"ends before turn {parting.turn} of {baseline}" + (f": there it {had}" if had else "")
-    elif parting.only == "head":
-        told = f"goes on where {baseline} ended: in turn {parting.turn} it {did or 'only spoke'}"
+    if divergence.head_trial != 1 or divergence.base_trial != 1:
+        trial, baseline = f"Trial {divergence.head_trial} ", f"trial {divergence.base_trial} of the baseline"
+    did, had = _actions(divergence.head, show), _actions(divergence.base, show)
+    if divergence.turn is None:
+        told = _same(divergence, baseline)
+    elif divergence.only == "base":
+        told = f"ends before turn {divergence.turn} of {baseline}" + (f": there it {had}" if had else "")
+    elif divergence.only == "head":
+        told = f"goes on where {baseline} ended: in turn {divergence.turn} it {did or 'only spoke'}"
     else:
         there, now = f"there it {had or 'did not'}", f"now it {did or 'did not'}"
-        told = f"parts from {baseline} in turn {parting.turn}: "
+        told = f"parts from {baseline} in turn {divergence.turn}: "
         told += f"{there}; {now}" if had else f"{now}; {there}"
     told = f"{trial}{told}."
     return told[0].upper() + told[1:]
 
 
-def _same(parting: Parting, baseline: str) -> str:
+def _same(divergence: Divergence, baseline: str) -> str:
     """Where all that the agent did is the same."""
-    if parting.unknown:
-        listed = ", ".join(map(str, parting.unknown))
-        where = f"turn {listed}" if len(parting.unknown) == 1 else f"turns {listed}"
+    if divergence.unknown:
+        listed = ", ".join(map(str, divergence.unknown))
+        where = f"turn {listed}" if len(divergence.unknown) == 1 else f"turns {listed}"
         return f"did the same as {baseline} as far as is known: not both report what it did in {where}"
-    if parting.agent_differs is not None:
-        where = f"first in turn {parting.agent_differs}"
+    if divergence.agent_differs is not None:
+        where = f"first in turn {divergence.agent_differs}"
         return f"did the same as {baseline}: the difference is in what it said, {where}"
-    if parting.user_differs is not None:
+    if divergence.user_differs is not None:
         return f"did and said the same as {baseline}"
     return f"is the same as {baseline}, word for word: the difference is not in what was said or done"
 
 
-def _of_user(parting: Parting) -> str:
-    if parting.user_differs is None:
+def _of_user(divergence: Divergence) -> str:
+    if divergence.user_differs is None:
         return ""
-    if parting.user_differs == parting.turn:
+    if divergence.user_differs == divergence.turn:
         return " The user said something else there."
-    had = "" if parting.turn is None else "had "
-    return f" The user {had}said something else in turn {parting.user_differs}."
+    had = "" if divergence.turn is None else "had "
+    return f" The user {had}said something else in turn {divergence.user_differs}."
 
 
-def _deeds(deeds: Iterable[Deed], show: Callable[[str], str]) -> str:
+def _actions(deeds: Iterable[DivergentAction], show: Callable[[str], str]) -> str:
     by_kind: dict[LogicKind, list[str]] = {}
     for deed in deeds:
         by_kind.setdefault(deed.kind, []).append(_named(deed, show))
@@ -78,7 +78,7 @@ _VERBS = {
 }
 
 
-def _named(deed: Deed, show: Callable[[str], str]) -> str:
+def _named(deed: DivergentAction, show: Callable[[str], str]) -> str:
     name = show(deed.name)
     if deed.value is None:
         return name

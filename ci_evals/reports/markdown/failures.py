@@ -173,7 +173,7 @@ def _whole(failure: Failure) -> str:
 
 def _parts(failure: Failure) -> str:
     """Where its conversation parts from the baseline's, as Markdown; nothing where that is not known."""
-    where = failure.change.parting if failure.change else None
+    where = failure.change.first_divergence if failure.change else None
     return divergence.sentence(where, lambda name: sanitize.code(name[:_NAME])) if where else ""
 
 

@@ -222,7 +222,7 @@ class Pairing:
             head=head,
             delta=None if head is None or base is None else head - base,
             evidence=_evidence(shown, here),
-            parting=divergence.of_test(pair, here, there),
+            first_divergence=divergence.of_test(pair, here, there),
         )
 
     def _scores(self, pair: TestPair, part: Part) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:

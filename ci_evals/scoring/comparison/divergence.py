@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from ci_evals.domain.results.comparison import Parting
-from ci_evals.domain.results.process import Deed, LogicKind
+from ci_evals.domain.results.comparison import Divergence, DivergentAction
+from ci_evals.domain.results.process import LogicKind
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn, is_empty
@@ -13,13 +13,13 @@ from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import CUT_OFF, outcome_of
 from ci_evals.support.json_text import canonical
 
-MOST_DEEDS = 50
+MOST_ACTIONS = 50
 """Of each side in a `Parting`; who reads it sees what an agent began to do differently in fewer."""
 
 _Key = tuple[LogicKind, str, str]
 
 
-def of_test(pair: TestPair, here: Counting, there: Counting) -> Parting | None:
+def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | None:
     """Where a test's conversations part, told by the two trials that show its change.
 
     These are of this run the first trial that does not pass, or where all do the first; and of the baseline
@@ -34,7 +34,7 @@ def of_test(pair: TestPair, here: Counting, there: Counting) -> Parting | None:
     return between(one, next((trial for trial in base if _passed(trial, there) is not passed), base[0]))
 
 
-def between(head: TrialResult, base: TrialResult) -> Parting | None:
+def between(head: TrialResult, base: TrialResult) -> Divergence | None:
     """Where two conversations part, as `Parting` says; None where one of them carries no trace."""
     here, there = head.turns.without_traces(), base.turns.without_traces()
     if not any(map(_traced, here)) or not any(map(_traced, there)):
@@ -43,10 +43,10 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
     for place, (mine, theirs) in enumerate(zip_longest(here, there), start=1):
         if user_differs is None and mine and theirs and mine.user != theirs.user:
             user_differs = place
-        did, had = _deeds(mine, theirs), _deeds(theirs, mine)
+        did, had = _actions(mine, theirs), _actions(theirs, mine)
         if did.keys() == had.keys() and mine and theirs:
             continue
-        return Parting(
+        return Divergence(
             head_trial=head.index,
             base_trial=base.index,
             turn=place,
@@ -57,7 +57,7 @@ def between(head: TrialResult, base: TrialResult) -> Parting | None:
         )
     unknown = [mine.index for mine, theirs in zip(here, there, strict=True) if _is_unknown(mine, theirs)]
     said = enumerate(zip(here, there, strict=True), start=1)
-    return Parting(
+    return Divergence(
         head_trial=head.index,
         base_trial=base.index,
         turn=None,
@@ -90,26 +90,28 @@ def _is_unknown(mine: Turn, theirs: Turn) -> bool:
     return kinds[0] != kinds[1] or not kinds[0]
 
 
-def _deeds(reply: Turn | None, other: Turn | None) -> dict[_Key, Deed]:
+def _actions(reply: Turn | None, other: Turn | None) -> dict[_Key, DivergentAction]:
     """What was done for a reply, of what the `other` tells as well: what is not told was not left out."""
     deeds = _told(reply, other) if reply else ()
     return {(deed.kind, deed.name, canonical(deed.value)): deed for deed in deeds}
 
 
-def _told(reply: Turn, other: Turn | None) -> Iterator[Deed]:
+def _told(reply: Turn, other: Turn | None) -> Iterator[DivergentAction]:
     if reply.workflows is not None and not (other and other.workflows is None):
-        yield from (Deed(kind=LogicKind.WORKFLOW, name=name) for name in reply.workflows)
+        yield from (DivergentAction(kind=LogicKind.WORKFLOW, name=name) for name in reply.workflows)
     if not (other and other.params is None and not other.named_params):
         for name, value in (reply.params or {}).items():
             if not is_empty(value):
-                yield Deed(kind=LogicKind.PARAMETER, name=name, value=value)
-        yield from (Deed(kind=LogicKind.PARAMETER, name=name) for name in reply.named_params)
+                yield DivergentAction(kind=LogicKind.PARAMETER, name=name, value=value)
+        yield from (DivergentAction(kind=LogicKind.PARAMETER, name=name) for name in reply.named_params)
     if reply.rules is not None and not (other and other.rules is None):
-        yield from (Deed(kind=LogicKind.RULE, name=code) for code in reply.rules)
+        yield from (DivergentAction(kind=LogicKind.RULE, name=code) for code in reply.rules)
     if reply.integrations is not None and not (other and other.integrations is None):
         for call in reply.integrations:
-            yield Deed(kind=LogicKind.INTEGRATION, name=call.code, value=call.status)
+            yield DivergentAction(kind=LogicKind.INTEGRATION, name=call.code, value=call.status)
 
 
-def _without(deeds: dict[_Key, Deed], others: dict[_Key, Deed]) -> tuple[Deed, ...]:
-    return tuple(deed for key, deed in deeds.items() if key not in others)[:MOST_DEEDS]
+def _without(
+    deeds: dict[_Key, DivergentAction], others: dict[_Key, DivergentAction]
+) -> tuple[DivergentAction, ...]:
+    return tuple(deed for key, deed in deeds.items() if key not in others)[:MOST_ACTIONS]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ci_evals.domain.results.comparison import Parting, TestChange
+from ci_evals.domain.results.comparison import Divergence, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, divergence, highlights, trial_errors
@@ -155,7 +155,7 @@ class _Teller:
     def _story(self, failure: Failure) -> Story:
         found, shown = failures.criteria(failure), self._places.shown(failure.test, failure.change)
         evidence = failure.change.evidence if failure.change else None
-        parts = failure.change.parting if failure.change else None
+        parts = failure.change.first_divergence if failure.change else None
         criteria = [_criterion(one, shown, failure.doubts) for one in found[:_CRITERIA]]
         if not found and evidence:
             criteria = [
@@ -173,7 +173,7 @@ class _Teller:
             scores=_scores(failure.change) if failure.change else "",
             remarks=failures.remarks(failure),
             since=self._since(failure, shown),
-            parting=sanitize.one_line(divergence.sentence(parts), _REASON) if parts else None,
+            divergence=sanitize.one_line(divergence.sentence(parts), _REASON) if parts else None,
             beside=_beside(parts, shown) if parts else None,
             criteria=tuple(criteria),
             more=len(found[_CRITERIA:]),
@@ -232,7 +232,7 @@ def _criterion(found: FailedCriterion, shown: Shown | None, doubts: Mapping[str,
     )
 
 
-def _beside(found: Parting, shown: Shown | None) -> str | None:
+def _beside(found: Divergence, shown: Shown | None) -> str | None:
     if shown is None or shown.base is None:
         return None
     here = None if found.only == "base" else found.turn

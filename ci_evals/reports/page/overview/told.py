@@ -41,7 +41,7 @@ class Story:
     """`100.0 → 33.3`; empty where it was not compared."""
     remarks: tuple[str, ...]
     since: str | None
-    parting: str | None
+    divergence: str | None
     """Where its conversation parts from the baseline's, in a sentence."""
     beside: str | None
     """The address of the turn in which it parts, with the baseline's beside it."""

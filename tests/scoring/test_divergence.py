@@ -3,8 +3,8 @@
 import builders as build
 import pytest
 
-from ci_evals.domain.results.comparison import Parting
-from ci_evals.domain.results.process import Deed, LogicKind
+from ci_evals.domain.results.comparison import Divergence, DivergentAction
+from ci_evals.domain.results.process import LogicKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Integration, Turn, Turns
@@ -20,19 +20,19 @@ def talk(*turns: dict, index: int = 1, outcome: str = "passed", **fields) -> Tri
     return build.trial_result(index, turns=said, findings=(build.finding(outcome),), **fields)
 
 
-def workflow(name: str) -> Deed:
-    return Deed(kind=LogicKind.WORKFLOW, name=name)
+def workflow(name: str) -> DivergentAction:
+    return DivergentAction(kind=LogicKind.WORKFLOW, name=name)
 
 
-def parameter(name: str, value) -> Deed:
-    return Deed(kind=LogicKind.PARAMETER, name=name, value=value)
+def parameter(name: str, value) -> DivergentAction:
+    return DivergentAction(kind=LogicKind.PARAMETER, name=name, value=value)
 
 
 HELLO = {"workflows": ("GREETING",)}
 REFUND = {"workflows": ("REFUND",)}
 
 
-def parted(head: TrialResult, base: TrialResult) -> Parting:
+def parted(head: TrialResult, base: TrialResult) -> Divergence:
     found = divergence.between(head, base)
     assert found is not None
     return found
@@ -57,7 +57,7 @@ def test_an_turn_that_one_side_does_not_report_is_unknown():
     ("field", "here", "there", "deeds"),
     [
         ("workflows", ("A", "B"), ("B", "C"), ((workflow("A"),), (workflow("C"),))),
-        ("rules", ("r1",), (), ((Deed(kind=LogicKind.RULE, name="r1"),), ())),
+        ("rules", ("r1",), (), ((DivergentAction(kind=LogicKind.RULE, name="r1"),), ())),
         (
             "params",
             {"amount": 5, "currency": "USD"},
@@ -71,8 +71,8 @@ def test_an_turn_that_one_side_does_not_report_is_unknown():
             (Integration(code="orders", status=503),),
             (Integration(code="orders", status=200),),
             (
-                (Deed(kind=LogicKind.INTEGRATION, name="orders", value=503),),
-                (Deed(kind=LogicKind.INTEGRATION, name="orders", value=200),),
+                (DivergentAction(kind=LogicKind.INTEGRATION, name="orders", value=503),),
+                (DivergentAction(kind=LogicKind.INTEGRATION, name="orders", value=200),),
             ),
         ),
     ],
@@ -123,7 +123,7 @@ def test_what_a_reply_does_not_tell_was_not_left_out():
     untold = {"workflows": None, "rules": ("r1",)}
     assert parted(talk(untold), talk(REFUND | {"rules": ("r1",)})).turn is None
     found = parted(talk(untold), talk(REFUND))
-    assert (found.head, found.base) == ((Deed(kind=LogicKind.RULE, name="r1"),), ())
+    assert (found.head, found.base) == ((DivergentAction(kind=LogicKind.RULE, name="r1"),), ())
 
 
 def test_without_a_trace_nothing_is_told():
@@ -147,7 +147,7 @@ def test_where_the_user_said_something_else_first():
 def test_many_deeds_are_cut():
     """A reply that tells of thousands does not make the results as large again."""
     found = parted(talk({"rules": tuple(map(str, range(1000)))}), talk({}))
-    assert len(found.head) == divergence.MOST_DEEDS
+    assert len(found.head) == divergence.MOST_ACTIONS
 
 
 def compared(head: list[TrialResult], base: list[TrialResult]) -> Pairing:
@@ -168,19 +168,23 @@ def test_the_trials_that_show_a_regression():
     ]
     told = compared(head, [talk(HELLO, index=1), talk(HELLO, index=2)]).comparison()
     (test,) = told.regressed
-    assert test.parting is not None
-    assert (test.parting.head_trial, test.parting.base_trial, test.parting.turn) == (3, 1, 1)
-    assert test.parting.base == (workflow("GREETING"),)
-    assert [one.parting for one in told.suspects] == [test.parting]
+    assert test.first_divergence is not None
+    assert (
+        test.first_divergence.head_trial,
+        test.first_divergence.base_trial,
+        test.first_divergence.turn,
+    ) == (3, 1, 1)
+    assert test.first_divergence.base == (workflow("GREETING"),)
+    assert [one.first_divergence for one in told.suspects] == [test.first_divergence]
 
 
 def test_the_trials_that_show_a_fix():
     """The first that passes now, and the first that failed then."""
     base = [talk(HELLO, index=1), talk({}, index=2, outcome="failed")]
     (test,) = compared([talk(HELLO, index=1), talk(HELLO, index=2)], base).comparison().fixed
-    assert test.parting is not None
-    assert (test.parting.head_trial, test.parting.base_trial) == (1, 2)
-    assert test.parting.head == (workflow("GREETING"),)
+    assert test.first_divergence is not None
+    assert (test.first_divergence.head_trial, test.first_divergence.base_trial) == (1, 2)
+    assert test.first_divergence.head == (workflow("GREETING"),)
 
 
 def test_a_conversation_that_the_agent_ended_by_an_error_shows_the_change():

@@ -2,20 +2,20 @@
 
 import pytest
 
-from ci_evals.domain.results.comparison import Parting
-from ci_evals.domain.results.process import Deed, LogicKind
+from ci_evals.domain.results.comparison import Divergence, DivergentAction
+from ci_evals.domain.results.process import LogicKind
 from ci_evals.reports.facts import divergence
 
-RAN = Deed(kind=LogicKind.WORKFLOW, name="RETURN_REQUEST")
-UNDERSTOOD = Deed(kind=LogicKind.PARAMETER, name="amount", value=5)
-APPLIED = Deed(kind=LogicKind.RULE, name="window-open")
-CALLED = Deed(kind=LogicKind.INTEGRATION, name="orders", value=503)
-ASKED = Deed(kind=LogicKind.INTEGRATION, name="faq")
+RAN = DivergentAction(kind=LogicKind.WORKFLOW, name="RETURN_REQUEST")
+UNDERSTOOD = DivergentAction(kind=LogicKind.PARAMETER, name="amount", value=5)
+APPLIED = DivergentAction(kind=LogicKind.RULE, name="window-open")
+CALLED = DivergentAction(kind=LogicKind.INTEGRATION, name="orders", value=503)
+ASKED = DivergentAction(kind=LogicKind.INTEGRATION, name="faq")
 
 
 def said(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
     here, there = trials
-    where = Parting(turn=turn, head_trial=here, base_trial=there, head=head, base=base, **fields)
+    where = Divergence(turn=turn, head_trial=here, base_trial=there, head=head, base=base, **fields)
     return divergence.sentence(where)
 
 
@@ -96,7 +96,7 @@ def test_it_says_what_the_agent_did_differently(sentence, reads):
 
 def test_it_stays_short():
     """Of many names the first three, of a long value its beginning."""
-    many = tuple(Deed(kind=LogicKind.RULE, name=f"r{i}") for i in range(12))
+    many = tuple(DivergentAction(kind=LogicKind.RULE, name=f"r{i}") for i in range(12))
     assert "applied r0, r1, r2 and 9 more;" in said(head=many)
     long_value = said(head=(UNDERSTOOD.model_copy(update={"value": "x" * 900}),))
     assert f"amount as {'x' * 39}…;" in long_value
@@ -105,5 +105,5 @@ def test_it_stays_short():
 
 def test_names_are_written_as_their_place_wants_them():
     """Names and values are the agent's words; all else is ours."""
-    where = Parting(head_trial=1, base_trial=1, turn=1, head=(RAN, UNDERSTOOD))
+    where = Divergence(head_trial=1, base_trial=1, turn=1, head=(RAN, UNDERSTOOD))
     assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in divergence.sentence(where, "<{}>".format)
