@@ -37,7 +37,7 @@ class Prompt:
     text: str
     schema: dict[str, Any] | None = None
     schema_name: str = "answer"
-    seat: str = ""
+    sample_id: str = ""
     """Sets apart questions that are put in the same words and are to be answered each by itself, as votes."""
 
 

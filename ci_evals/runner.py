@@ -238,7 +238,7 @@ class _Player:
             return NO_JUDGE
         if isinstance(ended.failure, LLMAccessError):  # the same key opens the judge
             return Verdict.undecided(Cause.JUDGE_ERROR, str(ended.failure))
-        return Judge(llms, self.redactor, votes=votes, seat=str(trial.index))
+        return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index))
 
     async def graded(self, trial: Trial, played: _Played) -> TrialResult:
         """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""

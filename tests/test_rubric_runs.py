@@ -140,7 +140,7 @@ def noisy(p: float) -> fakes.ScriptedLLM:
 
     def answer(prompt: Prompt) -> str:
         told = block(prompt.text, "conversation")[0]["agent"]
-        drawn = luck(told, prompt.seat)
+        drawn = luck(told, prompt.sample_id)
         return graded(prompt.text, int(told[-1]) + (drawn < p) - (drawn > 1 - p))
 
     return fakes.ScriptedLLM(answer)

@@ -41,7 +41,7 @@ def quoting(words: str) -> str:
 def erring(prompt: Prompt) -> str:
     """A judge that says the opposite now and then, whoever asks."""
     right = truth(prompt)
-    wrong = luck(prompt.text, prompt.system, prompt.seat) < ERROR
+    wrong = luck(prompt.text, prompt.system, prompt.sample_id) < ERROR
     return said({"pass": "fail", "fail": "pass"}[right] if wrong else right)
 
 
@@ -112,7 +112,7 @@ async def test_a_judge_that_goes_by_the_order_is_damped(tmp_path):
     """One that says what is named first in 30 % of its votes: the order changes from vote to vote."""
 
     def lazy(prompt: Prompt) -> str:
-        leans = luck("lazy", prompt.text, prompt.seat) < 0.3
+        leans = luck("lazy", prompt.text, prompt.sample_id) < 0.3
         return said(named_first(prompt) if leans else truth(prompt))
 
     one, _ = await run(tmp_path, lazy, 1, tests=20)
@@ -160,7 +160,7 @@ async def test_the_order_of_a_prompt(tmp_path):
 
     disagreeing = iter(["pass", "fail", "pass"])
     _, llm = await run(tmp_path, lambda _: said(next(disagreeing)), 3, criteria=1, tests=1)
-    assert [(order(prompt), named_first(prompt), prompt.seat) for prompt in llm.prompts] == [
+    assert [(order(prompt), named_first(prompt), prompt.sample_id) for prompt in llm.prompts] == [
         ("background conversation criterion", "pass", "1/0/0"),
         ("conversation criterion background", "fail", "1/1/0"),
         ("criterion background conversation", "pass", "1/2/0"),

@@ -137,12 +137,12 @@ def prompt_digest() -> str:
 
 async def ask(llm: LLM, redactor: Redactor) -> Marks:
     """Ask a judge all control questions, some at a time, one vote each."""
-    examined = Judge([llm], redactor, seat="control")
+    examined = Judge([llm], redactor, sample_id="control")
     slots = asyncio.Semaphore(AT_A_TIME)
 
     async def verdict(question: Question) -> Verdict:
         async with slots:
-            heard = examined.hear(question.test, question.test.turns, question.transcript)
+            heard = examined.context(question.test, question.test.turns, question.transcript)
             return await heard.decide(question.criterion)
 
     verdicts = await asyncio.gather(*map(verdict, questions()))

@@ -9,7 +9,7 @@ from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading import graded_criteria, strict
 from ci_evals.grading.answer_matching import NO_MODEL
-from ci_evals.grading.judge import Hearing, Judge
+from ci_evals.grading.judge import Judge, JudgeContext
 from ci_evals.grading.semantic import Meanings
 
 NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
@@ -27,7 +27,7 @@ async def grade(
     A verdict in place of a judge is that of every judged criterion: why nobody was asked. One in place of
     `meanings` is that of every answer that is compared by its meaning.
     """
-    hearing = judge if isinstance(judge, Verdict) else judge.hear(test, turns, transcript)
+    context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
 
     async def decide(evaluation: Judged | Strict) -> Verdict:
         if compares_meanings(evaluation):
@@ -36,18 +36,18 @@ async def grade(
             return await meanings.decide(evaluation, transcript)
         if not isinstance(evaluation, Judged):
             return strict.decide(evaluation, transcript)
-        if isinstance(hearing, Verdict):
-            return hearing
+        if isinstance(context, Verdict):
+            return context
         if not transcript.turns:
             return Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
-        return await judged(hearing, evaluation)
+        return await judged(context, evaluation)
 
     verdicts = await asyncio.gather(*(decide(evaluation) for evaluation in test.evaluations))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
 
 
-async def judged(hearing: Hearing, evaluation: Judged) -> Verdict:
+async def judged(context: JudgeContext, evaluation: Judged) -> Verdict:
     """What the judge makes of a criterion: passed or failed, by a grade where it has a rubric."""
     if isinstance(evaluation, Graded):
-        return await graded_criteria.decide(hearing, evaluation)
-    return await hearing.decide(evaluation)
+        return await graded_criteria.decide(context, evaluation)
+    return await context.decide(evaluation)

@@ -11,7 +11,7 @@ from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Rubric, RubricDimension, key_of
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading import grounds
-from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, Hearing, resting, turned
+from ci_evals.grading.judge import EVIDENCE, PARTS, UNREADABLE, Evidence, JudgeContext, resting, turned
 from ci_evals.grading.voting import counted, no_majority, verdict_of
 from ci_evals.ports import Prompt
 from ci_evals.support.json_text import answered
@@ -24,27 +24,27 @@ TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE, BUILT_IN_FILE)
 """All that a judge may be shown besides the suite's own words and conversations."""
 
 
-async def decide(hearing: Hearing, evaluation: Graded) -> Verdict:
+async def decide(context: JudgeContext, evaluation: Graded) -> Verdict:
     """The grade that the votes come to, and whether the criterion is passed with it.
 
     Undecided where too few votes name a level for every dimension, and where a dimension is judged by the
     agent's steps and no reply has told of any.
     """
-    rubric = hearing.redactor.model(evaluation.whole_rubric)
+    rubric = context.redactor.model(evaluation.whole_rubric)
     if rubric.steps:
-        if not hearing.traced:
+        if not context.traced:
             return Verdict.undecided(
                 Cause.NO_EVIDENCE,
                 f"no reply carried a trace, by which {_names(rubric, by_steps=True)} is judged",
             )
-        hearing = hearing.with_steps()
-    criterion = hearing.redactor.text(evaluation.criterion)
+        context = context.with_steps()
+    criterion = context.redactor.text(evaluation.criterion)
 
     async def vote(index: int) -> Vote:
-        prompt = _prompt(hearing, criterion, rubric, hearing.panel.turn(index))
-        return await hearing.panel.ask(index, prompt, lambda text: read(text, rubric, hearing))
+        prompt = _prompt(context, criterion, rubric, context.panel.turn(index))
+        return await context.panel.ask(index, prompt, lambda text: read(text, rubric, context))
 
-    return await hearing.panel.poll(vote, Median())
+    return await context.panel.poll(vote, Median())
 
 
 class _Level(BaseModel):
@@ -65,7 +65,7 @@ class _Answer(grounds.Stated):
     dimensions: list[_Level]
 
 
-def _prompt(hearing: Hearing, criterion: str, rubric: Rubric, turn: int) -> Prompt:
+def _prompt(context: JudgeContext, criterion: str, rubric: Rubric, turn: int) -> Prompt:
     """The question; its parts, the dimensions and the levels have an order of their own for each turn."""
     dimensions = turned(rubric.dimensions, turn)
     best_first = turn % 2 == 0
@@ -77,7 +77,7 @@ def _prompt(hearing: Hearing, criterion: str, rubric: Rubric, turn: int) -> Prom
             criterion=criterion,
             rubric=[_shown(one, best_first=best_first) for one in dimensions],
             best_first=best_first,
-            **hearing.shown,
+            **context.shown,
         ),
         schema=_schema(dimensions, best_first=best_first),
         schema_name="grades",
@@ -129,7 +129,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read(text: str, rubric: Rubric, hearing: Hearing) -> Verdict | str:
+def read(text: str, rubric: Rubric, context: JudgeContext) -> Verdict | str:
     """The verdict of one answer, or why it is void. Raises `LLMAnswerError` for one that cannot be read.
 
     A grade above nothing counts in the score, passed or not: it must rest on something, as a pass must.
@@ -143,7 +143,7 @@ def read(text: str, rubric: Rubric, hearing: Hearing) -> Verdict | str:
     if why := _void(answer, wanted):
         return why
     evidence = [one for name in wanted for one in said[name].evidence]
-    found = hearing.grounds(answer, evidence)
+    found = context.grounds(answer, evidence)
     if isinstance(found, str):
         return found
     graded: list[DimensionGrade] = []

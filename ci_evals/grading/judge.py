@@ -14,7 +14,7 @@ from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Quote, Verdict, Vote
 from ci_evals.grading import grounds, quotes
 from ci_evals.grading.steps import did, texts
-from ci_evals.grading.voting import Majority, Panel
+from ci_evals.grading.voting import JudgePanel, Majority
 from ci_evals.ports import LLM, Prompt
 from ci_evals.support.json_text import answered
 from ci_evals.support.redaction import Redactor
@@ -96,27 +96,29 @@ def schema(verdicts: Sequence[str]) -> dict[str, Any]:
 class Judge:
     """Asks models. They see neither the weights nor the other criteria, and no secret."""
 
-    def __init__(self, llms: Sequence[LLM], redactor: Redactor, *, votes: int = 1, seat: str = "") -> None:
+    def __init__(
+        self, llms: Sequence[LLM], redactor: Redactor, *, votes: int = 1, sample_id: str = ""
+    ) -> None:
         """Asks nobody yet.
 
         Args:
             llms: The models that vote in turn; at least one.
             redactor: Takes the secrets out of what they are shown.
             votes: On one criterion, at the most; odd.
-            seat: Sets apart equal questions of different trials, so that each is answered by itself.
+            sample_id: Sets apart equal questions of different trials, so that each is answered by itself.
         """
-        self._panel, self._redactor = Panel(llms, votes, seat), redactor
+        self._panel, self._redactor = JudgePanel(llms, votes, sample_id), redactor
 
-    def hear(self, test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> "Hearing":
+    def context(self, test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> "JudgeContext":
         """A conversation, to decide criteria by."""
-        return Hearing(self._panel, self._redactor, test, turns, transcript)
+        return JudgeContext(self._panel, self._redactor, test, turns, transcript)
 
 
 @dataclass(frozen=True)
-class Hearing:
+class JudgeContext:
     """One conversation before a judge, whatever the criteria."""
 
-    panel: Panel
+    panel: JudgePanel
     redactor: Redactor
     test: Test
     turns: Sequence[PlannedTurn]
@@ -124,7 +126,7 @@ class Hearing:
     steps: bool = False
     """Whether a judge is shown what the agent did."""
 
-    def with_steps(self) -> "Hearing":
+    def with_steps(self) -> "JudgeContext":
         """The same, with what the trace says that the agent did."""
         return replace(self, steps=True)
 

@@ -91,7 +91,7 @@ class Contest:
         one, other = self._talks
         return one == other
 
-    async def ask(self, llm: LLM, *, swapped: bool, seat: str = "") -> Choice:
+    async def ask(self, llm: LLM, *, swapped: bool, sample_id: str = "") -> Choice:
         """Which is better, the other one shown first where `swapped`. What cannot be read is asked again."""
         first, second = reversed(self._talks) if swapped else self._talks
         text = render(TEMPLATE, first=first, second=second, **self._shared)
@@ -102,7 +102,7 @@ class Contest:
                 text=text,
                 schema=SCHEMA,
                 schema_name="preference",
-                seat=f"{seat}/{attempt}",
+                sample_id=f"{sample_id}/{attempt}",
             )
             try:
                 answer = read_answer((await llm.complete(prompt)).text)

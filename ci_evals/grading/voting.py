@@ -31,13 +31,13 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Panel:
+class JudgePanel:
     """The models that vote in turn, and how often they are asked about one criterion."""
 
     llms: Sequence[LLM]
     votes: int = 1
     """At the most; odd."""
-    seat: str = ""
+    sample_id: str = ""
     """Sets apart equal questions that stand in different trials."""
 
     def turn(self, index: int) -> int:
@@ -75,7 +75,7 @@ class Panel:
                 text=prompt.text,
                 schema=prompt.schema,
                 schema_name=prompt.schema_name,
-                seat=f"{self.seat}/{index}/{attempt}",
+                sample_id=f"{self.sample_id}/{index}/{attempt}",
             )
             try:
                 completion = await llm.complete(asked)

@@ -15,10 +15,11 @@ from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.run import Results
+from ci_evals.grading.voting import JudgePanel
 from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
 from ci_evals.ports import LLM
 from ci_evals.rejudging.making import Making
-from ci_evals.rejudging.runner import Bench, Sitting
+from ci_evals.rejudging.runner import Bench
 from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, to_judge
 from ci_evals.scoring import older
 from ci_evals.scoring.agreement.judges import Twice
@@ -120,7 +121,8 @@ async def rejudge(
     if work.policy.max_cost is not None and work.provider not in TELLS_COST:
         check_priced({model for jury in sitting.values() for model in jury.models}, work.prices)
     benches = {
-        suite: Sitting(tuple(map(judges.named, jury.models)), jury.votes) for suite, jury in sitting.items()
+        suite: JudgePanel(tuple(map(judges.named, jury.models)), jury.votes)
+        for suite, jury in sitting.items()
     }
     bench = Bench(work, benches, stop, listen)
     names = dict.fromkeys(model for jury in sitting.values() for model in jury.models)

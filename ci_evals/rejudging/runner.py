@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
 
 from ci_evals.domain.plan import Trial
@@ -14,8 +13,8 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Verdict
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
+from ci_evals.grading.voting import JudgePanel
 from ci_evals.metering import MeteredLLM
-from ci_evals.ports import LLM
 from ci_evals.rejudging.work import Again, Case, Rejudging, is_judged
 from ci_evals.scoring.usage import cost_of, unmeasured, with_other
 from ci_evals.stop import Stop
@@ -24,28 +23,20 @@ _MOST_IN_ROW = 10
 """Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""
 
 
-@dataclass(frozen=True)
-class Sitting:
-    """The models that vote in turn on the criteria of a suite, and how often at the most."""
-
-    llms: Sequence[LLM]
-    votes: int = 1
-
-
 class Bench:
     """Asks judges about conversations, some at a time, until all are judged or the run ends."""
 
     def __init__(
         self,
         work: Rejudging,
-        sittings: Mapping[int, Sitting],
+        panels: Mapping[int, JudgePanel],
         stop: Stop,
         listen: Listener,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._work, self._sittings, self._stop, self._listen, self._clock = (
+        self._work, self._panels, self._stop, self._listen, self._clock = (
             work,
-            sittings,
+            panels,
             stop,
             listen,
             clock,
@@ -77,10 +68,10 @@ class Bench:
     async def _judge(self, case: Case) -> None:
         self._listen(TrialStarted(case.trial))
         self._under_way += 1
-        sitting = self._sittings[case.trial.suite]
-        meters = [MeteredLLM(llm, "judge", lambda _: None) for llm in sitting.llms]
-        seat, begun = str(case.saved.index), self._clock()
-        judge = Judge(meters, self._work.redactor, votes=sitting.votes, seat=seat)
+        panel = self._panels[case.trial.suite]
+        meters = [MeteredLLM(llm, "judge", lambda _: None) for llm in panel.llms]
+        begun = self._clock()
+        judge = Judge(meters, self._work.redactor, votes=panel.votes, sample_id=str(case.saved.index))
         found = await asyncio.gather(*(self._verdict(case, test, judge) for test in case.tests))
         usage = tuple(meter.usage for meter in meters if meter.calls)
         again = self._again(case, found, usage, self._clock() - begun)

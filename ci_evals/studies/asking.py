@@ -68,9 +68,9 @@ class Asking:
         """The models that vote in turn, each under its meter."""
         return tuple(map(self._metered, self.panel))
 
-    def judge(self, seat: str) -> Judge:
-        """The judge. `seat` sets apart equal questions that are each to be answered by itself."""
-        return Judge(self.llms, self.redactor, votes=self.votes, seat=seat)
+    def judge(self, sample_id: str) -> Judge:
+        """The judge. `sample_id` sets apart equal questions that are each to be answered by itself."""
+        return Judge(self.llms, self.redactor, votes=self.votes, sample_id=sample_id)
 
     @property
     def usage(self) -> tuple[RoleUsage, ...]:

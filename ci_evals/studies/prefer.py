@@ -144,9 +144,9 @@ async def _rounds(asking: Asking, contest: Contest, place: int) -> tuple[Round, 
     llms = asking.llms
 
     async def once(index: int) -> Round:
-        llm, seat = llms[index % len(llms)], f"prefer/{place}/{index}"
+        llm, sample_id = llms[index % len(llms)], f"prefer/{place}/{index}"
         straight, swapped = await asyncio.gather(
-            *(contest.ask(llm, swapped=swapped, seat=seat) for swapped in (False, True))
+            *(contest.ask(llm, swapped=swapped, sample_id=sample_id) for swapped in (False, True))
         )
         return _round(straight, swapped)
 

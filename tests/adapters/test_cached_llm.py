@@ -19,7 +19,7 @@ from ci_evals.metering import MeteredLLM
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 
-PROMPT = Prompt(system="You judge.", text="Is it so?", schema={"a": 1, "b": 2}, seat="1/0/0")
+PROMPT = Prompt(system="You judge.", text="Is it so?", schema={"a": 1, "b": 2}, sample_id="1/0/0")
 WHO = ("run", "openai", "https://models.example/v1")
 
 
@@ -50,9 +50,9 @@ def test_a_question_is_asked_once(tmp_path):
         {"schema": {"b": 2, "a": 1}},
         {"schema": None},
         {"schema_name": "verdict"},
-        {"seat": "1/0/1"},
-        {"seat": "1/1/0"},
-        {"seat": "2/0/0"},
+        {"sample_id": "1/0/1"},
+        {"sample_id": "1/1/0"},
+        {"sample_id": "2/0/0"},
     ],
     ids=str,
 )
@@ -93,13 +93,13 @@ PASS, FAIL = answer("pass"), answer("fail")
 VOID, CANNOT = answer("pass", "Nobody said this"), answer("cannot_tell")
 
 
-def judged(folder, llm, seat="1", votes=1):
+def judged(folder, llm, sample_id="1", votes=1):
     """The outcome and cause of a verdict on a small conversation, and what it took."""
     test = planned({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
     suite = test.suites[0].suite
     transcript = Transcript(turns=(build.turn(1, agent="All is well."),), status=EndState.COMPLETED)
     meter = MeteredLLM(cached(folder, llm), "judge", lambda _: None)
-    judge = Judge([meter], Redactor(), votes=votes, seat=seat)
+    judge = Judge([meter], Redactor(), votes=votes, sample_id=sample_id)
     hearing = judge.hear(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)
     verdict = asyncio.run(hearing.decide(suite.tests[0].evaluations[0]))
     return verdict.outcome, verdict.cause, meter.usage
@@ -143,10 +143,10 @@ def test_a_kept_answer_is_read_like_any_other(tmp_path):
 
 def test_trials_and_votes_are_judged_apart(tmp_path):
     """Two equal conversations are two questions: one answer for both would hide the judge's noise."""
-    assert judged(tmp_path, ScriptedLLM([PASS]), seat="1")[0] == "passed"
-    assert judged(tmp_path, ScriptedLLM([FAIL]), seat="2")[0] == "failed"
+    assert judged(tmp_path, ScriptedLLM([PASS]), sample_id="1")[0] == "passed"
+    assert judged(tmp_path, ScriptedLLM([FAIL]), sample_id="2")[0] == "failed"
     votes = ScriptedLLM([FAIL, PASS, FAIL])
-    judged(tmp_path, votes, seat="3", votes=3)
+    judged(tmp_path, votes, sample_id="3", votes=3)
     assert len(votes.prompts) == 3
-    again = judged(tmp_path, ScriptedLLM([PASS]), seat="3", votes=3)
+    again = judged(tmp_path, ScriptedLLM([PASS]), sample_id="3", votes=3)
     assert (again[0], again[2].cached) == ("failed", 3)

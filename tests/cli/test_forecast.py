@@ -47,9 +47,9 @@ def test_sizes_are_those_of_the_real_prompts():
     async def ask():
         await ModelUser(user, Redactor()).next_message(test, turns)
         transcript = Transcript(turns=turns, status=EndState.COMPLETED)
-        hearing = Judge([judge], Redactor()).hear(test, suite.turns_of(test), transcript)
+        context = Judge([judge], Redactor()).context(test, suite.turns_of(test), transcript)
         for evaluation in test.evaluations[:2]:
-            await hearing.decide(evaluation)
+            await context.decide(evaluation)
 
     asyncio.run(ask())
     sizes = sizes_of(suite, test)

@@ -371,8 +371,8 @@ def judge(data: bytes) -> None:
     """What a judge answers: it passes only what the answer says outright."""
     text = data.decode(errors="replace")
     transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
-    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [PlannedTurn(user="hi")], transcript)
-    verdict = asyncio.run(hearing.decide(Judged(criterion="c")))
+    context = Judge([ScriptedLLM([text])], REDACTOR).context(TEST, [PlannedTurn(user="hi")], transcript)
+    verdict = asyncio.run(context.decide(Judged(criterion="c")))
     found = read_answer(text)
     if verdict.outcome is Outcome.UNDECIDED:
         assert found is None or found.verdict == "cannot_tell" or verdict.cause is Cause.VOID_ANSWER
@@ -389,8 +389,8 @@ def grades(data: bytes) -> None:
     """What a judge answers where a rubric has levels: a grade only of levels that the rubric has."""
     text = data.decode(errors="replace")
     transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
-    hearing = Judge([ScriptedLLM([text])], REDACTOR).hear(TEST, [PlannedTurn(user="hi")], transcript)
-    verdict = asyncio.run(graded_criteria.decide(hearing, GRADED))
+    context = Judge([ScriptedLLM([text])], REDACTOR).context(TEST, [PlannedTurn(user="hi")], transcript)
+    verdict = asyncio.run(graded_criteria.decide(context, GRADED))
     if verdict.outcome is Outcome.UNDECIDED:
         assert verdict.grade is None
         return

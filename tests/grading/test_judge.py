@@ -180,7 +180,7 @@ async def test_a_quote_that_does_not_stand_there(quote):
     wrong = quoting(quote)
     verdict, llm = await decide(wrong, answer())
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
-    assert len({prompt.seat for prompt in llm.prompts}) == 2
+    assert len({prompt.sample_id for prompt in llm.prompts}) == 2
     verdict, _ = await decide(wrong)
     assert (verdict.cause, verdict.reason) == (
         Cause.VOID_ANSWER,

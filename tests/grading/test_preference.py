@@ -60,7 +60,7 @@ async def test_what_cannot_be_read_is_asked_once_more(answer):
     choice = await contest().ask(llm, swapped=False)
     assert choice.better is None
     assert choice.reason.endswith("(asked twice)")
-    assert len({prompt.seat for prompt in llm.prompts}) == 2
+    assert len({prompt.sample_id for prompt in llm.prompts}) == 2
 
 
 async def test_a_judge_that_cannot_be_asked():

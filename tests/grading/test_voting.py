@@ -8,7 +8,7 @@ import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.verdict import Cause, Outcome, Verdict, Vote
-from ci_evals.grading.voting import Majority, Panel, vote_of
+from ci_evals.grading.voting import JudgePanel, Majority, vote_of
 from ci_evals.ports import Prompt
 
 PASS, FAIL = Verdict.passed("It does.", 1), Verdict.failed("It does not.", 2)
@@ -32,7 +32,7 @@ def poll(votes: str, most: int) -> tuple[Verdict, list[int]]:
         await asyncio.sleep(0.002 * (most - index))  # the last answer comes first
         return vote_of(f"m{index}", KINDS[votes[index]])
 
-    verdict = asyncio.run(Panel([fakes.ScriptedLLM([])], most).poll(vote, Majority()))
+    verdict = asyncio.run(JudgePanel([fakes.ScriptedLLM([])], most).poll(vote, Majority()))
     assert asked == list(range(len(asked)))
     return verdict, batches
 
@@ -126,28 +126,28 @@ PROMPT = Prompt(system="s", text="t", schema={"type": "object"}, schema_name="ve
 async def test_models_vote_in_turn_each_in_a_seat_of_its_own():
     """Vote i is that of model i mod k; equal questions differ by trial, vote and attempt."""
     llms = [fakes.ScriptedLLM(["ok"], name) for name in ("a", "b")]
-    panel = Panel(llms, 5, seat="3")
+    panel = JudgePanel(llms, 5, sample_id="3")
     votes = [await panel.ask(i, PROMPT, lambda text: PASS) for i in range(4)]
     assert [vote.model for vote in votes] == ["a", "b", "a", "b"]
-    assert [prompt.seat for prompt in llms[0].prompts] == ["3/0/0", "3/2/0"]
-    assert [prompt.seat for prompt in llms[1].prompts] == ["3/1/0", "3/3/0"]
+    assert [prompt.sample_id for prompt in llms[0].prompts] == ["3/0/0", "3/2/0"]
+    assert [prompt.sample_id for prompt in llms[1].prompts] == ["3/1/0", "3/3/0"]
     assert [panel.turn(i) for i in range(6)] == [0, 1, 1, 2, 2, 3]
-    assert [Panel(llms[:1], 3).turn(i) for i in range(3)] == [0, 1, 2]
+    assert [JudgePanel(llms[:1], 3).turn(i) for i in range(3)] == [0, 1, 2]
 
 
 async def test_a_void_vote_is_asked_for_once_more():
-    """In another seat, so that no cache gives the same answer again; then it is undecided."""
+    """In another sample_id, so that no cache gives the same answer again; then it is undecided."""
     llm = fakes.ScriptedLLM(["bad", "good"])
     read = {"bad": "it invents", "good": PASS}.__getitem__
-    assert (await Panel([llm]).ask(0, PROMPT, read)).outcome is Outcome.PASSED
-    assert [prompt.seat for prompt in llm.prompts] == ["/0/0", "/0/1"]
-    vote = await Panel([fakes.ScriptedLLM(["bad"])]).ask(0, PROMPT, read)
+    assert (await JudgePanel([llm]).ask(0, PROMPT, read)).outcome is Outcome.PASSED
+    assert [prompt.sample_id for prompt in llm.prompts] == ["/0/0", "/0/1"]
+    vote = await JudgePanel([fakes.ScriptedLLM(["bad"])]).ask(0, PROMPT, read)
     assert (vote.cause, vote.reason) == (Cause.VOID_ANSWER, "it invents (asked twice)")
 
 
 async def test_a_model_that_cannot_be_asked():
     """Its vote is undecided, at once where another call would not help."""
     away, empty = fakes.ScriptedLLM([LLMError("away")]), fakes.ScriptedLLM([LLMAnswerError("empty")])
-    assert (await Panel([away]).ask(0, PROMPT, lambda _: PASS)).reason == "away"
-    assert (await Panel([empty]).ask(0, PROMPT, lambda _: PASS)).reason == "empty (asked twice)"
+    assert (await JudgePanel([away]).ask(0, PROMPT, lambda _: PASS)).reason == "away"
+    assert (await JudgePanel([empty]).ask(0, PROMPT, lambda _: PASS)).reason == "empty (asked twice)"
     assert (len(away.prompts), len(empty.prompts)) == (1, 2)

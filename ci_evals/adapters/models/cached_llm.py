@@ -30,7 +30,7 @@ class CachedLLM:
         return replace(completion, accept=partial(self._cache.keep, key, self.model, completion.text))
 
     def _key(self, prompt: Prompt) -> str:
-        """The digest of all that the answer depends on, and of the seat, whose answer is its own."""
+        """The digest of all that the answer depends on, and of the sample_id, whose answer is its own."""
         schema = json.dumps(prompt.schema)  # whose order counts: it is the order of writing
-        asked = [prompt.system, prompt.text, schema, prompt.schema_name, prompt.seat]
+        asked = [prompt.system, prompt.text, schema, prompt.schema_name, prompt.sample_id]
         return digest([VERSION, *self._who, self.model, *asked])

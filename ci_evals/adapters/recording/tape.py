@@ -229,7 +229,7 @@ class Header(Record):
 def of_prompt(model: str, prompt: Prompt, redactor: Redactor) -> str:
     """The digest by which an answer to this prompt is found again."""
     asked = [model, _clean(prompt.system, redactor), _clean(prompt.text, redactor), prompt.schema]
-    return digest([*asked, prompt.seat] if prompt.seat else asked)
+    return digest([*asked, prompt.sample_id] if prompt.sample_id else asked)
 
 
 def of_texts(model: str, texts: Sequence[str], redactor: Redactor) -> str:

@@ -172,7 +172,7 @@ async def _measured(suite: Suite, test: Test) -> PromptSizes:
 
     async def of_judge(criterion: Judged, planned_turns: Sequence[PlannedTurn]) -> int:
         transcript = Transcript(turns=_wordless(len(planned_turns)), status=EndState.COMPLETED)
-        await judged(judge.hear(test, planned_turns, transcript), criterion)
+        await judged(judge.context(test, planned_turns, transcript), criterion)
         return ruler.characters
 
     planned_turns, plain = suite.turns_of(test), (PlannedTurn(user=AUTO),)
