@@ -33,7 +33,7 @@ from ci_evals.support.redaction import Redactor
 
 
 @dataclass(frozen=True)
-class Cast:
+class Participants:
     """Who plays in a suite. Without models the user is scripted, and no criterion or meaning is judged."""
 
     agent: Agent
@@ -46,7 +46,7 @@ class Cast:
     """On one criterion, at the most; odd."""
     audit_llm: LLM | None = None
     """Looks whether the simulated user kept to its role."""
-    held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
+    adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
     """What is left of the findings where something is known against them."""
 
     def __post_init__(self) -> None:
@@ -72,8 +72,8 @@ class Options:
     clock: Callable[[], float] = time.perf_counter
 
 
-CastOf = Callable[[Trial], Cast]
-Keep = Callable[[Trial, TrialResult], Awaitable[None]]
+ParticipantsFor = Callable[[Trial], Participants]
+SaveTrial = Callable[[Trial, TrialResult], Awaitable[None]]
 """Puts the result of a finished trial where it will not be lost. Raises nothing."""
 
 
@@ -83,17 +83,17 @@ async def _always() -> bool:
 
 async def run(
     plan: Plan,
-    cast_of: CastOf,
+    participants_for: ParticipantsFor,
     options: Options,
     redactor: Redactor,
     *,
     done: Mapping[Trial, TrialResult] = MappingProxyType({}),
     admit: Callable[[], Awaitable[bool]] = _always,
-    keep: Sequence[Keep] = (),
+    save: Sequence[SaveTrial] = (),
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
-    """Plays every trial of the plan that is not `done`, each with the cast that `cast_of` gives it.
+    """Plays every trial of the plan that is not `done`, each with the participants of `participants_for`.
 
     `admit` is asked before each trial, and may take its time: where it says no, no more are begun.
 
@@ -103,7 +103,7 @@ async def run(
     `stop.bug`.
     """
     stop = stop or Stop()
-    play = _Player(plan, cast_of, options, redactor, keep, listen, stop)
+    play = _Player(plan, participants_for, options, redactor, save, listen, stop)
     trials = plan.trials
     results = [done.get(trial) for trial in trials]
     waiting = iter([(place, trials[place]) for place in _in_turn(plan, done, options.parallel)])
@@ -162,16 +162,16 @@ class _Played:
     meters: tuple[Meter, ...]
     judge: Judge | Verdict
     meanings: Meanings | Verdict
-    held: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
+    adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
 
 
 @dataclass(frozen=True)
 class _Player:
     plan: Plan
-    cast_of: CastOf
+    participants_for: ParticipantsFor
     options: Options
     redactor: Redactor
-    keep: Sequence[Keep]
+    save: Sequence[SaveTrial]
     listen: Listener
     stop: Stop
 
@@ -179,16 +179,22 @@ class _Player:
         """Plays the trial, again from a fresh session if it fails or its user breaks its role."""
         self.listen(TrialStarted(trial))
         started = self.options.clock()
-        cast = self.cast_of(trial)
+        participants = self.participants_for(trial)
 
         def spent(usage: RoleUsage) -> None:
             self.listen(Spent(trial, usage))
 
         clock = self.options.clock
-        user_meter = MeteredLLM(cast.user_llm, "user", spent, clock) if cast.user_llm else None
-        judge_meters = tuple(MeteredLLM(llm, "judge", spent) for llm in cast.judges)
-        embedder_meter = MeteredEmbedder(cast.embedder, "embedder", spent) if cast.embedder else None
-        auditor_meter = MeteredLLM(cast.audit_llm, "auditor", spent) if cast.audit_llm else None
+        user_meter = (
+            MeteredLLM(participants.user_llm, "user", spent, clock) if participants.user_llm else None
+        )
+        judge_meters = tuple(MeteredLLM(llm, "judge", spent) for llm in participants.judges)
+        embedder_meter = (
+            MeteredEmbedder(participants.embedder, "embedder", spent) if participants.embedder else None
+        )
+        auditor_meter = (
+            MeteredLLM(participants.audit_llm, "auditor", spent) if participants.audit_llm else None
+        )
         auditor = audit.Auditor(auditor_meter, self.redactor) if auditor_meter else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
@@ -199,7 +205,7 @@ class _Player:
         attempts: list[Attempt] = []
         while True:
             conversation = Conversation(
-                cast.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
+                participants.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
             )
             ended = await self.stop.cuts_off(conversation.play(test, turns))
             ended = ended or Ended(EndState.INTERRUPTED)
@@ -223,9 +229,9 @@ class _Player:
             started=started,
             user_seconds=user_meter.seconds if user_meter else 0.0,
             meters=tuple(m for m in (user_meter, auditor_meter, *judge_meters, embedder_meter) if m),
-            judge=self._judge(trial, judge_meters, cast.judge_votes, ended),
+            judge=self._judge(trial, judge_meters, participants.judge_votes, ended),
             meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
-            held=cast.held,
+            adjust_findings=participants.adjust_findings,
         )
 
     def _again(self, earlier: Sequence[Attempt], status: EndState) -> bool:
@@ -265,7 +271,7 @@ class _Player:
             attempts=played.attempts,
             closing_remark=transcript.closing_remark,
             turns=Turns(transcript.turns),
-            findings=played.held(findings) if findings else (),
+            findings=played.adjust_findings(findings) if findings else (),
             user_audit=played.user_audit,
             usage=tuple(meter.usage for meter in played.meters if meter.calls),
             times=self._times(played, judge=ended - begun, whole=ended - played.started),
@@ -275,8 +281,8 @@ class _Player:
         told = process.told(result.turns, test.optimal_tools)
         result = result.model_copy(update={"process": told.process, "fired": told.fired})
         if result.status is not EndState.INTERRUPTED:
-            for keep in self.keep:
-                await keep(trial, result)
+            for save in self.save:
+                await save(trial, result)
         result = result.kept()
         self.listen(TrialFinished(trial, result))
         return result

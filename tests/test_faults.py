@@ -33,7 +33,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.runner import Cast, Options, run
+from ci_evals.runner import Options, Participants, run
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import unsound
@@ -137,16 +137,20 @@ async def seen(place: Place, fault: Fault, *, lasts: bool) -> Seen:
             if server.dies_after is None:
                 server.die()
         async with AsyncExitStack() as stack:
-            cast, stop = Cast(agent_at(at(Place.OPENING), sleep)), Stop()
+            participants, stop = Participants(agent_at(at(Place.OPENING), sleep)), Stop()
             if place in MODELS:
                 user = judge = model_at(at(Place.USER), sleep)
                 if at(Place.JUDGE) != at(Place.USER):
                     judge = model_at(at(Place.JUDGE), sleep)
                 for llm in {user, judge}:
                     stack.push_async_callback(llm.aclose)
-                cast = replace(cast, user_llm=user, judge_llm=judge)
+                participants = replace(participants, user_llm=user, judge_llm=judge)
             (trial,) = await run(
-                PLANS[AGENT if place in AGENT else MODELS], lambda _: cast, Options(), Redactor(), stop=stop
+                PLANS[AGENT if place in AGENT else MODELS],
+                lambda _: participants,
+                Options(),
+                Redactor(),
+                stop=stop,
             )
         assert stop.bug is None
         return Seen(trial, stop, place, server, agent)
@@ -269,7 +273,7 @@ class Around:
         )
         llm = model_at(self.models.url, sleep)
         try:
-            return await evaluate(job, Cast(agent_at(self.agent.url, sleep), llm, llm))
+            return await evaluate(job, Participants(agent_at(self.agent.url, sleep), llm, llm))
         finally:
             journal.close()
             await llm.aclose()
@@ -417,10 +421,10 @@ async def test_every_trial_is_accounted_for_though_a_tenth_of_all_requests_goes_
         agent.dies_at = (Place.MESSAGE, trials)  # in the middle of it
         plan = replace(PLANS[MODELS], loops=trials)
         llm = model_at(models.url, sleep, wire)
-        cast = Cast(agent_at(agent.url, sleep), llm, llm)
+        participants = Participants(agent_at(agent.url, sleep), llm, llm)
         job = Job(plan=plan, policy=Policy(), options=Options(parallel=50), redactor=Redactor())
         stop = Stop()
-        results = await evaluate(job, cast, stop=stop)
+        results = await evaluate(job, participants, stop=stop)
         await llm.aclose()
     assert stop.bug is None
     (test,) = results.suites[0].tests

@@ -15,11 +15,11 @@ from ci_evals.adapters.journal import NAME, Journal
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMError, UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.progress import TakenUp, TrialFinished
+from ci_evals.domain.progress import RunResumed, TrialFinished
 from ci_evals.domain.results.run import Origin, Results
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.ports import Completion
-from ci_evals.runner import Cast, Options
+from ci_evals.runner import Options, Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -68,7 +68,7 @@ async def halted(folder, plan, after: int, agent=None, **fields) -> Results:
         if isinstance(event, TrialFinished) and count[TrialFinished] == after:
             shutil.copy(folder / "whole" / NAME, folder / NAME)
 
-    whole = await evaluate(job(plan, journal=journal, **fields), Cast(agent or says()), listen=listen)
+    whole = await evaluate(job(plan, journal=journal, **fields), Participants(agent or says()), listen=listen)
     journal.close()
     return whole
 
@@ -101,20 +101,22 @@ async def test_a_run_that_was_killed_goes_on(tmp_path, after, parallel):
     journal, agent, told = Journal(tmp_path, resume=True), by_name(answers), []
     finished = len(journal.past.done)
     assert finished >= after
-    results = await evaluate(job(plan, options=options, journal=journal), Cast(agent), listen=told.append)
+    results = await evaluate(
+        job(plan, options=options, journal=journal), Participants(agent), listen=told.append
+    )
     assert alike(results) == alike(whole)
     assert len(agent.sessions) == 8 - finished
-    assert told[0] == TakenUp(finished, journal.past.header.started_at)
+    assert told[0] == RunResumed(finished, journal.past.header.started_at)
     journal.close()
 
 
 async def test_a_run_that_had_ended_plays_nothing(tmp_path):
     """To take it up twice does no harm."""
     plan, journal = some(3), Journal(tmp_path)
-    first = await evaluate(job(plan, journal=journal), Cast(says()))
+    first = await evaluate(job(plan, journal=journal), Participants(says()))
     journal.close()
     journal, agent = Journal(tmp_path, resume=True), says("no")
-    second = await evaluate(job(plan, journal=journal), Cast(agent))
+    second = await evaluate(job(plan, journal=journal), Participants(agent))
     journal.close()
     assert alike(second) == alike(first)
     assert agent.sessions == []
@@ -123,10 +125,10 @@ async def test_a_run_that_had_ended_plays_nothing(tmp_path):
 async def test_trials_taken_up_are_held_against_what_is_optimal_now(tmp_path):
     """They ended before their test named its shortest way: it is no part of what makes tests the same."""
     journal = Journal(tmp_path)
-    first = await evaluate(job(some(1), journal=journal), Cast(says()))
+    first = await evaluate(job(some(1), journal=journal), Participants(says()))
     journal.close()
     journal = Journal(tmp_path, resume=True)
-    second = await evaluate(job(some(1, optimalTools=["PAY"]), journal=journal), Cast(says()))
+    second = await evaluate(job(some(1, optimalTools=["PAY"]), journal=journal), Participants(says()))
     journal.close()
     assert (first.process.missed, first.process.overhead) == (None, None)
     assert (second.process.missed, second.process.overhead) == (1, -1)
@@ -140,7 +142,7 @@ async def test_a_second_look_goes_on_too(tmp_path):
     whole = await halted(tmp_path, plan, 13, by_name(answers), **fields)
     assert whole.run.confirmation
     journal, agent = Journal(tmp_path, resume=True), by_name(answers)
-    results = await evaluate(job(plan, journal=journal, **fields), Cast(agent))
+    results = await evaluate(job(plan, journal=journal, **fields), Participants(agent))
     journal.close()
     assert alike(results) == alike(whole)
     assert len(agent.sessions) == 20 - 13
@@ -158,11 +160,11 @@ async def test_an_interrupted_trial_is_played_again(tmp_path):
                 await asyncio.sleep(0)
             return fakes.reply("yes")
 
-    results = await evaluate(job(plan, journal=journal), Cast(Interrupting()), stop=stop)
+    results = await evaluate(job(plan, journal=journal), Participants(Interrupting()), stop=stop)
     journal.close()
     assert played(results) == ["completed", "interrupted"]
     journal = Journal(tmp_path, resume=True)
-    results = await evaluate(job(plan, journal=journal), Cast(says()))
+    results = await evaluate(job(plan, journal=journal), Participants(says()))
     journal.close()
     assert played(results) == ["completed", "completed"]
     assert results.gate.exit_code == 0
@@ -178,7 +180,7 @@ async def test_trials_are_in_the_journal_before_they_are_told(tmp_path):
             told.append(len((tmp_path / NAME).read_text().splitlines()) - 1)
 
     one = job(some(3), journal=journal)
-    await evaluate(one, Cast(says()), listen=listen)
+    await evaluate(one, Participants(says()), listen=listen)
     journal.close()
     assert told == [1, 2, 3]
 
@@ -192,7 +194,7 @@ async def test_a_run_whose_time_is_up_ends_in_order():
                 await asyncio.sleep(60)
             return fakes.reply("yes")
 
-    results = await evaluate(job(some(3), limits=Limits(max_duration=0.05)), Cast(Slow()))
+    results = await evaluate(job(some(3), limits=Limits(max_duration=0.05)), Participants(Slow()))
     assert played(results) == ["completed", "interrupted", None]
     assert (results.gate.exit_code, results.run.status) == (3, "stopped")
     assert results.run.stopped_because == "the time that it may take is up (--max-duration=0.05)"
@@ -202,7 +204,7 @@ async def test_a_run_whose_time_is_up_ends_in_order():
 
 async def test_time_enough_changes_nothing():
     """And leaves no timer behind."""
-    results = await evaluate(job(some(2), limits=Limits(max_duration=60)), Cast(says()))
+    results = await evaluate(job(some(2), limits=Limits(max_duration=60)), Participants(says()))
     assert (played(results), results.gate.exit_code) == (["completed"] * 2, 0)
 
 
@@ -210,7 +212,7 @@ async def test_fail_fast_ends_with_what_failed():
     """The trials under way are played to their end, since they are paid for; exit 1, and the gate says it."""
     results = await evaluate(
         job(some(6), limits=Limits(fail_fast=True), options=Options(parallel=2)),
-        Cast(by_name({"t1": "no"})),
+        Participants(by_name({"t1": "no"})),
     )
     assert played(results)[:2] == ["completed"] * 2
     assert played(results)[-2:] == [None, None]
@@ -223,7 +225,7 @@ async def test_fail_fast_ends_with_what_failed():
 async def test_fail_fast_counts_even_where_the_score_would_hold():
     """Whoever asks for the first failure does not ask for a score."""
     one = job(some(10), limits=Limits(fail_fast=True), policy=Policy(min_score=0))
-    results = await evaluate(one, Cast(by_name({"t9": "no"})))
+    results = await evaluate(one, Participants(by_name({"t9": "no"})))
     assert (played(results), results.gate.exit_code) == (["completed"] * 10, 1)
 
 
@@ -231,7 +233,7 @@ async def test_fail_fast_at_a_trial_that_broke_off_cannot_be_trusted():
     """Exit 3, as without it."""
     results = await evaluate(
         job(some(3), limits=Limits(fail_fast=True), options=Options(retries=0)),
-        Cast(by_name({"t1": AgentError("gone")})),
+        Participants(by_name({"t1": AgentError("gone")})),
     )
     assert (played(results), results.gate.exit_code) == (["completed", "failed", None], 3)
     assert "a trial is unsound: gone (--fail-fast)" in results.gate.reasons[0]
@@ -242,7 +244,7 @@ async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
     fields = {"limits": Limits(fail_fast=True), "options": Options(retries=0)}
     for agent, ended in ((by_name({"t1": AgentError("gone")}), 3), (says(), 0)):
         journal = Journal(tmp_path, resume=True)
-        results = await evaluate(job(some(3), journal=journal, **fields), Cast(agent))
+        results = await evaluate(job(some(3), journal=journal, **fields), Participants(agent))
         journal.close()
         assert results.gate.exit_code == ended
     assert played(results) == ["completed"] * 3
@@ -260,7 +262,7 @@ async def test_fail_fast_looks_at_what_had_failed_before(tmp_path):
     fields = {"limits": Limits(fail_fast=True)}
     await halted(tmp_path, some(4), 2, by_name({"t1": "no"}), **fields)
     journal, agent = Journal(tmp_path, resume=True), says()
-    results = await evaluate(job(some(4), journal=journal, **fields), Cast(agent))
+    results = await evaluate(job(some(4), journal=journal, **fields), Participants(agent))
     journal.close()
     assert (played(results), results.gate.exit_code) == (["completed", "completed", None, None], 1)
 
@@ -271,7 +273,7 @@ async def test_a_dead_agent_does_not_burn_the_whole_plan(tmp_path):
     answers = {f"t{index}": AgentError("refused") for index in range(3, 30)}
     journal = Journal(tmp_path)
     one = job(plan, limits=limits, journal=journal, options=Options(retries=0))
-    results = await evaluate(one, Cast(by_name(answers)))
+    results = await evaluate(one, Participants(by_name(answers)))
     journal.close()
     assert Counter(played(results)) == {"completed": 3, "failed": 6, None: 21}
     # The sixth had begun while the fifth was being graded.
@@ -280,7 +282,7 @@ async def test_a_dead_agent_does_not_burn_the_whole_plan(tmp_path):
         "5 trials in a row broke off or could not be judged (--max-failures-in-row); the last one: refused"
     )
     journal, agent = Journal(tmp_path, resume=True), says()
-    results = await evaluate(job(plan, limits=limits, journal=journal), Cast(agent))
+    results = await evaluate(job(plan, limits=limits, journal=journal), Participants(agent))
     journal.close()
     assert (len(agent.sessions), results.gate.exit_code) == (27, 0)
 
@@ -289,7 +291,7 @@ async def test_a_judge_that_is_gone_ends_the_run_too():
     """Each conversation costs, and none could be judged."""
     llm = fakes.ScriptedLLM([LLMError("down")] * 200)
     plan = some(30, evaluations=[{"criterion": "c"}])
-    results = await evaluate(job(plan, limits=Limits(failures_in_row=5)), Cast(says(), judge_llm=llm))
+    results = await evaluate(job(plan, limits=Limits(failures_in_row=5)), Participants(says(), judge_llm=llm))
     assert Counter(played(results))[None] >= 24
     assert "the last one: " in results.run.stopped_because
     assert "down" in results.run.stopped_because
@@ -299,7 +301,7 @@ async def test_failures_between_successes_end_nothing():
     """They are counted in the gate, as ever."""
     answers = {f"t{index}": AgentError("flaky") for index in range(0, 20, 2)}
     one = job(some(20), limits=Limits(failures_in_row=2), options=Options(retries=0))
-    assert None not in played(await evaluate(one, Cast(by_name(answers))))
+    assert None not in played(await evaluate(one, Participants(by_name(answers))))
 
 
 async def test_one_fault_that_hits_all_at_once_is_not_many_in_a_row():
@@ -307,9 +309,9 @@ async def test_one_fault_that_hits_all_at_once_is_not_many_in_a_row():
     answers = {f"t{index}": AgentError("blip") for index in range(8)}
     options = Options(parallel=8, retries=0)
     one = job(some(30), limits=Limits(failures_in_row=2), options=options)
-    assert Counter(played(await evaluate(one, Cast(by_name(answers)))))[None] > 0
+    assert Counter(played(await evaluate(one, Participants(by_name(answers)))))[None] > 0
     answers.popitem()
-    assert None not in played(await evaluate(one, Cast(by_name(answers))))
+    assert None not in played(await evaluate(one, Participants(by_name(answers))))
 
 
 class Costly:
@@ -327,7 +329,7 @@ class Costly:
 
 async def dear(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:
     one = job(plan, policy=Policy(max_cost=most), prices=lambda: PRICES, **fields)
-    return await evaluate(one, Cast(says(), judge_llm=Costly(tokens)))
+    return await evaluate(one, Participants(says(), judge_llm=Costly(tokens)))
 
 
 JUDGED = [{"criterion": "c"}, {"criterion": "d"}]
@@ -373,7 +375,7 @@ async def test_who_waits_for_the_first_costs_hears_of_a_stop():
             raise ZeroDivisionError
 
     one = job(some(9), policy=Policy(max_cost=1), options=Options(parallel=9))
-    results = await evaluate(one, Cast(Broken()))
+    results = await evaluate(one, Participants(Broken()))
     assert (played(results), results.gate.exit_code) == ([None] * 9, 70)
 
 
@@ -389,8 +391,8 @@ async def test_what_was_spent_before_a_kill_counts(tmp_path):
         if count[TrialFinished] == 6:
             stop.interrupt()
 
-    cast = Cast(says(), judge_llm=Costly(1))
-    await evaluate(job(plan, journal=journal, **fields), cast, listen=listen, stop=stop)
+    participants = Participants(says(), judge_llm=Costly(1))
+    await evaluate(job(plan, journal=journal, **fields), participants, listen=listen, stop=stop)
     journal.close()
     results = await dear(plan, 21, journal=Journal(tmp_path, resume=True))
     assert Counter(played(results)) == {"completed": 10, None: 20}
@@ -406,11 +408,11 @@ async def test_a_refused_key_in_mid_run_is_an_outage(tmp_path):
     """With the right key the run goes on where it was."""
     plan, journal = some(4), Journal(tmp_path)
     one = job(plan, journal=journal)
-    results = await evaluate(one, Cast(by_name({"t1": AgentAccessError("refused the key")})))
+    results = await evaluate(one, Participants(by_name({"t1": AgentAccessError("refused the key")})))
     journal.close()
     assert (played(results), results.gate.exit_code) == (["completed", "failed", None, None], 3)
     journal = Journal(tmp_path, resume=True)
-    results = await evaluate(job(plan, journal=journal), Cast(says()))
+    results = await evaluate(job(plan, journal=journal), Participants(says()))
     journal.close()
     assert (played(results), results.gate.exit_code) == (["completed"] * 4, 0)
 
@@ -419,10 +421,10 @@ async def test_a_replay_does_not_go_on_as_a_run(tmp_path):
     """Its answers are those of an earlier one, and nobody would see that any more."""
     journal = Journal(tmp_path)
     origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
-    await evaluate(job(some(1), journal=journal, origin=origin), Cast(says()))
+    await evaluate(job(some(1), journal=journal, origin=origin), Participants(says()))
     journal.close()
     with pytest.raises(UsageError, match=r"where its answers are from \(--replay\)"):
-        await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Cast(says()))
+        await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Participants(says()))
 
 
 async def test_a_test_that_moved_to_another_suite_is_another_plan(tmp_path):
@@ -431,7 +433,7 @@ async def test_a_test_that_moved_to_another_suite_is_another_plan(tmp_path):
     before, after = (Plan(suites=suites, loops=1) for suites in ((three, two), (two, three)))
     await halted(tmp_path, before, 4)
     with pytest.raises(UsageError, match="it differs in the suites"):
-        await evaluate(job(after, journal=Journal(tmp_path, resume=True)), Cast(says()))
+        await evaluate(job(after, journal=Journal(tmp_path, resume=True)), Participants(says()))
 
 
 async def test_another_plan_does_not_go_on(tmp_path):
@@ -439,7 +441,7 @@ async def test_another_plan_does_not_go_on(tmp_path):
     await halted(tmp_path, some(4), 2)
     agent = says()
     with pytest.raises(UsageError, match=r"it differs in the number of trials \(--loops\)"):
-        await evaluate(job(some(4, loops=2), journal=Journal(tmp_path, resume=True)), Cast(agent))
+        await evaluate(job(some(4, loops=2), journal=Journal(tmp_path, resume=True)), Participants(agent))
     assert agent.sessions == []
 
 
@@ -448,7 +450,7 @@ async def test_a_wrong_clock_ends_no_run(tmp_path, year):
     """The nearest time that results can hold stands in them, and the journal can be resumed."""
     clock = iter([datetime(year, 6, 1, tzinfo=UTC), *[datetime(1969, 1, 1, tzinfo=UTC)] * 20])
     journal = Journal(tmp_path)
-    results = await evaluate(job(some(2), journal=journal), Cast(says()), now=lambda: next(clock))
+    results = await evaluate(job(some(2), journal=journal), Participants(says()), now=lambda: next(clock))
     journal.close()
     assert results.run.status == "completed"
     assert results.run.started_at <= results.run.finished_at

@@ -16,7 +16,7 @@ import ci_evals
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.prices import Price, PriceTable
 from ci_evals.ports import Completion
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
 
 
@@ -57,14 +57,14 @@ async def test_a_bug_is_raised(tmp_path):
     """A library's caller gets the exception itself."""
     suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey="key-123456"))
     with pytest.raises(ZeroDivisionError):
-        await ci_evals.run_suite(Cast(fakes.ScriptedAgent([ZeroDivisionError()])), suite)
+        await ci_evals.run_suite(Participants(fakes.ScriptedAgent([ZeroDivisionError()])), suite)
 
 
 async def test_an_agent_of_ones_own(tmp_path):
     """Any object with the port's methods; its suite needs neither id nor key of an agent."""
     suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey=None, agentId=None))
     agent = fakes.ScriptedAgent(["Hello"])
-    results = await ci_evals.run_suite(Cast(agent), suite, loops=2, policy=Policy(min_score=100))
+    results = await ci_evals.run_suite(Participants(agent), suite, loops=2, policy=Policy(min_score=100))
     assert [trial.status for trial in results.suites[0].tests[0].trials] == ["completed", "completed"]
     assert len(agent.sessions) == 2
 
@@ -110,7 +110,7 @@ def judged(tmp_path):
 async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
     agent = fakes.ScriptedAgent(["Hello"])
     options = {"judge_check": "off"} | options
-    return await ci_evals.run_suite(Cast(agent, judge_llm=judge), judged(tmp_path), **options)
+    return await ci_evals.run_suite(Participants(agent, judge_llm=judge), judged(tmp_path), **options)
 
 
 async def test_a_judge_is_checked_unless_that_is_off(tmp_path):

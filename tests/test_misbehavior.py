@@ -20,7 +20,7 @@ from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Kind, Selector, Threshold
 from ci_evals.support.templates import as_data
@@ -85,9 +85,9 @@ async def test_a_suite_notices_an_agent_that_is_rude(path):
 
     async def result(*kinds):
         with DemoServer(misbehaves=kinds) as server:
-            cast = Cast(agent_of(suite.suite, server), judge_llm=ScriptedLLM(judge))
+            participants = Participants(agent_of(suite.suite, server), judge_llm=ScriptedLLM(judge))
             policy = Policy(thresholds=(tone,), max_errors=99)
-            return await run_suite(cast, suite, parallel=20, policy=policy, judge_check="off")
+            return await run_suite(participants, suite, parallel=20, policy=policy, judge_check="off")
 
     polite, rude = await result(), await result(Misbehaviour.RUDE)
     assert (polite.score, polite.gate.passed) == (100, True)

@@ -18,10 +18,10 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.ports import Completion
-from ci_evals.rejudging import Judges, Rejudged, Rejudging, rejudge
+from ci_evals.rejudging import Judges, Rejudged, RejudgeJob, rejudge
 from ci_evals.rejudging.work import Jury
 from ci_evals.reports import report_files
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -87,9 +87,13 @@ def user(prompt):
 
 async def played(what: dict, judge, loops: int = 1, script=answers) -> Results:
     """A run of a suite, as it stands in its file."""
-    cast = Cast(fakes.ScriptedAgent(script), user_llm=fakes.ScriptedLLM(user, "u"), judge_llm=judge)
+    participants = Participants(
+        fakes.ScriptedAgent(script), user_llm=fakes.ScriptedLLM(user, "u"), judge_llm=judge
+    )
     return saved(
-        await run_suite(cast, what, retries=0, loops=loops, policy=Policy(max_errors=99), judge_check="off")
+        await run_suite(
+            participants, what, retries=0, loops=loops, policy=Policy(max_errors=99), judge_check="off"
+        )
     )
 
 
@@ -97,9 +101,9 @@ def saved(results: Results) -> Results:
     return report_files.load(whole_text.dump(results), "_results.json")
 
 
-def work(judged: Results, **fields) -> Rejudging:
+def work(judged: Results, **fields) -> RejudgeJob:
     fields = {"provider": "openai", "policy": Policy(max_errors=99), "redactor": Redactor()} | fields
-    return Rejudging(judged, **fields)
+    return RejudgeJob(judged, **fields)
 
 
 async def again(judged: Results, judge, stop: Stop | None = None, **fields) -> Rejudged:

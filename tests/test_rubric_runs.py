@@ -13,9 +13,9 @@ from seeded import block, luck
 from ci_evals import run_suite
 from ci_evals.domain.results.run import Results
 from ci_evals.ports import Prompt
-from ci_evals.rejudging import Judges, Rejudging, rejudge
+from ci_evals.rejudging import Judges, RejudgeJob, rejudge
 from ci_evals.reports import report_files
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
@@ -73,8 +73,12 @@ async def played(
     suite: dict, *judges: fakes.ScriptedLLM, votes: int = 1, script=("Done.",), **fields
 ) -> Results:
     """A run, as it stands in its file."""
-    cast = Cast(fakes.ScriptedAgent(script), judge_llm=None, judge_panel=judges, judge_votes=votes)
-    made = await run_suite(cast, suite, retries=0, policy=Policy(max_errors=99), judge_check="off", **fields)
+    participants = Participants(
+        fakes.ScriptedAgent(script), judge_llm=None, judge_panel=judges, judge_votes=votes
+    )
+    made = await run_suite(
+        participants, suite, retries=0, policy=Policy(max_errors=99), judge_check="off", **fields
+    )
     return report_files.load(whole_text.dump(made), "_results.json")
 
 
@@ -105,7 +109,7 @@ async def test_a_saved_rubric_is_judged_again():
         ["clarity", "tact"],
     )
     assert "Kind to ***?" in repr(rubric)
-    work = Rejudging(results, provider="openai", policy=Policy(), redactor=Redactor())
+    work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
     again = (await rejudge(work, Judges(lambda _: other))).results
     assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
     assert SECRET not in repr(other.prompts) + whole_text.dump(results)

@@ -8,7 +8,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import TrialFinished, TrialStarted, TurnPlayed
 from ci_evals.domain.results.process import Fired, Process, Times
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.runner import Cast, Options, run
+from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -23,8 +23,10 @@ def some(count: int, turns: int = 1, **fields) -> Plan:
 async def play(
     plan: Plan, agent, llm=None, stop=None, listen=lambda _: None, **options
 ) -> list[TrialResult | None]:
-    cast = Cast(agent, user_llm=llm, judge_llm=llm)
-    results = await run(plan, lambda _: cast, Options(**options), Redactor(), listen=listen, stop=stop)
+    participants = Participants(agent, user_llm=llm, judge_llm=llm)
+    results = await run(
+        plan, lambda _: participants, Options(**options), Redactor(), listen=listen, stop=stop
+    )
     return list(results)
 
 
@@ -58,8 +60,13 @@ async def test_the_longest_tests_begin_first():
         lengths = {"short": 1, "long": 9, "middle": 4, "brief": 1}
         tests = [{"name": name, "turns": [{"user": "x"}], "maxTurns": n} for name, n in lengths.items()]
         plan = planned(*tests, loops=2)
-        cast, options = Cast(fakes.ScriptedAgent(), user_llm=fakes.ScriptedLLM(["x"])), Options(parallel)
-        results = await run(plan, lambda _: cast, options, Redactor(), done=done or {}, listen=told.append)
+        participants, options = (
+            Participants(fakes.ScriptedAgent(), user_llm=fakes.ScriptedLLM(["x"])),
+            Options(parallel),
+        )
+        results = await run(
+            plan, lambda _: participants, options, Redactor(), done=done or {}, listen=told.append
+        )
         assert [(len(r.turns), r.index) for r in results] == [
             (n, index) for n in lengths.values() for index in (1, 2)
         ]
@@ -228,7 +235,7 @@ async def test_keys_are_not_sent_to_the_agent():
     )
     told = []
     (result,) = await run(
-        plan, lambda _: Cast(agent), Options(), Redactor(keys=["agent-key-99"]), listen=told.append
+        plan, lambda _: Participants(agent), Options(), Redactor(keys=["agent-key-99"]), listen=told.append
     )
     assert agent.sessions[0].test.user_info == {"note": "the key is ***"}
     assert agent.sessions[0].heard == ["is it ***?"]
@@ -253,7 +260,7 @@ async def test_the_listener_is_told_no_secret():
     told = []
     agent = fakes.ScriptedAgent(["your password is hunter-two"])
     redactor = Redactor(values=["hunter-two"])
-    await run(some(1), lambda _: Cast(agent), Options(), redactor, listen=told.append)
+    await run(some(1), lambda _: Participants(agent), Options(), redactor, listen=told.append)
     assert told[-1].result.turns[0].agent == "your password is ***"
 
 
@@ -344,8 +351,8 @@ async def test_a_trial_tells_what_its_traces_show():
         fakes.reply("c", workflows=("PAY_hunter22",), params={"card": "1"}),
     ]
     plan = some(1, turns=3, optimalTools=["REFUND"])
-    cast, redactor = Cast(fakes.ScriptedAgent(replies)), Redactor(values=["hunter22"])
-    (result,) = await run(plan, lambda _: cast, Options(), redactor)
+    participants, redactor = Participants(fakes.ScriptedAgent(replies)), Redactor(values=["hunter22"])
+    (result,) = await run(plan, lambda _: participants, Options(), redactor)
     assert result.process == Process(
         steps=3,
         tools=2,
@@ -378,8 +385,8 @@ async def test_an_embedding_model_is_metered():
     """Calls and tokens of a role of its own."""
     plan = some(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
     embedder = fakes.ScriptedEmbedder(lambda _: (1.0, 0.0))
-    cast = Cast(fakes.ScriptedAgent(["Lutetia"]), embedder=embedder)
-    for result in await run(plan, lambda _: cast, Options(), Redactor()):
+    participants = Participants(fakes.ScriptedAgent(["Lutetia"]), embedder=embedder)
+    for result in await run(plan, lambda _: participants, Options(), Redactor()):
         assert [finding.outcome for finding in result.findings] == ["passed", "failed"]
         (used,) = result.usage
         told = (used.role, used.model, used.calls, used.input_tokens, used.output_tokens)
@@ -389,8 +396,12 @@ async def test_an_embedding_model_is_metered():
 async def test_a_key_refused_to_the_embedding_model_ends_the_run():
     """As one refused to the judge does."""
     stop = Stop()
-    cast = Cast(fakes.ScriptedAgent(), embedder=fakes.ScriptedEmbedder(LLMAccessError("wrong key")))
-    results = await run(some(4, evaluations=[MEANING]), lambda _: cast, Options(), Redactor(), stop=stop)
+    participants = Participants(
+        fakes.ScriptedAgent(), embedder=fakes.ScriptedEmbedder(LLMAccessError("wrong key"))
+    )
+    results = await run(
+        some(4, evaluations=[MEANING]), lambda _: participants, Options(), Redactor(), stop=stop
+    )
     assert results[0].findings[0].cause == "judge_error"
     assert results[-1] is None
     assert stop.reason == "wrong key"
@@ -406,6 +417,6 @@ async def test_an_interruption_while_meanings_are_compared():
             await asyncio.Event().wait()
 
     plan = some(1, evaluations=[MEANING, MEANING | {"match": "exact", "expected": "Hello."}])
-    cast = Cast(fakes.ScriptedAgent(), embedder=Stuck({}))
-    (result,) = await run(plan, lambda _: cast, Options(), Redactor(), stop=stop)
+    participants = Participants(fakes.ScriptedAgent(), embedder=Stuck({}))
+    (result,) = await run(plan, lambda _: participants, Options(), Redactor(), stop=stop)
     assert (result.status, [f.outcome for f in result.findings]) == ("interrupted", ["undecided", "passed"])

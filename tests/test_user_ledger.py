@@ -10,7 +10,7 @@ from plans import planned
 
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.domain.errors import AgentError, LLMAccessError, LLMError
-from ci_evals.runner import Cast, Options, run
+from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -45,8 +45,8 @@ def each(*lines):
 
 
 async def play(plan, agent, user_llm, *, audit=None, judge=None, stop=None, redactor=None, **options):
-    cast = Cast(agent, user_llm=user_llm, judge_llm=judge, audit_llm=audit)
-    return await run(plan, lambda _: cast, Options(**options), redactor or Redactor(), stop=stop)
+    participants = Participants(agent, user_llm=user_llm, judge_llm=judge, audit_llm=audit)
+    return await run(plan, lambda _: participants, Options(**options), redactor or Redactor(), stop=stop)
 
 
 def agent(*lines):
@@ -116,9 +116,9 @@ async def test_it_counts_as_finished():
     async def keep(trial, result):
         kept.append(result.status)
 
-    cast = Cast(agent(), user_llm=each(BROKEN, "Go on."))
+    participants = Participants(agent(), user_llm=each(BROKEN, "Go on."))
     plan = planned(TEST)
-    (result,) = await run(plan, lambda _: cast, Options(), Redactor(), keep=[keep])
+    (result,) = await run(plan, lambda _: participants, Options(), Redactor(), save=[keep])
     assert kept == ["invalid_user"]
     assert not result.spoiled  # what is, a journal forgets where the run ended by an outage
 

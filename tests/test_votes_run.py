@@ -14,7 +14,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.ports import Prompt
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.support.digest import of_models
@@ -54,8 +54,8 @@ async def run(tmp_path, judge: Callable[[Prompt], str], votes: int, criteria: in
     ]
     suite = load_suite(tmp_path / write_suite(tmp_path, *told, maxTurns=1, apiKey="key-123456"))
     llm = fakes.ScriptedLLM(judge, "m")
-    cast = Cast(fakes.ScriptedAgent(["Hello there"]), judge_panel=[llm], judge_votes=votes)
-    return await run_suite(cast, suite, parallel=8, judge_check="off"), llm
+    participants = Participants(fakes.ScriptedAgent(["Hello there"]), judge_panel=[llm], judge_votes=votes)
+    return await run_suite(participants, suite, parallel=8, judge_check="off"), llm
 
 
 def findings(results: Results) -> list[Finding]:
@@ -105,7 +105,7 @@ async def test_three_votes_take_most_errors_away(tmp_path):
 def test_an_even_number_of_votes_is_refused():
     """It could come to no majority."""
     with pytest.raises(UsageError, match="judge_votes=2: it takes an odd number"):
-        Cast(fakes.ScriptedAgent(), judge_votes=2)
+        Participants(fakes.ScriptedAgent(), judge_votes=2)
 
 
 async def test_a_judge_that_goes_by_the_order_is_damped(tmp_path):

@@ -16,7 +16,7 @@ from ci_evals.adapters.transport.waits import Reminder, telling
 from ci_evals.domain.errors import LLMAccessError, LLMError
 from ci_evals.domain.progress import StillWaiting
 from ci_evals.job import Job, evaluate
-from ci_evals.runner import Cast, Options
+from ci_evals.runner import Options, Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
@@ -56,7 +56,7 @@ async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(told
     with world.agent(lambda _: refusal) as agent:
         aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), limiter=clock.limiter())
         job = Job(planned(*TESTS), Policy(), Options(parallel=parallel, retries=1), Redactor())
-        results = await evaluate(job, Cast(aui))
+        results = await evaluate(job, Participants(aui))
     assert (
         parallel > 1 or clock.now <= 540
     )  # else they sleep at the same time, which this clock does not know
@@ -77,7 +77,7 @@ async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes()
 
     with world.agent(answer) as agent:
         aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), limiter=clock.limiter())
-        results = await evaluate(Job(planned(*TESTS), Policy(), Options(), Redactor()), Cast(aui))
+        results = await evaluate(Job(planned(*TESTS), Policy(), Options(), Redactor()), Participants(aui))
     assert clock.now > 480
     assert results.gate.exit_code == 0, results.gate
 

@@ -25,7 +25,7 @@ from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.journal import Entry, Header, Mark, Past
+from ci_evals.domain.journal import Entry, Header, JournalMark, Past
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.trial import TrialResult
 
@@ -164,7 +164,7 @@ class Journal:
                 self._say(f"{self._path} can be written again: nothing is missing in it")
                 self._failing = False
 
-    def mark(self, mark: Mark) -> None:
+    def mark(self, mark: JournalMark) -> None:
         """Appends a mark. One that cannot be written is left out."""
         with suppress(OSError):
             self._append(mark)
@@ -282,7 +282,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
             done = {trial: result for trial, result in done.items() if not result.judged}
         elif record.mark == "resumed":
             distrusted = False
-        ended = isinstance(record, Mark) and record.mark == "ended"
+        ended = isinstance(record, JournalMark) and record.mark == "ended"
     past = Past(header, done, elapsed, written_at) if header else None
     return _Read(past, size, size + rest, torn=bool(rest), damaged=damaged, ended=ended, chain=chain)
 
@@ -309,11 +309,11 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Header
     return header
 
 
-def _record(line: bytes) -> Entry | Mark | None:
+def _record(line: bytes) -> Entry | JournalMark | None:
     """Return what a line says; None if it says nothing that can be read."""
     try:
         data = json.loads(line)
-        return (Mark if "mark" in data else Entry).model_validate(data)
+        return (JournalMark if "mark" in data else Entry).model_validate(data)
     except (ValueError, TypeError, RecursionError):
         return None
 

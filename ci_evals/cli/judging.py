@@ -28,7 +28,7 @@ from ci_evals.wiring import (
     OFFLINE,
     PROVIDERS,
     WITHOUT_KEY,
-    Adapter,
+    Connections,
     llm_key_of,
     names_in,
     no_key,
@@ -61,7 +61,7 @@ class Judging:
 
     results: Results
     file: Path
-    adapter: Adapter
+    adapter: Connections
     panel: tuple[str, ...]
     """The models that vote in turn, at least one."""
     votes: int
@@ -107,7 +107,7 @@ def judging(path: Path, asked: Asked) -> Judging:
     return Judging(
         results=results,
         file=file,
-        adapter=Adapter(provider=provider, llm_key=key, llm_token=token, llm_timeout=asked.llm_timeout),
+        adapter=Connections(provider=provider, llm_key=key, llm_token=token, llm_timeout=asked.llm_timeout),
         panel=panel,
         votes=votes,
         redactor=redactor,

@@ -13,9 +13,9 @@ from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Origin
 from ci_evals.job import Job
-from ci_evals.job.judge_check import Examined
+from ci_evals.job.judge_check import CheckedJudge
 from ci_evals.support.redaction import MASK, Redactor
-from ci_evals.wiring import Adapter, names_in, panel_of
+from ci_evals.wiring import Connections, names_in, panel_of
 
 if TYPE_CHECKING:
     from ci_evals.adapters.recording.reading import Recording
@@ -116,21 +116,21 @@ def as_recorded(planned: Plan, recording: "Recording | None", redactor: Redactor
     return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
 
 
-def replaying(job: Job, recording: "Recording | None", adapter: Adapter) -> Job:
+def replaying(job: Job, recording: "Recording | None", adapter: Connections) -> Job:
     """The job with the recording, if there is one, in place of agents and models."""
     if recording is None:
         return job
     from ci_evals.wiring.recordings import replayed, replayed_judges
 
     run = recording.header
-    judges: tuple[Examined, ...] = ()
+    judges: tuple[CheckedJudge, ...] = ()
     # A replay asks nobody: it repeats the check that was recorded, if one was.
     if recording.check() or job.judge_check is CheckMode.ALWAYS:
-        judges = tuple(map(Examined, replayed_judges(recording, job.plan, adapter, job.redactor)))
+        judges = tuple(map(CheckedJudge, replayed_judges(recording, job.plan, adapter, job.redactor)))
     return replace(
         job,
-        examined=lambda _: judges,
-        cast_of=replayed(recording, job.plan, adapter, job.redactor),
+        wrap_judges=lambda _: judges,
+        participants_for=replayed(recording, job.plan, adapter, job.redactor),
         origin=Origin(how="replay", run=run.run, started_at=run.started_at),
     )
 
@@ -159,11 +159,11 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
     try:
         yield replace(
             job,
-            begun=recorder.begin,
-            through=lambda trial, cast: heard(recorder, trial, cast),
-            kept=(*job.kept, recorder.keep),
-            examined=lambda judges: [replace(one, llm=recorder.examine(one.llm)) for one in judges],
-            checked=recorder.keep_check,
+            before_playing=recorder.begin,
+            wrap=lambda trial, participants: heard(recorder, trial, participants),
+            save=(*job.save, recorder.keep),
+            wrap_judges=lambda judges: [replace(one, llm=recorder.examine(one.llm)) for one in judges],
+            after_judge_check=recorder.keep_check,
         )
     finally:
         recorder.close()

@@ -118,7 +118,7 @@ class Entry(Record):
         return Trial(suite=self.suite, test=self.test, index=self.index)
 
 
-class Mark(Record):
+class JournalMark(Record):
     """Something that happened to the run as a whole."""
 
     mark: Literal["outage", "ended", "judge_distrusted", "resumed"]

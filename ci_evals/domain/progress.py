@@ -42,7 +42,7 @@ class TrialFinished:
 
 
 @dataclass(frozen=True)
-class TakenUp:
+class RunResumed:
     """A run that was broken off goes on: so many trials of the plan had finished."""
 
     trials: int
@@ -66,5 +66,5 @@ class StillWaiting:
     reason: str
 
 
-Event = TrialStarted | TurnPlayed | Spent | TrialFinished | TakenUp | Extended | StillWaiting
+Event = TrialStarted | TurnPlayed | Spent | TrialFinished | RunResumed | Extended | StillWaiting
 Listener = Callable[[Event], None]

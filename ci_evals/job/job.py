@@ -11,18 +11,18 @@ from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Git, Origin, Results, Shard
-from ci_evals.job.judge_check import Examined
+from ci_evals.job.judge_check import CheckedJudge
 from ci_evals.job.limits import Limits
-from ci_evals.runner import Cast, CastOf, Keep, Options
+from ci_evals.runner import Options, Participants, ParticipantsFor, SaveTrial
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
-Through = Callable[[Trial, Cast], Cast]
-"""What stands between a trial and its cast, as a recorder does."""
+Wrap = Callable[[Trial, Participants], Participants]
+"""What stands between a trial and its participants, as a recorder does."""
 
 
-def _as_it_is(_: Trial, cast: Cast) -> Cast:
-    return cast
+def _as_it_is(_: Trial, participants: Participants) -> Participants:
+    return participants
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     journal: Journal | None = None
     """Where finished trials are kept, and the past of a run that is taken up again."""
-    cast_of: CastOf | None = None
+    participants_for: ParticipantsFor | None = None
     """Who plays in place of the agents and models that the suites name, as a recording does."""
-    through: Through = _as_it_is
-    begun: Callable[[Header, Collection[Trial]], Collection[Trial]] = lambda _, __: ()
+    wrap: Wrap = _as_it_is
+    before_playing: Callable[[Header, Collection[Trial]], Collection[Trial]] = lambda _, __: ()
     """Is told which run this is and what its journal holds, before anything is played. Returns what of
     that is to be played again; may refuse the run with a `UsageError`."""
-    begin: Callable[[Results], None] | None = None
+    write_unfinished: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""
-    kept: tuple[Keep, ...] = ()
+    save: tuple[SaveTrial, ...] = ()
     """Who else is given each finished trial, before its progress is told."""
     shard: Shard | None = None
     """Which part of the whole plan this one is."""
@@ -61,9 +61,9 @@ class Job:
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     judge_check: CheckMode = CheckMode.OFF
     """Whether the judges are asked control questions. What a user starts says `auto`."""
-    examined: Callable[[Sequence[Examined]], Sequence[Examined]] = tuple
+    wrap_judges: Callable[[Sequence[CheckedJudge]], Sequence[CheckedJudge]] = tuple
     """Who is asked these questions in place of the judges, or what stands between, as a recording does."""
-    checked: Callable[[], None] = lambda: None
+    after_judge_check: Callable[[], None] = lambda: None
     """Called once they are answered."""
     git: Git = field(default_factory=Git)
     context: RunContext = field(default_factory=RunContext)

@@ -30,7 +30,7 @@ _CLOCK_SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Examined:
+class CheckedJudge:
     """A judge to be checked, and the place where its passed checks are kept."""
 
     llm: LLM
@@ -44,7 +44,7 @@ class Examined:
     """Lets it keep them, those given meanwhile included."""
 
     @classmethod
-    def cached(cls, llm: SdkLLM | ClaudeCodeLLM, cache: Cache) -> "Examined":
+    def cached(cls, llm: SdkLLM | ClaudeCodeLLM, cache: Cache) -> "CheckedJudge":
         """A judge whose answers and passed checks are kept in a cache."""
         return cls(
             llm,
@@ -56,7 +56,7 @@ class Examined:
 
 
 @dataclass(frozen=True)
-class Checking:
+class JudgeCheckSettings:
     """Everything that a judge check needs besides the judges."""
 
     mode: CheckMode
@@ -71,7 +71,7 @@ class Checking:
 class JudgeChecks:
     """The checks of all judges of one run, taken from an earlier run or asked now."""
 
-    def __init__(self, judges: Iterable[Examined], checking: Checking) -> None:
+    def __init__(self, judges: Iterable[CheckedJudge], checking: JudgeCheckSettings) -> None:
         """Ask nobody yet. Each model is checked once; until it has passed, its answers are not cached."""
         self._judges = tuple({judge.llm.model: judge for judge in judges}.values())
         self._asked_for, self._meters = checking, list[MeteredLLM]()
@@ -115,14 +115,14 @@ class JudgeChecks:
         failed = [check for check in self.checks if not check.passed]
         return tuple(f"judge check: {why_not_passed(check)}" for check in failed) if self.only_warn else ()
 
-    async def _check(self, judge: Examined) -> None:
+    async def _check(self, judge: CheckedJudge) -> None:
         asked, digest = self._asked_for, control.prompt_digest()
         earlier = None if asked.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
         check = self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
         if check.passed:
             judge.release()
 
-    async def _ask(self, judge: Examined, digest: str) -> JudgeCheck:
+    async def _ask(self, judge: CheckedJudge, digest: str) -> JudgeCheck:
         asked = self._asked_for
         meter = MeteredLLM(judge.llm, "judge", asked.spent)
         self._meters.append(meter)
@@ -145,7 +145,7 @@ class JudgeChecks:
             judge.keep(digest, check.model_dump_json(by_alias=True))
         return check
 
-    def _earlier(self, judge: Examined, digest: str) -> JudgeCheck | None:
+    def _earlier(self, judge: CheckedJudge, digest: str) -> JudgeCheck | None:
         """The recent passed check of this judge, if one is known."""
         saved = self._asked_for.baseline
         known: list[tuple[JudgeCheck, Literal["baseline", "cache"]]] = []

@@ -58,7 +58,7 @@ class Budget:
     prices: Callable[[], PriceTable]
 
 
-class Watch:
+class LimitsWatcher:
     """Hears what a run tells, and stops it where a limit is met."""
 
     def __init__(self, limits: Limits, budget: Budget, stop: Stop, counting: Counting, parallel: int) -> None:

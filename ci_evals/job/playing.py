@@ -21,27 +21,27 @@ from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.adapters.transport.waits import telling
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
-from ci_evals.domain.journal import Mark
+from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
-from ci_evals.domain.progress import Event, Extended, Listener, Spent, TakenUp
+from ci_evals.domain.progress import Event, Extended, Listener, RunResumed, Spent
 from ci_evals.domain.results.run import Confirmation, Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
 from ci_evals.job.job import Job
-from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
-from ci_evals.job.limits import Budget, Watch
-from ci_evals.job.results_builder import Look, models_of
+from ci_evals.job.judge_check import CheckedJudge, JudgeChecks, JudgeCheckSettings
+from ci_evals.job.limits import Budget, LimitsWatcher
+from ci_evals.job.results_builder import ResultsBuilder, models_of
 from ci_evals.planning.workload import of_plan, of_suite
-from ci_evals.runner import Cast, CastOf, Keep, run
+from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, run
 from ci_evals.scoring.gate.near_threshold import close_calls
 from ci_evals.stop import Stop
-from ci_evals.wiring import Adapter, Company, casts
+from ci_evals.wiring import Connections, RunParticipants, build_participants
 
 
 async def evaluate(
     job: Job,
-    adapter: Adapter | Cast,
+    adapter: Connections | Participants,
     *,
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
@@ -59,21 +59,21 @@ async def evaluate(
     if job.policy.max_cost is not None:
         _check_prices(job, adapter)
     async with _players(job, adapter) as players:
-        look = Look(job, adapter, stop, now, notes=players.notes)
+        builder = ResultsBuilder(job, adapter, stop, now, notes=players.notes)
         done: Mapping[Trial, TrialResult] = {}
         held = job.journal.past.done.keys() if job.journal and job.journal.past else ()
-        again = job.begun(look.header, held)
+        again = job.before_playing(builder.header, held)
         if job.journal:
-            job.journal.open(look.header)
-        if job.begin:
-            job.begin(look.unfinished())
+            job.journal.open(builder.header)
+        if job.write_unfinished:
+            job.write_unfinished(builder.unfinished())
         if job.journal and (past := job.journal.past):
             done = {trial: result for trial, result in past.done.items() if trial not in again}
-            look.resumed = done.keys()
-            job.journal.mark(Mark(mark="resumed"))
-            listen(TakenUp(len(done.keys() & set(job.plan.trials)), past.header.started_at))
+            builder.resumed = done.keys()
+            job.journal.mark(JournalMark(mark="resumed"))
+            listen(RunResumed(len(done.keys() & set(job.plan.trials)), past.header.started_at))
         budget = Budget(job.policy.max_cost, job.prices)
-        watch = Watch(job.limits, budget, stop, look.counting, job.options.parallel)
+        watch = LimitsWatcher(job.limits, budget, stop, builder.counting, job.options.parallel)
         watch.take(done.values())
 
         def hear(event: Event) -> None:
@@ -82,7 +82,7 @@ async def evaluate(
 
         play = partial(
             run,
-            cast_of=players.cast_of,
+            participants_for=players.participants_for,
             options=replace(
                 job.options,
                 judge_first=job.limits.fail_fast or budget.most is not None,
@@ -91,34 +91,34 @@ async def evaluate(
             redactor=job.redactor,
             admit=watch.admits,
             # The journal comes last: what it holds is not played again, so the others must have it by then.
-            keep=(*job.kept, *_journal(job, look)),
+            save=(*job.save, *_journal(job, builder)),
             listen=hear,
             stop=stop,
         )
-        look.judge_checks = JudgeChecks(
-            job.examined(players.judges),
-            Checking(
+        builder.judge_checks = JudgeChecks(
+            job.wrap_judges(players.judges),
+            JudgeCheckSettings(
                 mode=job.judge_check,
-                provider=adapter.provider if isinstance(adapter, Adapter) else None,
+                provider=adapter.provider if isinstance(adapter, Connections) else None,
                 redactor=job.redactor,
                 baseline=job.baseline,
                 prices=job.prices,
-                now=look.now,
+                now=builder.now,
                 spent=lambda usage: hear(Spent(None, usage)),
             ),
         )
         with _timed(job, watch):
             # A run whose trials have all finished is held against its judge all the same.
             if done.keys() >= set(job.plan.trials):
-                async with _asked(job, look.judge_checks, stop) as answered:
-                    return await _looked_twice(job, look, play, done, answered, listen=listen, stop=stop)
+                async with _asked(job, builder.judge_checks, stop) as answered:
+                    return await _looked_twice(job, builder, play, done, answered, listen=listen, stop=stop)
             await stop.cuts_off(players.check_agents(stop))
             async with (
                 _beside(stop.on_bug(players.check_models(stop))),
                 telling(players.waits, listen),
-                _asked(job, look.judge_checks, stop) as answered,
+                _asked(job, builder.judge_checks, stop) as answered,
             ):
-                return await _looked_twice(job, look, play, done, answered, listen=listen, stop=stop)
+                return await _looked_twice(job, builder, play, done, answered, listen=listen, stop=stop)
 
 
 @asynccontextmanager
@@ -131,8 +131,8 @@ async def _asked(job: Job, checks: JudgeChecks, stop: Stop) -> AsyncIterator[Awa
         if checks.refusal:
             stop.because(checks.refusal, outage=True)
         if job.journal and checks.distrusted:
-            job.journal.mark(Mark(mark="judge_distrusted"))
-        job.checked()
+            job.journal.mark(JournalMark(mark="judge_distrusted"))
+        job.after_judge_check()
 
     task = asyncio.create_task(stop.on_bug(ask()))
     try:
@@ -144,7 +144,7 @@ async def _asked(job: Job, checks: JudgeChecks, stop: Stop) -> AsyncIterator[Awa
 
 async def _looked_twice(
     job: Job,
-    look: Look,
+    builder: ResultsBuilder,
     play: Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]],
     done: Mapping[Trial, TrialResult],
     answered: Awaitable[None],
@@ -156,7 +156,7 @@ async def _looked_twice(
     played = await play(job.plan, done=done)
     await answered
     _mark_outage(job, stop)
-    results = look.at(job.plan, played)
+    results = builder.at(job.plan, played)
     close = close_calls(results.gate) if job.confirm and not stop.requested else ()
     if not close:
         return results
@@ -169,22 +169,22 @@ async def _looked_twice(
     listen(Extended(plan, close))
     played = await play(plan, done={**done, **first})
     _mark_outage(job, stop)
-    return look.at(plan, played, Confirmation(trials=job.confirm, because=close))
+    return builder.at(plan, played, Confirmation(trials=job.confirm, because=close))
 
 
-def _journal(job: Job, look: Look) -> Iterator[Keep]:
+def _journal(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:
     """What puts a finished trial into the journal, if there is one."""
     if journal := job.journal:
 
         async def keep(trial: Trial, result: TrialResult) -> None:
-            await journal.keep(trial, result, look.elapsed, look.now())
+            await journal.keep(trial, result, builder.elapsed, builder.now())
 
         yield keep
 
 
 def _mark_outage(job: Job, stop: Stop) -> None:
     if job.journal and stop.outage:
-        job.journal.mark(Mark(mark="outage"))
+        job.journal.mark(JournalMark(mark="outage"))
 
 
 @asynccontextmanager
@@ -199,7 +199,7 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 @contextmanager
-def _timed(job: Job, watch: Watch) -> Iterator[None]:
+def _timed(job: Job, watch: LimitsWatcher) -> Iterator[None]:
     """Ends the run when its time is up."""
     if job.limits.max_duration is None:
         yield
@@ -213,19 +213,19 @@ def _timed(job: Job, watch: Watch) -> Iterator[None]:
 
 def not_played(
     job: Job,
-    adapter: Adapter | Cast,
+    adapter: Connections | Participants,
     why: str,
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Results:
     """The results of a run that was skipped: what was planned, none of it played, and no verdict."""
-    look = Look(job, adapter, Stop(), now, skipped_because=why)
-    return look.at(job.plan, [None] * len(job.plan.trials))
+    builder = ResultsBuilder(job, adapter, Stop(), now, skipped_because=why)
+    return builder.at(job.plan, [None] * len(job.plan.trials))
 
 
-def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
+def _check_prices(job: Job, adapter: Connections | Participants) -> None:
     """A budget that cannot be counted would guard nothing."""
-    if isinstance(adapter, Adapter) and adapter.tells_cost:
+    if isinstance(adapter, Connections) and adapter.tells_cost:
         return
     models: set[str] = set()
     for suite in job.plan.suites:
@@ -238,8 +238,8 @@ def _check_prices(job: Job, adapter: Adapter | Cast) -> None:
     check_priced(models, job.prices())
 
 
-def _auditor(adapter: Adapter | Cast, suite: Suite) -> str | None:
-    if isinstance(adapter, Adapter):
+def _auditor(adapter: Connections | Participants, suite: Suite) -> str | None:
+    if isinstance(adapter, Connections):
         return adapter.auditor(suite)
     return adapter.audit_llm.model if adapter.audit_llm else None
 
@@ -255,18 +255,18 @@ def _too_dear(job: Job, results: Results, trials: int) -> bool:
 
 @dataclass(frozen=True)
 class _Players:
-    """Who plays, and what can be asked of them all; of a cast that a caller brings nothing can."""
+    """Who plays, and what can be asked of them all; nothing of those that a caller brings."""
 
-    cast_of: CastOf
-    company: Company | None = None
-    judges: tuple[Examined, ...] = ()
+    participants_for: ParticipantsFor
+    run_participants: RunParticipants | None = None
+    judges: tuple[CheckedJudge, ...] = ()
     """Those whose verdicts the plan wants, each model once."""
 
     async def check_agents(self, stop: Stop) -> None:
         """Ends the run before it has begun where an agent's key is refused."""
         try:
-            if self.company:
-                await self.company.check_agents()
+            if self.run_participants:
+                await self.run_participants.check_agents()
         except AgentAccessError as error:
             stop.because(str(error), outage=True)
 
@@ -274,32 +274,38 @@ class _Players:
         """Ends the run soon after it has begun where the models' key is refused."""
         await asyncio.sleep(0)  # the first conversations go before an import that takes a second or two
         try:
-            if self.company and not stop.requested:
-                await self.company.check_models()
+            if self.run_participants and not stop.requested:
+                await self.run_participants.check_models()
         except LLMAccessError as error:
             stop.because(str(error), outage=True, cut_off=True)
 
     def waits(self) -> Iterable[tuple[str, Waiting | None]]:
         """How long each neighbour is waited for now."""
-        return self.company.waits() if self.company else ()
+        return self.run_participants.waits() if self.run_participants else ()
 
     def notes(self) -> tuple[str, ...]:
         """What they tell of the run."""
-        return self.company.notes() if self.company else ()
+        return self.run_participants.notes() if self.run_participants else ()
 
 
 @asynccontextmanager
-async def _players(job: Job, adapter: Adapter | Cast) -> AsyncIterator[_Players]:
+async def _players(job: Job, adapter: Connections | Participants) -> AsyncIterator[_Players]:
     async with pool.kept_open():
-        if job.cast_of:
-            yield _Players(job.cast_of)
-        elif isinstance(adapter, Cast):
-            cast = adapter
-            judges = cast.judges if of_plan(job.plan).judge_calls else ()
-            yield _Players(lambda trial: job.through(trial, cast), judges=tuple(map(Examined, judges)))
+        if job.participants_for:
+            yield _Players(job.participants_for)
+        elif isinstance(adapter, Participants):
+            participants = adapter
+            judges = participants.judges if of_plan(job.plan).judge_calls else ()
+            yield _Players(
+                lambda trial: job.wrap(trial, participants), judges=tuple(map(CheckedJudge, judges))
+            )
         else:
-            async with casts(job.plan, adapter, job.redactor) as company:
-                examined = tuple(Examined.cached(llm, company.cache) for llm in company.judges)
+            async with build_participants(job.plan, adapter, job.redactor) as run_participants:
+                examined = tuple(
+                    CheckedJudge.cached(llm, run_participants.cache) for llm in run_participants.judges
+                )
                 yield _Players(
-                    lambda trial: job.through(trial, company.casts[trial.suite]), company, examined
+                    lambda trial: job.wrap(trial, run_participants.by_suite[trial.suite]),
+                    run_participants,
+                    examined,
                 )

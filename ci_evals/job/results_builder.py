@@ -22,7 +22,7 @@ from ci_evals.grading import graded_criteria, judge
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.names import folders_for
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.conclude import conclude, unfinished
 from ci_evals.scoring.gate.policy import Ending, Policy
 from ci_evals.scoring.gate.selectors import Threshold
@@ -33,19 +33,19 @@ from ci_evals.stop import Stop
 from ci_evals.support import templates
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Adapter
+from ci_evals.wiring import Connections
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, *graded_criteria.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the suite's own words and the conversation."""
 
 
-class Look:
+class ResultsBuilder:
     """Makes results of what was played until now."""
 
     def __init__(
         self,
         job: Job,
-        adapter: Adapter | Cast,
+        adapter: Connections | Participants,
         stop: Stop,
         now: Callable[[], datetime],
         *,
@@ -58,8 +58,8 @@ class Look:
         """The trials that are taken from the journal."""
         self.judge_checks: JudgeChecks | None = None
         """Control questions to the judges, if any are asked."""
-        self._provider = adapter.provider if isinstance(adapter, Adapter) else None
-        self.counting = Counting(offline=isinstance(adapter, Adapter) and adapter.offline)
+        self._provider = adapter.provider if isinstance(adapter, Connections) else None
+        self.counting = Counting(offline=isinstance(adapter, Connections) and adapter.offline)
         past = job.journal.past if job.journal else None
         self._id = past.header.run if past else uuid4().hex
         self._started = past.header.started_at if past else self.now()
@@ -230,10 +230,10 @@ class Named:
         return self.panel or ((self.judge,) if self.judge else ())
 
 
-def models_of(adapter: Adapter | Cast, suite: Suite) -> Named:
+def models_of(adapter: Connections | Participants, suite: Suite) -> Named:
     """The models that a suite is played with."""
     wanted = any(compares_meanings(evaluation) for test in suite.tests for evaluation in test.evaluations)
-    if isinstance(adapter, Cast):
+    if isinstance(adapter, Participants):
         judges = tuple(llm.model for llm in adapter.judges)
         return Named(
             judge=next(iter(judges), None),
@@ -249,7 +249,7 @@ def models_of(adapter: Adapter | Cast, suite: Suite) -> Named:
     return Named(models.judge, models.user, embedder, models.panel, models.votes)
 
 
-def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFacts]:
+def _facts(job: Job, adapter: Connections | Participants, started: datetime) -> list[SuiteFacts]:
     facts = []
     names = [job.redactor.text(planned.suite.name) for planned in job.plan.suites]
     for planned, folder in zip(job.plan.suites, folders_for(names, started), strict=True):
@@ -260,10 +260,10 @@ def _facts(job: Job, adapter: Adapter | Cast, started: datetime) -> list[SuiteFa
     return facts
 
 
-def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> Digests:
+def _digests(job: Job, adapter: Connections | Participants, facts: Sequence[SuiteFacts]) -> Digests:
     """What the scores depend on, each thing by itself. Secrets are taken out first."""
     suites = [planned.suite for planned in job.plan.suites]
-    provider = adapter.provider if isinstance(adapter, Adapter) else None
+    provider = adapter.provider if isinstance(adapter, Connections) else None
     scripted = all(fact.user_model is None for fact in facts)
     loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
     return Digests(
@@ -280,17 +280,17 @@ def _digests(job: Job, adapter: Adapter | Cast, facts: Sequence[SuiteFacts]) -> 
     )
 
 
-def _connection(adapter: Adapter | Cast) -> str:
+def _connection(adapter: Connections | Participants) -> str:
     """How agents are reached, besides what suites say. Values of headers are secrets, and left out."""
-    if not isinstance(adapter, Adapter):
+    if not isinstance(adapter, Connections):
         return ""
     headers = sorted(name.lower() for name in adapter.headers)
     return digest([adapter.key_header.lower(), headers, adapter.agent_id_in, adapter.task_origin_type])
 
 
-def _user_prompt(adapter: Adapter | Cast) -> str:
+def _user_prompt(adapter: Connections | Participants) -> str:
     """The simulated user's, and the auditor's where one looks at it: it decides which trials count."""
-    if isinstance(adapter, Adapter):
+    if isinstance(adapter, Connections):
         audited, model = adapter.audit_user, adapter.audit_model
     else:
         audited, model = bool(adapter.audit_llm), adapter.audit_llm.model if adapter.audit_llm else None

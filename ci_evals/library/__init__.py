@@ -37,7 +37,7 @@ from ci_evals.library.suites import (
 )
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "Agent",
     "AgentAccessError",
     "AgentError",
-    "Cast",
     "CiEvalsError",
     "Completion",
     "Embedder",
@@ -55,6 +54,7 @@ __all__ = [
     "LLMAnswerError",
     "LLMError",
     "LoadedSuite",
+    "Participants",
     "PlannedTurn",
     "Policy",
     "Problem",

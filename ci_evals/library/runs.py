@@ -35,8 +35,8 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import PROVIDERS, Adapter, checked, keys_of
-from ci_evals.wiring.objects import cast_of
+from ci_evals.wiring import PROVIDERS, Connections, checked, keys_of
+from ci_evals.wiring.objects import participants_for
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
 ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
@@ -60,7 +60,7 @@ def create_adapter(
     agent_key: str | None = None,
     base_url: str | None = None,
     agent_in_process: bool = False,
-) -> Adapter:
+) -> Connections:
     """How a suite's agent is reached, and the LLM behind judge and simulated user. Opens nothing.
 
     What is said of the agent stands in place of what the suite says; what is not said is left to the suite.
@@ -93,7 +93,7 @@ def create_adapter(
     options = None
     if adapter_options is not None:
         options = read_options(json.dumps(adapter_options), "(adapter_options)", os.environ)
-    asked = Adapter(
+    asked = Connections(
         provider=provider,
         llm_key=llm_key,
         judge_model=judge_model,
@@ -125,7 +125,7 @@ def create_aui_adapter(
     base_url: str | None = None,
     judge_model: str | None = None,
     user_model: str | None = None,
-) -> Adapter:
+) -> Connections:
     """How to reach AUI agents, and the LLM behind judge and simulated user: `create_adapter` in short.
 
     Args:
@@ -170,8 +170,8 @@ async def run_suite(
     Args:
         adapter: From `create_adapter` or `create_aui_adapter`; or any object with the methods of the port
             `Agent`, or a function `reply(message)` (the user is scripted then, and nothing is judged); or one
-            with `spawn_session`, `send_message`, `call_judge` and `generate_user_message`; or a `Cast` of
-            your own agent and models.
+            with `spawn_session`, `send_message`, `call_judge` and `generate_user_message`; or
+            `Participants` with your own agent and models.
         suite: From `load_suite`; or what `load_suite` takes.
         loops: Trials of each test.
         parallel: Conversations at a time.
@@ -198,10 +198,12 @@ async def run_suite(
     chosen = loaded(suite)
     check_names("thresholds", policy.thresholds, [chosen.suite])
     check_names("max_drops", policy.max_drops, [chosen.suite])
-    if isinstance(adapter, Adapter):
+    if isinstance(adapter, Connections):
         chosen = choose(chosen, adapter.choice)
     redactor = Redactor(keys=keys_of(adapter, [chosen]), values=chosen.secrets)
-    player = adapter if isinstance(adapter, Adapter) else cast_of(adapter, chosen.suite, redactor)
+    player = (
+        adapter if isinstance(adapter, Connections) else participants_for(adapter, chosen.suite, redactor)
+    )
     planned = plan([chosen], Selection.of(test, tag), loops)
     job = Job(
         plan=planned,
@@ -220,7 +222,7 @@ async def run_suite(
             "tag": tag,
             "judgeCheck": judge_check,
         },
-        warnings=(*chosen.warnings, *(adapter.warnings(planned) if isinstance(adapter, Adapter) else ())),
+        warnings=(*chosen.warnings, *(adapter.warnings(planned) if isinstance(adapter, Connections) else ())),
     )
     stop = Stop()
     results = await evaluate(job, player, listen=listen, stop=stop)

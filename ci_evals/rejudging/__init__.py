@@ -1,6 +1,6 @@
 """Saved conversations are judged again, by another judge or by the same once more. No agent is asked."""
 
 from ci_evals.rejudging.again import Judges, Rejudged, judges, rejudge
-from ci_evals.rejudging.work import Rejudging, to_judge
+from ci_evals.rejudging.work import RejudgeJob, to_judge
 
-__all__ = ["Judges", "Rejudged", "Rejudging", "judges", "rejudge", "to_judge"]
+__all__ = ["Judges", "RejudgeJob", "Rejudged", "judges", "rejudge", "to_judge"]

@@ -16,16 +16,16 @@ from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.run import Results
 from ci_evals.grading.voting import JudgePanel
-from ci_evals.job.judge_check import Checking, Examined, JudgeChecks
+from ci_evals.job.judge_check import CheckedJudge, JudgeChecks, JudgeCheckSettings
 from ci_evals.ports import LLM
-from ci_evals.rejudging.making import Making
-from ci_evals.rejudging.runner import Bench
-from ci_evals.rejudging.work import Again, Case, Rejudging, case_of, is_judged, to_judge
+from ci_evals.rejudging.making import RejudgedResultsBuilder
+from ci_evals.rejudging.runner import RejudgeRunner
+from ci_evals.rejudging.work import Case, RejudgedTrial, RejudgeJob, case_of, is_judged, to_judge
 from ci_evals.scoring import older
 from ci_evals.scoring.agreement.judges import Twice
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import TELLS_COST, Adapter, Cache
+from ci_evals.wiring import TELLS_COST, Cache, Connections
 from ci_evals.wiring.llms import LLMs
 
 
@@ -56,12 +56,12 @@ class Judges:
     """How long each neighbour is waited for now."""
     notes: Callable[[], tuple[str, ...]] = tuple
     """What a person should know of limits that were set to the rate."""
-    examined: Callable[[str], Examined] | None = None
+    uncached: Callable[[str], CheckedJudge] | None = None
     """Gives the model of a name for a judge check, past any cache of answers; None for `named` itself."""
 
 
 @asynccontextmanager
-async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
+async def judges(adapter: Connections, redactor: Redactor) -> AsyncIterator[Judges]:
     """The models of a provider, while in use.
 
     Raises:
@@ -75,8 +75,8 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
         def named(model: str) -> LLM:
             return cache.before(built[model])
 
-        def examined(model: str) -> Examined:
-            return Examined.cached(built[model], cache)
+        def uncached(model: str) -> CheckedJudge:
+            return CheckedJudge.cached(built[model], cache)
 
         async def check() -> None:
             # They have one key.
@@ -90,11 +90,11 @@ async def judges(adapter: Adapter, redactor: Redactor) -> AsyncIterator[Judges]:
         def waits() -> list[tuple[str, Waiting | None]]:
             return [model.waits() for model in built.values()]
 
-        yield Judges(named, check, waits, notes, examined)
+        yield Judges(named, check, waits, notes, uncached)
 
 
 async def rejudge(
-    work: Rejudging,
+    work: RejudgeJob,
     judges: Judges,
     *,
     listen: Listener = lambda _: None,
@@ -124,11 +124,11 @@ async def rejudge(
         suite: JudgePanel(tuple(map(judges.named, jury.models)), jury.votes)
         for suite, jury in sitting.items()
     }
-    bench = Bench(work, benches, stop, listen)
+    bench = RejudgeRunner(work, benches, stop, listen)
     names = dict.fromkeys(model for jury in sitting.values() for model in jury.models)
     checks = JudgeChecks(
-        [judges.examined(model) if judges.examined else Examined(judges.named(model)) for model in names],
-        Checking(
+        [judges.uncached(model) if judges.uncached else CheckedJudge(judges.named(model)) for model in names],
+        JudgeCheckSettings(
             mode=work.judge_check,
             provider=work.provider,
             redactor=work.redactor,
@@ -138,8 +138,8 @@ async def rejudge(
         ),
     )
     started, begun = now(), time.perf_counter()
-    if work.begin:
-        work.begin(Making(work, juries, {}, stop, started).unfinished())
+    if work.write_unfinished:
+        work.write_unfinished(RejudgedResultsBuilder(work, juries, {}, stop, started).unfinished())
     try:
         await stop.cuts_off(judges.check())
     except LLMAccessError as error:
@@ -147,7 +147,9 @@ async def rejudge(
     async with telling(judges.waits, listen):
         await asyncio.gather(bench.judge(cases), stop.on_bug(_checked(checks, stop)))
     again = {case.trial: bench.result_of(case) for case in cases}
-    made = Making(work, juries, again, stop, started, (*checks.warnings(), *judges.notes()), checks)
+    made = RejudgedResultsBuilder(
+        work, juries, again, stop, started, (*checks.warnings(), *judges.notes()), checks
+    )
     return Rejudged(
         results=made.results(now(), time.perf_counter() - begun),
         verdicts=tuple(twice for case in cases for twice in _both(work.judged, case, again[case.trial])),
@@ -162,7 +164,7 @@ async def _checked(checks: JudgeChecks, stop: Stop) -> None:
         stop.because(checks.refusal, outage=True)
 
 
-def _both(judged: Results, case: Case, again: Again) -> Iterator[Twice]:
+def _both(judged: Results, case: Case, again: RejudgedTrial) -> Iterator[Twice]:
     """The verdicts on a conversation that were given anew, beside those that were there."""
     suite = judged.suites[case.trial.suite]
     pairs = [

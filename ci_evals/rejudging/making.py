@@ -15,7 +15,7 @@ from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.results_builder import JUDGE_TEMPLATES, redacted
 from ci_evals.planning import model_family
 from ci_evals.rejudging.runner import not_judging
-from ci_evals.rejudging.work import Again, Jury, Rejudging
+from ci_evals.rejudging.work import Jury, RejudgedTrial, RejudgeJob
 from ci_evals.reports.names import folder_for
 from ci_evals.scoring.conclude import conclude, unfinished
 from ci_evals.scoring.coverage import wanted_of
@@ -30,13 +30,13 @@ from ci_evals.support.digest import of_models
 
 
 @dataclass(frozen=True)
-class Making:
+class RejudgedResultsBuilder:
     """Makes results of the trials that were judged again, and of those that are as they were."""
 
-    work: Rejudging
+    work: RejudgeJob
     juries: Sequence[Jury]
     """Who judges each suite."""
-    again: Mapping[Trial, Again]
+    again: Mapping[Trial, RejudgedTrial]
     stop: Stop
     started: datetime
     notes: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.voting import JudgePanel
 from ci_evals.metering import MeteredLLM
-from ci_evals.rejudging.work import Again, Case, Rejudging, is_judged
+from ci_evals.rejudging.work import Case, RejudgedTrial, RejudgeJob, is_judged
 from ci_evals.scoring.usage import cost_of, unmeasured, with_other
 from ci_evals.stop import Stop
 
@@ -23,12 +23,12 @@ _MOST_IN_ROW = 10
 """Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""
 
 
-class Bench:
+class RejudgeRunner:
     """Asks judges about conversations, some at a time, until all are judged or the run ends."""
 
     def __init__(
         self,
-        work: Rejudging,
+        work: RejudgeJob,
         panels: Mapping[int, JudgePanel],
         stop: Stop,
         listen: Listener,
@@ -41,7 +41,7 @@ class Bench:
             listen,
             clock,
         )
-        self._done: dict[Trial, Again] = {}
+        self._done: dict[Trial, RejudgedTrial] = {}
         self._under_way = self._in_row = 0
         self._costs: list[float] = []
         self._others = with_other(work.judged.usage, "judge", Usage()).cost_usd
@@ -61,7 +61,7 @@ class Bench:
             for _ in range(min(self._work.parallel, len(cases))):
                 group.create_task(self._stop.on_bug(sit()))
 
-    def result_of(self, case: Case) -> Again:
+    def result_of(self, case: Case) -> RejudgedTrial:
         """What came of a conversation; one that was not begun has no verdicts."""
         return self._done.get(case.trial) or self._again(case, (None,) * len(case.tests), (), 0)
 
@@ -94,7 +94,7 @@ class Bench:
 
     def _again(
         self, case: Case, verdicts: Sequence[Verdict | None], usage: tuple[RoleUsage, ...], seconds: float
-    ) -> Again:
+    ) -> RejudgedTrial:
         ended = "interrupted" if self._stop.interrupted else "stopped"
         missed = Verdict.undecided(Cause.JUDGE_ERROR, f"the run was {ended} before the judge had answered")
         waiting = iter(verdicts)
@@ -110,7 +110,7 @@ class Bench:
                 "times": times and times.model_copy(update={"judge": seconds}),
             }
         )
-        return Again(self._work.redactor.model(result), tuple(verdicts))
+        return RejudgedTrial(self._work.redactor.model(result), tuple(verdicts))
 
     def _cost(self, usage: RoleUsage) -> float:
         """The cost as far as it is known; a budget ends where it is not."""

@@ -22,7 +22,7 @@ from ci_evals.wiring import DEFAULT_MODELS, votes_of
 
 
 @dataclass(frozen=True)
-class Rejudging:
+class RejudgeJob:
     """Everything that judging again needs besides the judges."""
 
     judged: Results
@@ -49,7 +49,7 @@ class Rejudging:
     prices: PriceTable = NO_PRICES
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     ci: str | None = None
-    begin: Callable[[Results], None] | None = None
+    write_unfinished: Callable[[Results], None] | None = None
     """Called before a judge is asked, with what the results are until all have answered."""
 
     def jury_of(self, suite: SuiteResult) -> "Jury":
@@ -137,7 +137,7 @@ def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[Planned
     return test.turns + (PlannedTurn(user=AUTO),) * more
 
 
-def case_of(work: Rejudging, trial: Trial) -> Case:
+def case_of(work: RejudgeJob, trial: Trial) -> Case:
     """A trial of the saved run, made ready for a judge.
 
     Raises:
@@ -168,7 +168,7 @@ def case_of(work: Rejudging, trial: Trial) -> Case:
 
 
 @dataclass(frozen=True)
-class Again:
+class RejudgedTrial:
     """A trial after it was judged again."""
 
     result: TrialResult

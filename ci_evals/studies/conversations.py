@@ -10,7 +10,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding
 from ci_evals.grading.preference import Talk
-from ci_evals.rejudging.work import Case, Rejudging, case_of, is_judged, transcript_of, turns_of
+from ci_evals.rejudging.work import Case, RejudgeJob, case_of, is_judged, transcript_of, turns_of
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
@@ -70,7 +70,7 @@ class Conversation:
         Raises:
             UsageError: the trial is none that a run leaves.
         """
-        work = Rejudging(self.run.results, "", Policy(), Redactor(), source=self.run.source)
+        work = RejudgeJob(self.run.results, "", Policy(), Redactor(), source=self.run.source)
         return case_of(work, self.place)
 
 

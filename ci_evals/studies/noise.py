@@ -16,7 +16,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.verdict import UNUSABLE
 from ci_evals.job import Job, Limits, evaluate
-from ci_evals.rejudging import Rejudging, judges, rejudge, to_judge
+from ci_evals.rejudging import RejudgeJob, judges, rejudge, to_judge
 from ci_evals.rejudging.work import case_of
 from ci_evals.runner import Options
 from ci_evals.scoring.agreement.budget_allocation import Costs, Run, advice
@@ -26,7 +26,7 @@ from ci_evals.scoring.usage import summed, usage_of
 from ci_evals.stop import Stop
 from ci_evals.studies.noise_sample import Sheet
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Adapter
+from ci_evals.wiring import Connections
 
 _FAILURES_IN_ROW = 10
 """Trials that broke off: after so many in a row whoever plays is taken to be gone."""
@@ -44,7 +44,7 @@ class Study:
     sheet: Sheet
     tests: int
     """In the sample."""
-    adapter: Adapter
+    adapter: Connections
     """How agents are reached, and which provider plays and judges: with one vote on each criterion."""
     judge: JudgeUsed | None
     """The run's own, with its votes; None where nobody judges."""
@@ -113,9 +113,9 @@ def _job(study: Study) -> Job:
     )
 
 
-def _rejudging(study: Study, spent: float | None) -> Rejudging:
+def _rejudging(study: Study, spent: float | None) -> RejudgeJob:
     most = study.most_cost
-    return Rejudging(
+    return RejudgeJob(
         judged=study.sheet.judged,
         provider=study.adapter.provider,
         policy=Policy(max_cost=most if most is None or spent is None else max(0.0, most - spent)),

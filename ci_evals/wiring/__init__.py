@@ -1,7 +1,7 @@
 """Where real parts are built: agents and models from what a suite and its user say."""
 
 from ci_evals.wiring.cache import Cache
-from ci_evals.wiring.connections import Adapter
+from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.keys import keys_of
 from ci_evals.wiring.models import (
     DEFAULT_MODELS,
@@ -17,7 +17,7 @@ from ci_evals.wiring.models import (
     runs_here,
 )
 from ci_evals.wiring.panel import checked, names_in, panel_of, votes_of
-from ci_evals.wiring.participants import Company, casts
+from ci_evals.wiring.participants import RunParticipants, build_participants
 
 __all__ = [
     "DEFAULT_MODELS",
@@ -26,11 +26,11 @@ __all__ = [
     "PROVIDERS",
     "TELLS_COST",
     "WITHOUT_KEY",
-    "Adapter",
     "Cache",
-    "Company",
+    "Connections",
     "Models",
-    "casts",
+    "RunParticipants",
+    "build_participants",
     "checked",
     "embedding_model",
     "keys_of",

@@ -13,7 +13,7 @@ from ci_evals.domain.agents import BUILT_IN, ChatOptions, HttpOptions
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.connections import Adapter
+from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.rate_limiters import RateLimiters
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def agent(
     suite: Suite,
-    adapter: Adapter,
+    adapter: Connections,
     redactor: Redactor,
     demo: "Callable[[], DemoServer]",
     limiters: RateLimiters,
@@ -63,7 +63,7 @@ def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
     )
 
 
-def _aui(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimiters) -> AuiAgent:
+def _aui(suite: Suite, adapter: Connections, redactor: Redactor, limiters: RateLimiters) -> AuiAgent:
     config = AuiConfig(
         agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
         key=suite.api_key.get_secret_value() if suite.api_key else "",
@@ -77,7 +77,7 @@ def _aui(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimit
     return AuiAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
 
 
-def _chat(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimiters) -> ChatAgent:
+def _chat(suite: Suite, adapter: Connections, redactor: Redactor, limiters: RateLimiters) -> ChatAgent:
     said = about(suite, redactor, debug=adapter.debug)
     config = ChatConfig(
         model=said.model or said.agent_id or "",
@@ -90,7 +90,7 @@ def _chat(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimi
     return ChatAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
 
 
-def _http(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimiters) -> "HttpAgent":
+def _http(suite: Suite, adapter: Connections, redactor: Redactor, limiters: RateLimiters) -> "HttpAgent":
     from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
     said = about(suite, redactor, debug=adapter.debug)
@@ -106,13 +106,13 @@ def _http(suite: Suite, adapter: Adapter, redactor: Redactor, limiters: RateLimi
     return HttpAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
 
 
-def _demo(suite: Suite, adapter: Adapter, server: "DemoServer") -> AuiAgent:
+def _demo(suite: Suite, adapter: Connections, server: "DemoServer") -> AuiAgent:
     return AuiAgent(
         AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=server.base_url, debug=adapter.debug)
     )
 
 
-_OVER_HTTP: Mapping[str, Callable[[Suite, Adapter, Redactor, RateLimiters], Agent]] = {
+_OVER_HTTP: Mapping[str, Callable[[Suite, Connections, Redactor, RateLimiters], Agent]] = {
     "aui": _aui,
     "openai": _chat,
     "http": _http,

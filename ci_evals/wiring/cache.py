@@ -10,7 +10,7 @@ from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.ports import LLM
 from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.connections import Adapter
+from ci_evals.wiring.connections import Connections
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Cache:
     """What judges are asked for: to judge again is to ask anew, whatever was answered in the run."""
 
     @classmethod
-    def of(cls, adapter: Adapter, redactor: Redactor, purpose: str) -> "Cache":
+    def of(cls, adapter: Connections, redactor: Redactor, purpose: str) -> "Cache":
         """The cache that the settings ask for, if they do."""
         if adapter.judge_cache is None:
             return cls(None, adapter.provider, purpose)

@@ -19,7 +19,7 @@ _NOBODY_TO_ASK = (
 
 
 @dataclass(frozen=True)
-class Adapter:
+class Connections:
     """How agents are reached, and which LLM plays user and judge. Opens nothing by itself."""
 
     provider: str = "openai"

@@ -6,7 +6,7 @@ from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import models
-from ci_evals.wiring.connections import Adapter
+from ci_evals.wiring.connections import Connections
 
 
 class LLMs(dict[str, SdkLLM | ClaudeCodeLLM]):
@@ -15,7 +15,7 @@ class LLMs(dict[str, SdkLLM | ClaudeCodeLLM]):
     A look-up raises `UsageError` if there is no key, or the provider's program is not there.
     """
 
-    def __init__(self, adapter: Adapter, redactor: Redactor, stack: AsyncExitStack) -> None:
+    def __init__(self, adapter: Connections, redactor: Redactor, stack: AsyncExitStack) -> None:
         super().__init__()
         self._adapter, self._redactor, self._stack = adapter, redactor, stack
 

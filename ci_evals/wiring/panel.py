@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.wiring.connections import Adapter
+from ci_evals.wiring.connections import Connections
 
 
-def checked(asked: Adapter) -> Adapter:
+def checked(asked: Connections) -> Connections:
     """The same, with as many votes as there will be at the most.
 
     Raises:

@@ -14,11 +14,11 @@ from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.plan import Plan
 from ci_evals.planning.workload import of_plan, of_suite
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import agents, models
 from ci_evals.wiring.cache import Cache
-from ci_evals.wiring.connections import Adapter
+from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.llms import LLMs
 from ci_evals.wiring.rate_limiters import RateLimiters
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Company:
+class RunParticipants:
     """Who plays in a run."""
 
-    casts: tuple[Cast, ...]
+    by_suite: tuple[Participants, ...]
     """One for each suite of the plan."""
     judges: tuple[SdkLLM | ClaudeCodeLLM, ...]
     """The models that judge, without the cache before them."""
@@ -49,7 +49,11 @@ class Company:
         Raises:
             AgentAccessError: a key is refused, or has no credit left.
         """
-        agents = [cast.agent for cast in self.casts if cast.user_llm and isinstance(cast.agent, ChatAgent)]
+        agents = [
+            participants.agent
+            for participants in self.by_suite
+            if participants.user_llm and isinstance(participants.agent, ChatAgent)
+        ]
         for found in await asyncio.gather(*(agent.check() for agent in agents), return_exceptions=True):
             if found:
                 raise found
@@ -88,7 +92,7 @@ _NOTING = SdkLLM | OpenAIEmbedder | ClaudeCodeLLM
 class _PythonHost:
     """The process of a run's agents in Python, made when it is first asked for."""
 
-    def __init__(self, adapter: Adapter, redactor: Redactor, stack: AsyncExitStack) -> None:
+    def __init__(self, adapter: Connections, redactor: Redactor, stack: AsyncExitStack) -> None:
         self._adapter, self._redactor, self._stack = adapter, redactor, stack
         self._host: Host | None = None
 
@@ -113,8 +117,10 @@ class _PythonHost:
 
 
 @asynccontextmanager
-async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterator[Company]:
-    """A cast for each suite of the plan, and the embedded agent for the suites that name it, while in use.
+async def build_participants(
+    plan: Plan, adapter: Connections, redactor: Redactor
+) -> AsyncIterator[RunParticipants]:
+    """Build the participants of each suite of the plan, and close them afterwards.
 
     Raises:
         UsageError: the plan needs an LLM and there is no key, or an agent cannot be built.
@@ -138,25 +144,25 @@ async def casts(plan: Plan, adapter: Adapter, redactor: Redactor) -> AsyncIterat
         embedder = _embedder(plan, adapter, redactor, stack)
         built, judging = [], dict[str, SdkLLM | ClaudeCodeLLM]()
         for planned in plan.suites:
-            cast = Cast(
+            participants = Participants(
                 agents.agent(planned.suite, adapter, redactor, demo, limiters, host=host), embedder=embedder
             )
             named, work = adapter.models(planned.suite), of_suite(plan, planned)
             if named and work.user_calls:
-                cast = replace(cast, user_llm=llms[named.user])
+                participants = replace(participants, user_llm=llms[named.user])
                 if auditor := adapter.auditor(planned.suite):
-                    cast = replace(cast, audit_llm=llms[auditor])
+                    participants = replace(participants, audit_llm=llms[auditor])
             if named and work.judge_calls:
                 judging |= {judge: llms[judge] for judge in named.judges}
                 judges = tuple(cache.before(llms[judge]) for judge in named.judges)
-                cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
-            built.append(cast)
+                participants = replace(participants, judge_panel=judges, judge_votes=named.votes)
+            built.append(participants)
         await host.start()
-        yield Company(tuple(built), tuple(judging.values()), llms, embedder, limiters, cache)
+        yield RunParticipants(tuple(built), tuple(judging.values()), llms, embedder, limiters, cache)
 
 
 def _embedder(
-    plan: Plan, adapter: Adapter, redactor: Redactor, stack: AsyncExitStack
+    plan: Plan, adapter: Connections, redactor: Redactor, stack: AsyncExitStack
 ) -> OpenAIEmbedder | LocalEmbedder | None:
     """The model that compares meanings, where the plan wants that and there is one."""
     if not adapter.embedder or not of_plan(plan).embedder_calls:

@@ -8,27 +8,27 @@ from ci_evals.adapters.recording.recorder import RecordedAgent, RecordedEmbedder
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.ports import LLM
-from ci_evals.runner import Cast, CastOf
+from ci_evals.runner import Participants, ParticipantsFor
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.connections import Adapter
+from ci_evals.wiring.connections import Connections
 
 
-def recorded(recorder: Recorder, trial: Trial, cast: Cast) -> Cast:
-    """The cast of a trial, listened to."""
+def recorded(recorder: Recorder, trial: Trial, participants: Participants) -> Participants:
+    """The participants of a trial, recorded."""
     heard = recorder.listen(trial)
-    user, embedder, auditor = cast.user_llm, cast.embedder, cast.audit_llm
-    return Cast(
-        agent=RecordedAgent(cast.agent, heard),
+    user, embedder, auditor = participants.user_llm, participants.embedder, participants.audit_llm
+    return Participants(
+        agent=RecordedAgent(participants.agent, heard),
         user_llm=user and RecordedLLM(user, heard.user, heard.redactor),
-        judge_panel=tuple(RecordedLLM(judge, heard.judge, heard.redactor) for judge in cast.judges),
-        judge_votes=cast.judge_votes,
+        judge_panel=tuple(RecordedLLM(judge, heard.judge, heard.redactor) for judge in participants.judges),
+        judge_votes=participants.judge_votes,
         audit_llm=auditor and RecordedLLM(auditor, heard.auditor, heard.redactor),
         embedder=embedder and RecordedEmbedder(embedder, heard.embedder, heard.redactor),
     )
 
 
 def replayed_judges(
-    recording: Recording, plan: Plan, adapter: Adapter, redactor: Redactor
+    recording: Recording, plan: Plan, adapter: Connections, redactor: Redactor
 ) -> tuple[LLM, ...]:
     """The judges of the plan as they answered control questions; without such answers they have none."""
     check, played = recording.check(), Played(recording, redactor)
@@ -40,29 +40,31 @@ def replayed_judges(
     )
 
 
-def replayed(recording: Recording, plan: Plan, adapter: Adapter, redactor: Redactor) -> CastOf:
+def replayed(recording: Recording, plan: Plan, adapter: Connections, redactor: Redactor) -> ParticipantsFor:
     """Who plays each trial of the plan: the recording, in all the parts that a real run would have."""
     embedder = adapter.embedder if of_plan(plan).embedder_calls else None
 
-    def cast_of(trial: Trial) -> Cast:
+    def participants_for(trial: Trial) -> Participants:
         planned = plan.suites[trial.suite]
         named, work = adapter.models(planned.suite), of_suite(plan, planned)
         played = Playback(recording, plan, trial, redactor)
-        cast = Cast(ReplayedAgent(played), held=played.held)
+        participants = Participants(ReplayedAgent(played), adjust_findings=played.adjust_findings)
         if named and work.user_calls:
             user = ReplayedLLM(named.user, "the simulated user's question", played.take.user, played)
-            cast = replace(cast, user_llm=user)
+            participants = replace(participants, user_llm=user)
             if auditor := adapter.auditor(planned.suite):
                 asked = ReplayedLLM(auditor, "the auditor's question", played.take.auditor, played)
-                cast = replace(cast, audit_llm=asked)
+                participants = replace(participants, audit_llm=asked)
         if named and work.judge_calls:
             judges = tuple(
                 ReplayedLLM(judge, "the judge's question", played.take.judge, played)
                 for judge in named.judges
             )
-            cast = replace(cast, judge_panel=judges, judge_votes=named.votes)
+            participants = replace(participants, judge_panel=judges, judge_votes=named.votes)
         if embedder:
-            cast = replace(cast, embedder=ReplayedEmbedder(embedder, played.take.embedder, played))
-        return cast
+            participants = replace(
+                participants, embedder=ReplayedEmbedder(embedder, played.take.embedder, played)
+            )
+        return participants
 
-    return cast_of
+    return participants_for

@@ -21,9 +21,9 @@ from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageEr
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Prompt
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.objects import cast_of
+from ci_evals.wiring.objects import participants_for
 
 TEST = Test(
     name="Deposit",
@@ -461,26 +461,29 @@ SUITE = Suite.model_validate(
 async def test_the_models_of_four_methods():
     """Judge and user, each with the model that the suite names, or named for the method."""
     target = Original()
-    cast = cast_of(target, SUITE)
-    assert (cast.judge_llm.model, cast.user_llm.model) == ("j-1", "Original.generate_user_message")
-    answer = await cast.judge_llm.complete(Prompt("You judge.", "Rule.", schema={"type": "object"}))
+    participants = participants_for(target, SUITE)
+    assert (participants.judge_llm.model, participants.user_llm.model) == (
+        "j-1",
+        "Original.generate_user_message",
+    )
+    answer = await participants.judge_llm.complete(Prompt("You judge.", "Rule.", schema={"type": "object"}))
     assert answer.text == "{}"
     prompt, model = target.calls[-1]
     assert model == "j-1"
     assert prompt.startswith("You judge.\n\nRule.")
     assert '"type": "object"' in prompt
-    await cast.user_llm.complete(Prompt("You are Ida.", "Speak."))
+    await participants.user_llm.complete(Prompt("You are Ida.", "Speak."))
     assert target.calls[-1] == ("You are Ida.\n\nSpeak.",)
 
 
 async def test_an_object_without_models_is_an_agent_alone():
     """And a cast stays as it is."""
-    cast = cast_of(Recorder(), SUITE)
-    assert (cast.user_llm, cast.judge_llm) == (None, None)
-    assert cast_of(cast, SUITE) is cast
-    assert isinstance(cast_of(lambda message: message, SUITE), Cast)
+    participants = participants_for(Recorder(), SUITE)
+    assert (participants.user_llm, participants.judge_llm) == (None, None)
+    assert participants_for(participants, SUITE) is participants
+    assert isinstance(participants_for(lambda message: message, SUITE), Participants)
     with pytest.raises(UsageError, match="dict is no agent"):
-        cast_of({}, SUITE)
+        participants_for({}, SUITE)
 
 
 async def test_what_a_model_of_four_methods_may_do_wrong():

@@ -16,7 +16,7 @@ import pytest
 from ci_evals._version import __version__
 from ci_evals.adapters.journal import NAME, Journal
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.journal import Header, Mark, RunContext
+from ci_evals.domain.journal import Header, JournalMark, RunContext
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.run import Digests, Tool
 
@@ -47,7 +47,7 @@ async def written(folder, *results, mark=None, say=lambda _: None) -> Journal:
     for seconds, one in enumerate(results, start=1):
         await journal.keep(at(one.index), one, seconds)
     if mark:
-        journal.mark(Mark(mark=mark))
+        journal.mark(JournalMark(mark=mark))
     journal.close()
     return journal
 

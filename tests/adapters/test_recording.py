@@ -16,10 +16,10 @@ from ci_evals.domain.journal import Header
 from ci_evals.domain.progress import TurnPlayed
 from ci_evals.domain.results.run import Digests, Tool
 from ci_evals.ports import Completion
-from ci_evals.runner import Cast, Options, run
+from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Adapter
+from ci_evals.wiring import Connections
 from ci_evals.wiring.recordings import recorded, replayed
 
 PASS, FAIL = (fakes.judged(verdict, "It greets.") for verdict in ("pass", "fail"))
@@ -38,28 +38,28 @@ class Folder:
 
     def __init__(self, path, redactor=None):
         self.path, self.redactor, self.said = path, redactor or Redactor(), []
-        self.adapter = Adapter(judge_model="judge-1", user_model="user-1", embedding_model="vectors-1")
+        self.adapter = Connections(judge_model="judge-1", user_model="user-1", embedding_model="vectors-1")
         self.file = path / NAME
 
     def recorder(self, plan):
         return Recorder(self.path, plan, Choice(provider="openai"), self.redactor, self.said.append)
 
-    async def record(self, plan, cast, *, header=None, **options):
+    async def record(self, plan, participants, *, header=None, **options):
         recorder = self.recorder(plan)
         recorder.begin(header or of_run())
         results = await run(
             plan,
-            lambda trial: recorded(recorder, trial, cast),
+            lambda trial: recorded(recorder, trial, participants),
             Options(**options),
             self.redactor,
-            keep=(recorder.keep,),
+            save=(recorder.keep,),
         )
         recorder.close()
         return results
 
     async def replay(self, plan, stop=None, **options):
-        cast_of = replayed(Recording(self.path), plan, self.adapter, self.redactor)
-        return await run(plan, cast_of, Options(**options), self.redactor, stop=stop)
+        participants_for = replayed(Recording(self.path), plan, self.adapter, self.redactor)
+        return await run(plan, participants_for, Options(**options), self.redactor, stop=stop)
 
     def lines(self):
         return [json.loads(line) for line in self.file.read_text().splitlines()]
@@ -77,7 +77,7 @@ def timeless(results):
 
 def everybody(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)):
     """A whole cast from lists of answers."""
-    return Cast(
+    return Participants(
         agent,
         fakes.ScriptedLLM(user, "user-1"),
         fakes.ScriptedLLM(judge, "judge-1"),
@@ -103,8 +103,8 @@ async def test_a_replay_gives_the_results_of_the_recorded_run(folder):
         input_tokens=3,
     )
     dear = Completion(PASS, input_tokens=7, output_tokens=5, cost_usd=0.25)
-    cast = everybody(fakes.ScriptedAgent([trace, "Bye"]), judge=[dear, FAIL, PASS])
-    first = await folder.record(plan, cast, parallel=3)
+    participants = everybody(fakes.ScriptedAgent([trace, "Bye"]), judge=[dear, FAIL, PASS])
+    first = await folder.record(plan, participants, parallel=3)
     again = await folder.replay(plan, parallel=2)
     assert len({result.model_dump_json(include={"findings"}) for result in first}) > 1
     assert first[0].usage[-1].role == "embedder"
@@ -120,13 +120,13 @@ def clean(result):
 async def test_errors_are_raised_again(folder):
     """Of agent and models, in the attempts and in the verdicts."""
     agent = ["Hello", AgentError("down"), "Hello", "So so", "Fine", "Hello", "And?", "Hello"]
-    cast = everybody(
+    participants = everybody(
         fakes.ScriptedAgent(lambda test, heard: agent.pop(0)),
         user=["How?", "How?", "Thanks", "How?", LLMError("user is out"), LLMError("still out")],
         judge=[LLMAnswerError("no JSON"), PASS, LLMError("judge is out")],
     )
     plan = talk(JUDGED, loops=2)
-    first = await folder.record(plan, cast, retries=1)
+    first = await folder.record(plan, participants, retries=1)
     errors = [[attempt.error for attempt in result.attempts] for result in first]
     assert errors == [["down", None], ["user is out", "still out"]]
     assert first[1].findings[0].reason == "judge is out"
@@ -158,8 +158,8 @@ async def test_no_secret_is_in_a_recording(tmp_path):
     }
     plan = planned({"name": "t"} | known)
     said = fakes.reply(f"{order} is on its way", params={order: order}, trace={"auth": f"Bearer {key}"})
-    cast = everybody(fakes.ScriptedAgent([said]), user=[f"Thanks for {order}"])
-    first = await folder.record(plan, cast)
+    participants = everybody(fakes.ScriptedAgent([said]), user=[f"Thanks for {order}"])
+    first = await folder.record(plan, participants)
     text = folder.file.read_text()
     assert "***" in text
     assert not [secret for secret in (key, order, "ORDER", "0123456789") if secret in text]
@@ -179,9 +179,9 @@ async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
         {"criterion": "No gold", "strict": "not_contains", "text": "gold"},
         {"criterion": "Own key", "strict": "contains", "text": key},
     ]
-    cast = everybody(fakes.ScriptedAgent([f"My key is {other}"]))
+    participants = everybody(fakes.ScriptedAgent([f"My key is {other}"]))
     (first,) = await folder.record(
-        planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": checks}), cast
+        planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": checks}), participants
     )
     masked = json.loads(json.dumps(checks).replace(key, "***"))
     masked[0] |= {"weight": 7, "criterion": "Named anew"}
@@ -194,17 +194,17 @@ async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
     stop = Stop()
     stop.interrupt()
     assert await folder.replay(plan, stop) == (None,)
-    cast_of = replayed(Recording(folder.path), plan, folder.adapter, folder.redactor)
+    participants_for = replayed(Recording(folder.path), plan, folder.adapter, folder.redactor)
     listen = lambda event: isinstance(event, TurnPlayed) and stop.interrupt()  # noqa: E731
     stop = Stop()
-    (cut,) = await run(plan, cast_of, Options(), folder.redactor, listen=listen, stop=stop)
+    (cut,) = await run(plan, participants_for, Options(), folder.redactor, listen=listen, stop=stop)
     assert (cut.status, cut.findings, stop.bug) == ("interrupted", (), None)
 
 
 async def test_changed_evaluations_are_decided_anew(folder):
     """That is what a recording is for; a new judged one was never asked."""
-    cast = everybody(fakes.ScriptedAgent(["Hello"]))
-    await folder.record(talk(JUDGED), cast)
+    participants = everybody(fakes.ScriptedAgent(["Hello"]))
+    await folder.record(talk(JUDGED), participants)
     shout = {"criterion": "It shouts", "strict": "contains", "text": "HELLO!"}
     (result,) = await folder.replay(talk(shout, {"criterion": "New"}, JUDGED))
     found = [(finding.outcome, finding.cause) for finding in result.findings]
@@ -274,8 +274,8 @@ async def test_another_model_has_given_no_answer(folder):
 async def test_equal_questions_are_answered_in_their_order(folder):
     """Two criteria of the same words; the first is asked twice."""
     plan = talk(JUDGED, JUDGED)
-    cast = everybody(fakes.ScriptedAgent(["Hello"]), judge=["what?", FAIL, PASS])
-    first = await folder.record(plan, cast)
+    participants = everybody(fakes.ScriptedAgent(["Hello"]), judge=["what?", FAIL, PASS])
+    first = await folder.record(plan, participants)
     assert sorted(f.outcome for f in first[0].findings) == ["failed", "passed"]
     assert timeless(await folder.replay(plan)) == timeless(first)
 
@@ -309,13 +309,13 @@ async def test_an_interrupted_trial_is_not_recorded(folder):
 
     recorder = folder.recorder(plan)
     recorder.begin(of_run())
-    cast = everybody(Halting())
+    participants = everybody(Halting())
     await run(
         plan,
-        lambda trial: recorded(recorder, trial, cast),
+        lambda trial: recorded(recorder, trial, participants),
         Options(),
         Redactor(),
-        keep=(recorder.keep,),
+        save=(recorder.keep,),
         stop=stop,
     )
     recorder.close()
@@ -377,13 +377,13 @@ async def test_a_full_disk_ends_no_run(folder):
     recorder = folder.recorder(plan)
     recorder.begin(of_run())
     recorder.close()  # whatever is written now fails
-    cast = everybody(fakes.ScriptedAgent(["Hello"]))
+    participants = everybody(fakes.ScriptedAgent(["Hello"]))
     results = await run(
         plan,
-        lambda trial: recorded(recorder, trial, cast),
+        lambda trial: recorded(recorder, trial, participants),
         Options(),
         Redactor(),
-        keep=(recorder.keep,),
+        save=(recorder.keep,),
     )
     recorder.close()
     assert [result.status for result in results] == ["stopped", "stopped"]

@@ -31,7 +31,7 @@ from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Tool
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.runner import Cast, Options
+from ci_evals.runner import Options, Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
@@ -241,7 +241,7 @@ async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
         with recording.recorded(
             replace(job, journal=journal), settings, Console(log, Redactor())
         ) as with_recorder:
-            results = await evaluate(with_recorder, Cast(fakes.ScriptedAgent()), listen=listen)
+            results = await evaluate(with_recorder, Participants(fakes.ScriptedAgent()), listen=listen)
         journal.close()
         return results
 

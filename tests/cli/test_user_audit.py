@@ -8,7 +8,7 @@ from commands import ci_evals, results_in, write_suite
 
 from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.conversation import simulated_user
-from ci_evals.runner import Cast
+from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support import templates
 
@@ -124,14 +124,15 @@ async def test_what_audits_the_user_is_part_of_what_scores_mean(tmp_path):
     plan = TEST | {"userInfo": {}, "guidelines": "Cancel it.", "loops": 1}
     suite = load_suite(str(tmp_path / write_suite(tmp_path, plan, apiKey="key-of-the-agent")))
     user, judge = fakes.ScriptedLLM(["Cancel it."], model="u"), fakes.ScriptedLLM([PASS])
-    casts = [
-        Cast(
+    variants = [
+        Participants(
             fakes.ScriptedAgent(["I see."]), user, judge, audit_llm=model and fakes.ScriptedLLM([KEPT], model)
         )
         for model in (None, "small", "large")
     ]
     plain, small, large = [
-        (await run_suite(cast, suite, judge_check="off")).run.digests.user_prompt for cast in casts
+        (await run_suite(participants, suite, judge_check="off")).run.digests.user_prompt
+        for participants in variants
     ]
     assert plain == templates.digest(*simulated_user.TEMPLATES)
     assert len({plain, small, large}) == 3

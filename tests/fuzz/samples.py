@@ -391,8 +391,8 @@ JOURNAL = [
         journal.Header(digests=build.run_info().digests, **_RUN),
         journal.Entry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
         journal.Entry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
-        journal.Mark(mark="outage"),
-        journal.Mark(mark="ended"),
+        journal.JournalMark(mark="outage"),
+        journal.JournalMark(mark="ended"),
     )
 ]
 RECORDING = [

@@ -14,7 +14,7 @@ from ci_evals.rejudging import judges
 from ci_evals.studies.asking import Asking
 from ci_evals.studies.conversations import Saved
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Adapter
+from ci_evals.wiring import Connections
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 TESTS, TRIALS = 30, 2
@@ -29,7 +29,7 @@ async def asking(
     panel = panel or ("some-model",)
     used = JudgeUsed(provider="openai", models=tuple(sorted(panel)), votes=votes, prompt="p" * 64)
     redactor = Redactor([models.key])
-    async with judges(Adapter(provider="openai", llm_key=models.key), redactor) as found:
+    async with judges(Connections(provider="openai", llm_key=models.key), redactor) as found:
         yield Asking(found, panel, used, redactor, **{"parallel": 20} | fields)
 
 

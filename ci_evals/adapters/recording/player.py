@@ -77,7 +77,7 @@ class Playback(Played):
         self.take = take or Take(**asdict(key))
         self._evaluations = plan.test_of(trial).evaluations
 
-    def held(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    def adjust_findings(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """The findings, without passes that come only of secrets taken out of the answers.
 
         A check that no secret is told fails where one is, and passes where `***` stands in its place: it has

@@ -31,11 +31,11 @@ from ci_evals.planning.workload import of_suite
 from ci_evals.ports import Completion, Prompt
 from ci_evals.reports import numbers, sanitize
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Adapter, Models, runs_here
+from ci_evals.wiring import Connections, Models, runs_here
 
 
 def lines(
-    plan: Plan, adapter: Adapter, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
+    plan: Plan, adapter: Connections, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
 ) -> str:
     """Tokens, cost and duration of playing the plan, a line each, and a line that says what they are."""
     spent: dict[str, Spending] = {}
@@ -71,7 +71,7 @@ def lines(
     )
 
 
-def checked_judges(plan: Plan, adapter: Adapter, check: CheckMode) -> set[str]:
+def checked_judges(plan: Plan, adapter: Connections, check: CheckMode) -> set[str]:
     """The judges that may be asked the control questions."""
     if check is CheckMode.OFF:
         return set()

@@ -38,7 +38,7 @@ from ci_evals.wiring import (
     DEFAULT_MODELS,
     PROVIDERS,
     WITHOUT_KEY,
-    Adapter,
+    Connections,
     checked,
     keys_of,
     llm_key_of,
@@ -152,7 +152,7 @@ def _suite_settings(settings: NoiseSettings, results: Results) -> SuiteSettings:
     return SuiteSettings(suites=files, **{name: getattr(settings, name) for name in shared})
 
 
-def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Adapter:
+def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
     """How agents are reached, and the provider with its key, if it is there."""
     config = results.run.config
     saved = config.get("provider")
@@ -160,7 +160,7 @@ def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, st
     same = provider == saved
     key, token = llm_key_of(provider, settings.llm_key, environ)
     audits = config.get("auditUser") is True and same
-    return Adapter(
+    return Connections(
         provider=provider,
         llm_key=key,
         llm_token=token,
@@ -176,13 +176,13 @@ def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, st
 
 
 def _redactor(
-    settings: NoiseSettings, adapter: Adapter, loaded: Sequence[LoadedSuite], environ: Mapping[str, str]
+    settings: NoiseSettings, adapter: Connections, loaded: Sequence[LoadedSuite], environ: Mapping[str, str]
 ) -> Redactor:
     keys = [settings.llm_key or "", settings.agent_key or "", *keys_of(adapter, loaded)]
     return Redactor([*environment_keys(environ), *keys], values_of(loaded, environ))
 
 
-def _players(settings: NoiseSettings, results: Results, suite: SuiteResult, adapter: Adapter) -> Players:
+def _players(settings: NoiseSettings, results: Results, suite: SuiteResult, adapter: Connections) -> Players:
     """The models of a suite: those that options name, else the run's own, else the provider's."""
     if adapter.offline:
         return Players((None,), None)
@@ -197,14 +197,14 @@ def _players(settings: NoiseSettings, results: Results, suite: SuiteResult, adap
     )
 
 
-def _asked(settings: NoiseSettings, suite: SuiteResult) -> Adapter:
+def _asked(settings: NoiseSettings, suite: SuiteResult) -> Connections:
     """What options say of the judge, checked; where they say nothing of votes it is as in the suite."""
     panel = names_in(settings.judge_panel)
     votes = settings.judge_votes or (1 if panel else suite.judge_votes)
-    return checked(Adapter(judge_model=settings.judge_model, judge_panel=panel, judge_votes=votes))
+    return checked(Connections(judge_model=settings.judge_model, judge_panel=panel, judge_votes=votes))
 
 
-def _judge(settings: NoiseSettings, results: Results, made: Sheet, adapter: Adapter) -> JudgeUsed | None:
+def _judge(settings: NoiseSettings, results: Results, made: Sheet, adapter: Connections) -> JudgeUsed | None:
     """The run's judge, with the votes that it has; None where nobody judges."""
     models = {suite.judge_model for suite in made.judged.suites if suite.judge_model}
     if not models:
@@ -217,7 +217,7 @@ def _judge(settings: NoiseSettings, results: Results, made: Sheet, adapter: Adap
     )
 
 
-def _check_key(adapter: Adapter, made: Sheet) -> None:
+def _check_key(adapter: Connections, made: Sheet) -> None:
     asked = of_plan(made.plan).needs_llm or made.judged.suites
     if asked and adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
         raise UsageError(no_key(adapter.provider))

@@ -18,7 +18,7 @@ from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.planning.workload import Estimate, of_plan, of_test
 from ci_evals.reports import numbers, sanitize
-from ci_evals.wiring import Adapter
+from ci_evals.wiring import Connections
 
 
 def plan(settings: EstimateSettings) -> None:
@@ -49,14 +49,14 @@ def plan(settings: EstimateSettings) -> None:
     )
 
 
-def _calls(work: Estimate, adapter: Adapter) -> tuple[int, int, int]:
+def _calls(work: Estimate, adapter: Connections) -> tuple[int, int, int]:
     """Calls of agent, simulated user and judge, at most."""
     if adapter.offline:
         return work.agent_calls, 0, 0
     return work.agent_calls, work.user_calls, work.judge_calls * adapter.judge_votes
 
 
-def _rows(plan: Plan, place: int, adapter: Adapter) -> list[list[str]]:
+def _rows(plan: Plan, place: int, adapter: Connections) -> list[list[str]]:
     planned, redactor = plan.suites[place], error_console(os.environ).redactor
     header = [
         "test",

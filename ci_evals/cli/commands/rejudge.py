@@ -38,7 +38,7 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.library import results_file
-from ci_evals.rejudging import Rejudged, Rejudging, judges, rejudge, to_judge
+from ci_evals.rejudging import Rejudged, RejudgeJob, judges, rejudge, to_judge
 from ci_evals.reports import agreement, numbers, sanitize
 from ci_evals.reports.names import RESULTS
 from ci_evals.scoring.gate.policy import Policy
@@ -46,7 +46,7 @@ from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.studies.calibrate import given
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import WITHOUT_KEY, Adapter, checked, llm_key_of, names_in, no_key
+from ci_evals.wiring import WITHOUT_KEY, Connections, checked, llm_key_of, names_in, no_key
 
 
 def rejudge_run(settings: RejudgeSettings) -> None:
@@ -79,7 +79,7 @@ def rejudge_run(settings: RejudgeSettings) -> None:
     baseline = baseline_of(settings, Platform.of(settings, environ), interruption.aside)
     if baseline.note:
         console.say(baseline.note)
-    work = Rejudging(
+    work = RejudgeJob(
         judged=judged,
         provider=adapter.provider,
         policy=policy,
@@ -96,7 +96,7 @@ def rejudge_run(settings: RejudgeSettings) -> None:
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
-        begin=places.begin,
+        write_unfinished=places.begin,
     )
     with _listening(settings, _Told(judged, console, len(trials))) as listen:
         again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
@@ -109,12 +109,12 @@ def rejudge_run(settings: RejudgeSettings) -> None:
     sys.exit(code)
 
 
-async def _judged_again(work: Rejudging, adapter: Adapter, listen: Listener, stop: Stop) -> Rejudged:
+async def _judged_again(work: RejudgeJob, adapter: Connections, listen: Listener, stop: Stop) -> Rejudged:
     async with judges(adapter, work.redactor) as panel:
         return await rejudge(work, panel, listen=listen, stop=stop)
 
 
-def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
+def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Connections:
     """The provider with its key or its token, if there is one."""
     provider = settings.provider
     if provider is Provider.OFFLINE:
@@ -126,14 +126,14 @@ def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Adapter:
     if cache and reason and (why := refused(cache, reason, key or token, environ)):
         error_console(environ).say(f"warning: {why}")
         cache = None
-    return Adapter(
+    return Connections(
         provider=provider, llm_key=key, llm_token=token, judge_cache=cache, llm_timeout=settings.llm_timeout
     )
 
 
 def _panel(settings: RejudgeSettings) -> tuple[str, ...]:
     """The models that are named to vote in turn; none where that is left to the run."""
-    asked = Adapter(
+    asked = Connections(
         provider=settings.provider,
         judge_model=settings.judge_model,
         judge_panel=names_in(settings.judge_panel),
@@ -142,7 +142,7 @@ def _panel(settings: RejudgeSettings) -> tuple[str, ...]:
     return checked(asked).judge_panel
 
 
-def _redactor(settings: RejudgeSettings, adapter: Adapter, environ: Mapping[str, str]) -> Redactor:
+def _redactor(settings: RejudgeSettings, adapter: Connections, environ: Mapping[str, str]) -> Redactor:
     keys = (adapter.llm_key, adapter.llm_token, settings.llm_key, settings.github_token)
     return Redactor([*environment_keys(environ), *(key for key in keys if key)], environment_values(environ))
 

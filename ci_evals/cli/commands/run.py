@@ -32,7 +32,7 @@ from ci_evals.cli.terminal import progress
 from ci_evals.cli.terminal.console import Console, environment_keys, error_console, remember
 from ci_evals.domain.agents import BUILT_IN, lacks_secret
 from ci_evals.domain.errors import SuiteError, UsageError
-from ci_evals.domain.journal import Mark
+from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
@@ -54,7 +54,7 @@ from ci_evals.support.secrets import is_dummy
 from ci_evals.wiring import (
     OFFLINE,
     WITHOUT_KEY,
-    Adapter,
+    Connections,
     embedding_model,
     keys_of,
     llm_key_of,
@@ -150,7 +150,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         git=platform.git,
         context=context,
-        begin=places.begin,
+        write_unfinished=places.begin,
         ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
         warnings=warnings,
     )
@@ -169,7 +169,7 @@ class _Ready:
     platform: Platform
     job: Job
     journal: Journal
-    adapter: Adapter
+    adapter: Connections
     places: Places
     console: Console
     interruption: Interruption
@@ -210,7 +210,7 @@ def _play(ready: _Ready) -> int:
 
     code = publish(results, ready.places, console, job.baseline, verbose=settings.verbose)
     if results.run.status == "completed" or stop.failed_fast:
-        ready.journal.mark(Mark(mark="ended"))
+        ready.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
         console.say(f"to go on with this run, give the same command with --resume={ready.places.folder}")
     if wants_comment(settings, ready.platform):
@@ -236,7 +236,7 @@ def _comment(results: Results, ready: _Ready, *, create: bool = True) -> None:
     comment_on(results, ready.settings, ready.platform, ready.interruption.aside, create=create)
 
 
-def _signing_secret(adapter: Adapter) -> str | None:
+def _signing_secret(adapter: Connections) -> str | None:
     """Return the key or token of the LLM, if it is secret enough to sign a journal with."""
     secret = adapter.llm_key or adapter.llm_token
     return secret if can_sign(secret) else None
@@ -394,7 +394,7 @@ def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterat
             yield progress.lines(planned, console)
 
 
-def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Adapter:
+def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Connections:
     key, token = llm_key_of(settings.provider, settings.llm_key, environ)
     return replace(
         models_asked(settings),
@@ -419,8 +419,8 @@ def _judge_cache(settings: RunSettings, environ: Mapping[str, str]) -> Path | No
 
 
 def _checked_cache(
-    adapter: Adapter, settings: RunSettings, environ: Mapping[str, str]
-) -> tuple[Adapter, tuple[str, ...]]:
+    adapter: Connections, settings: RunSettings, environ: Mapping[str, str]
+) -> tuple[Connections, tuple[str, ...]]:
     """The adapter without a cache that anybody may have written, and what to say of that."""
     reason = FileTrust(settings, environ).workspace_distrusted()
     if reason is None or adapter.judge_cache is None:
@@ -430,7 +430,7 @@ def _checked_cache(
 
 
 def _redactor(
-    settings: RunSettings, adapter: Adapter, loaded: Sequence[LoadedSuite], environ: Mapping[str, str]
+    settings: RunSettings, adapter: Connections, loaded: Sequence[LoadedSuite], environ: Mapping[str, str]
 ) -> Redactor:
     keys = [
         *environment_keys(environ),
@@ -442,7 +442,7 @@ def _redactor(
     return Redactor(keys=keys, values=values_of(loaded, environ))
 
 
-def _short_keys(adapter: Adapter, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
+def _short_keys(adapter: Connections, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
     keys = [key.strip() for key in keys_of(adapter, loaded)]
     short = [key for key in keys if key and len(key) < MIN_LENGTH and not is_dummy(key)]
     if not short:

@@ -1,17 +1,17 @@
 """Which models the options ask for, and how often."""
 
 from ci_evals.cli.settings.suite_commands import EstimateSettings
-from ci_evals.wiring import Adapter, checked, names_in
+from ci_evals.wiring import Connections, checked, names_in
 
 
-def models_asked(settings: EstimateSettings) -> Adapter:
+def models_asked(settings: EstimateSettings) -> Connections:
     """The models that the options ask for, without a key.
 
     Raises:
         UsageError: the options contradict one another.
     """
     return checked(
-        Adapter(
+        Connections(
             provider=settings.provider,
             judge_model=settings.judge_model,
             user_model=settings.user_model,

@@ -16,8 +16,8 @@ from ci_evals.domain.progress import (
     Event,
     Extended,
     Listener,
+    RunResumed,
     StillWaiting,
-    TakenUp,
     TrialFinished,
     TrialStarted,
     TurnPlayed,
@@ -51,7 +51,7 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
     def listen(event: Event) -> None:
         nonlocal plan
         match event:
-            case TakenUp():
+            case RunResumed():
                 bar.advance(whole, event.trials)
                 bar.console.print(Text(progress.taken_up(event, len(plan.trials))), soft_wrap=True)
             case StillWaiting():

@@ -6,8 +6,8 @@ from ci_evals.domain.progress import (
     Event,
     Extended,
     Listener,
+    RunResumed,
     StillWaiting,
-    TakenUp,
     TrialFinished,
 )
 from ci_evals.domain.results.trial import TrialResult
@@ -30,7 +30,7 @@ def lines(plan: Plan, console: Console) -> Listener:
             case TrialFinished():
                 done += 1
                 console.say(f"[{done}/{total}] {line(plan, event, console)}")
-            case TakenUp():
+            case RunResumed():
                 done = event.trials
                 console.say(taken_up(event, total))
             case StillWaiting():
@@ -61,7 +61,7 @@ def line(plan: Plan, event: TrialFinished, console: Console) -> str:
     return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
 
 
-def taken_up(event: TakenUp, total: int) -> str:
+def taken_up(event: RunResumed, total: int) -> str:
     """What had finished before."""
     began = event.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
     return f"going on with the run of {began}: {event.trials} of {numbers.count(total, 'trial')} had finished"
