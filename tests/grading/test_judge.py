@@ -37,7 +37,7 @@ def answer(verdict="pass", reasoning="It asked.", evidence=(1,), **changes) -> s
 async def decide(*answers, transcript=SAID, redactor=None) -> tuple[Verdict, fakes.ScriptedLLM]:
     llm = fakes.ScriptedLLM(answers)
     judge = Judge([llm], redactor or Redactor())
-    return await judge.hear(TEST, TEST.turns, transcript).decide(FIRST), llm
+    return await judge.context(TEST, TEST.turns, transcript).decide(FIRST), llm
 
 
 async def test_pass_and_fail_with_reason_and_evidence():
