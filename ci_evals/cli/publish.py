@@ -17,7 +17,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
-from ci_evals.reports.page.comparison_runs import Beside
+from ci_evals.reports.page.comparison_runs import ComparisonRuns
 
 _NOWHERE = (
     "There is no room for the reports in the working folder or among the temporary files either: what "
@@ -85,8 +85,8 @@ def _write_run(results: Results, places: Places) -> None:
 def _write_page(results: Results, baseline: Results | None, folder: Path, console: Console) -> int:
     """Writes the page, and gives the exit code for that. Where a bug keeps us from it there is none."""
     try:
-        beside = Beside(console.redactor.model(baseline) if baseline else None)
-        files.write_all(folder, {PAGE: report_files.of_run(results, beside)[PAGE]})
+        comparison_runs = ComparisonRuns(console.redactor.model(baseline) if baseline else None)
+        files.write_all(folder, {PAGE: report_files.of_run(results, comparison_runs)[PAGE]})
     except UsageError:
         raise
     except Exception:  # noqa: BLE001  # a bug of ours, told as such; what the run came to stands without it

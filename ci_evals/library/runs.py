@@ -27,7 +27,7 @@ from ci_evals.reports import report_files
 from ci_evals.reports.facts import run_warnings
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
-from ci_evals.reports.page.comparison_runs import Beside
+from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
@@ -337,6 +337,6 @@ def write_reports(
     compared = results.comparison.baseline if results.comparison else None
     if baseline and compared and baseline.run.id != compared.run_id:
         raise UsageError("the baseline is not the run that the results were compared with")
-    folder, written = Path(output_dir), report_files.files(results, Beside(baseline))
+    folder, written = Path(output_dir), report_files.files(results, ComparisonRuns(baseline))
     files.write_all(folder, written)
     return tuple(folder / name for name in written)

@@ -26,7 +26,7 @@ from ci_evals.reports.names import (
     unique,
 )
 from ci_evals.reports.page import page
-from ci_evals.reports.page.comparison_runs import ALONE, Beside
+from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 
 P = ParamSpec("P")
 
@@ -40,21 +40,21 @@ _SHOWN_PATH = 200
 _FOLDER_NAME = re.compile(r"[^\x00-\x1f\"*/:<>?\\|]+")
 
 
-def files(results: Results, beside: Beside = ALONE) -> dict[str, Iterable[str]]:
+def files(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[str, Iterable[str]]:
     """Every file of a run: path relative to the output folder, with `/`, and the text to write.
 
     Texts come in parts, made when they are asked for, once: all of a large run would fill the memory.
     """
-    return of_run(results, beside) | dict(of_suites(results))
+    return of_run(results, comparison_runs) | dict(of_suites(results))
 
 
-def of_run(results: Results, beside: Beside = ALONE) -> dict[str, Iterable[str]]:
+def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[str, Iterable[str]]:
     """The files of the run as a whole, the first that anybody looks for."""
     return {
         RESULTS: results_json.render(results),
         SUMMARY: _once(documents.summary, results),
         JUNIT: _once(junit.render, results),
-        PAGE: page.render(results, beside),
+        PAGE: page.render(results, comparison_runs),
     }
 
 
@@ -67,7 +67,10 @@ def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
 
 
 def redraw(
-    results: Results, place: PurePath, formats: Collection[Format] = OF_EVERY_RUN, beside: Beside = ALONE
+    results: Results,
+    place: PurePath,
+    formats: Collection[Format] = OF_EVERY_RUN,
+    comparison_runs: ComparisonRuns = ALONE,
 ) -> dict[str, Iterable[str]]:
     """The reports to write again, relative to the folder of `place`, the file that `results` was read from.
 
@@ -77,7 +80,7 @@ def redraw(
     if is_of_suite(results, place):
         found = _suite_files(results, results.suites[0])
     else:
-        found = of_run(results, beside) | badge.files(results)
+        found = of_run(results, comparison_runs) | badge.files(results)
         if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
             found |= dict(of_suites(results))
         del found[RESULTS]

@@ -9,7 +9,7 @@ from ci_evals.domain.results.comparison import Comparison, TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.transcript import Turns
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _DO = "(window.pwned=1)"
 _FAR = "http://127.0.0.1:9/"
@@ -44,7 +44,9 @@ _KNOWN = trust_cases.trusted()
 TEXTS = (*MARKUP, *hostile.CORPUS, *NAMES)
 
 
-def beside(head: Results, base: Results, texts: Sequence[str] = TEXTS) -> tuple[Results, Beside]:
+def poisoned_runs(
+    head: Results, base: Results, texts: Sequence[str] = TEXTS
+) -> tuple[Results, ComparisonRuns]:
     """`head` with its worst test once for each text, which is then all its text, and what stands beside it.
 
     `base` has the same tests. Of each, one trial of two turns is there. What is told of the run as a
@@ -53,8 +55,8 @@ def beside(head: Results, base: Results, texts: Sequence[str] = TEXTS) -> tuple[
     assert head.comparison
     worst = head.comparison.regressed[0]
     near, far = (_poisoned(_narrowed(results, worst), texts) for results in (head, base))
-    return near, Beside(
-        baseline=far, others=(OtherRun.of(far, " ".join(NAMES)), OtherRun.of(near, MARKUP[0]))
+    return near, ComparisonRuns(
+        baseline=far, others=(ComparisonRun.of(far, " ".join(NAMES)), ComparisonRun.of(near, MARKUP[0]))
     )
 
 

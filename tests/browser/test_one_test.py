@@ -14,7 +14,7 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts import highlights, trial_errors
 from ci_evals.reports.page import address, embedded_data
 from ci_evals.reports.page import page as pages
-from ci_evals.reports.page.comparison_runs import Beside
+from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.scores import Counting
@@ -126,7 +126,7 @@ def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared,
         )
     )
     file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(made, Beside(baseline=made))), "utf-8")
+    file.write_text("".join(pages.render(made, ComparisonRuns(baseline=made))), "utf-8")
     ends = set()
     for page, head, base in (
         (look(file), made, made),
@@ -173,7 +173,7 @@ def test_the_script_holds_those_trials_against_each_other_that_the_comparison_do
         for side in (0, 1)
     )
     file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(head, Beside(baseline=base))), "utf-8")
+    file.write_text("".join(pages.render(head, ComparisonRuns(baseline=base))), "utf-8")
     wanted, counting = [], Counting(offline=False)
     for shown in embedded_data.tests_of(head, base):
         assert shown.base

@@ -9,7 +9,7 @@ import trust_cases
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.page import page
-from ci_evals.reports.page.comparison_runs import ALONE, Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.support.text import visible
 
 pytestmark = pytest.mark.browser
@@ -51,17 +51,17 @@ WALK = """async (numbers) => {
 """Opens tests one after another, unfolds all of each, and tells what it is made of and shows."""
 
 
-def write(file: Path, results: Results, beside: Beside) -> Path:
+def write(file: Path, results: Results, comparison_runs: ComparisonRuns) -> Path:
     with file.open("w", encoding="utf-8") as out:
-        out.writelines(page.render(results, beside))
+        out.writelines(page.render(results, comparison_runs))
     return file
 
 
 def test_no_text_is_more_than_text(look, compared, tmp_path):
     """Overview, each test and its comparison are made of what those of an honest run are made of."""
     head, base = compared.head, compared.base
-    others = (OtherRun.of(base, "then"), OtherRun.of(head, "now"))
-    shown = look(write(tmp_path / "honest.html", head, Beside(baseline=base, others=others)))
+    others = (ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
+    shown = look(write(tmp_path / "honest.html", head, ComparisonRuns(baseline=base, others=others)))
     shown.evaluate(LOOK)
     honest = shown.evaluate("madeOf(document)")["parts"]
     for test in json.loads(shown.evaluate(WALK, [0, 3, 8])):
@@ -71,7 +71,7 @@ def test_no_text_is_more_than_text(look, compared, tmp_path):
     honest += known.evaluate("madeOf(document)")["parts"]
     for test in json.loads(known.evaluate(WALK, [0, 1])):
         honest += test["parts"]
-    shown = look(write(tmp_path / "hostile.html", *hostile_run.beside(head, base)))
+    shown = look(write(tmp_path / "hostile.html", *hostile_run.poisoned_runs(head, base)))
     shown.evaluate(LOOK)
     overview = shown.evaluate("madeOf(document)")
     tests = json.loads(shown.evaluate(WALK, list(range(len(hostile_run.TEXTS)))))

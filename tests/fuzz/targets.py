@@ -60,7 +60,7 @@ from ci_evals.reports.annotations import annotations
 from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT, RESULTS
 from ci_evals.reports.page import page as pages
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import coverage, older
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import Pairing
@@ -572,8 +572,10 @@ def page(data: bytes) -> None:
         return
     for head, base in ((found, _OTHER), (_OTHER, found)):
         compared = Pairing(Side.of(head), Side.of(base)).comparison()
-        beside = Beside(baseline=base, others=(OtherRun.of(base, "then"), OtherRun.of(head, "now")))
-        text = "".join(pages.render(head.model_copy(update={"comparison": compared}), beside))
+        comparison_runs = ComparisonRuns(
+            baseline=base, others=(ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
+        )
+        text = "".join(pages.render(head.model_copy(update={"comparison": compared}), comparison_runs))
         text.encode()
         packed = re.findall(
             r'<script type="application/octet-stream" id="[tb]\d+(?:\.\d+)?">(.*)</script>', text

@@ -22,7 +22,7 @@ from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.usage import latency_of
@@ -50,12 +50,14 @@ def run(tests: dict[str, tuple], run_id: str = "head", suite: str = "S", **field
     return build.results(build.suite_result(suite, *made, categories=tone), **fields)
 
 
-def drawn(head: Results, base: Results | None = None, others: tuple[OtherRun, ...] = ()) -> dict[str, Figure]:
+def drawn(
+    head: Results, base: Results | None = None, others: tuple[ComparisonRun, ...] = ()
+) -> dict[str, Figure]:
     """All charts of a run by their names, compared with `base` if it is given."""
     if base:
         told = Pairing(Side.of(head), Side.of(base)).comparison()
         head = head.model_copy(update={"comparison": told})
-    made = gallery.figures(head, embedded_data.tests_of(head, base), Beside(base, others))
+    made = gallery.figures(head, embedded_data.tests_of(head, base), ComparisonRuns(base, others))
     for figure in made:
         check(figure)
     assert len({figure.id for figure in made}) == len(made)
@@ -100,9 +102,9 @@ def marks(figure: Figure, kind: str) -> int:
     return sum(found)
 
 
-def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **fields) -> OtherRun:
+def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **fields) -> ComparisonRun:
     """A run of so many days before."""
-    return OtherRun(
+    return ComparisonRun(
         **{
             "label": f"run-{number}",
             "id": f"run-{number}",
@@ -234,15 +236,15 @@ def test_cost_stands_against_quality():
     """Where other runs have a known cost; which of them are beaten is told."""
     spent = Usage(cost_usd=0.4)
     head = run({"a": (score_trial(85),)}, usage=spent)
-    beside = (other(1, 95, 1.5), other(2, 70, 0.9), other(3, None, 0.9), other(4, 70, None))
-    figure = drawn(head, others=beside)["cost"]
+    comparison_runs = (other(1, 95, 1.5), other(2, 70, 0.9), other(3, None, 0.9), other(4, 70, None))
+    figure = drawn(head, others=comparison_runs)["cost"]
     assert [row[0] for row in figure.rows] == ["this run", "run-2", "run-1"]
     assert figure.rows[1][4] == "this run"
     assert figure.says == (
         "Of 3 runs 2 are worth their cost: this run and run-1; "
         "this run costs no more than run-2 and scores no less."
     )
-    assert "cost" not in drawn(run({"a": (score_trial(85),)}), others=beside)
+    assert "cost" not in drawn(run({"a": (score_trial(85),)}), others=comparison_runs)
 
 
 def test_runs_are_named_by_the_end_of_their_path():
@@ -269,12 +271,12 @@ def test_a_trend_wants_three_runs():
 def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
     """The score of the first is shown as such, and bought nothing; the others are no part of a trend."""
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
-    beside = (
+    comparison_runs = (
         other(1, 99, 0.01, standing=Standing.UNTRUSTED),
         other(2, 70),
         other(3, None, standing=Standing.SKIPPED),
     )
-    figures = drawn(head, others=beside)
+    figures = drawn(head, others=comparison_runs)
     assert [row[0] for row in figures["cost"].rows] == ["this run", "run-2"]
     assert [row[5] for row in figures["trend"].rows] == [
         "the gate holds",
@@ -283,7 +285,7 @@ def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
     ]
     assert figures["trend"].says.endswith("this one 85.0; 1 cannot be trusted.")
     unsure = head.model_copy(update={"gate": build.decision(passed=False, exit_code=3)})
-    assert "cost" not in drawn(unsure, others=beside)
+    assert "cost" not in drawn(unsure, others=comparison_runs)
 
 
 def test_nothing_is_shown_of_a_run_without_trials():
@@ -348,7 +350,7 @@ times = st.builds(Times, agent=seconds, user=seconds, judge=seconds, other=secon
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(runs, st.none() | runs, others, st.none() | times, dollars, intervals)
-def test_no_results_break_a_chart(head, base, beside, spent, cost, interval):
+def test_no_results_break_a_chart(head, base, comparison_runs, spent, cost, interval):
     """One test or none, no score, no time, all alike, the longest and the dearest there can be."""
     here = run(
         {**head, "z": ()},
@@ -356,7 +358,7 @@ def test_no_results_break_a_chart(head, base, beside, spent, cost, interval):
         usage=Usage(cost_usd=cost),
         interval=interval,
     )
-    drawn(here, run({**base, "z": ()}, "base") if base is not None else None, beside)
+    drawn(here, run({**base, "z": ()}, "base") if base is not None else None, comparison_runs)
 
 
 def test_charts_of_a_large_run_stay_small():

@@ -16,7 +16,7 @@ from ci_evals.domain.results.process import Coverage, LogicKind, ProcessSummary,
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.page import address, embedded_data, page
-from ci_evals.reports.page.comparison_runs import ALONE, Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.overview import tests as table_of_tests
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -62,8 +62,8 @@ class Page(HTMLParser):
         return " ".join(" ".join(data for names, data in self._said if name is None or name in names).split())
 
 
-def drawn(results: Results, beside: Beside = ALONE) -> Page:
-    return Page("".join(page.render(results, beside)))
+def drawn(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Page:
+    return Page("".join(page.render(results, comparison_runs)))
 
 
 def stands(standing: Standing) -> Results:
@@ -118,7 +118,7 @@ def test_no_words_of_ours_are_markdown(name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_same_results_give_the_same_page(name):
-    baseline = Beside(baseline=RUNS["good"])
+    baseline = ComparisonRuns(baseline=RUNS["good"])
     assert "".join(page.render(RUNS[name], baseline)) == "".join(page.render(RUNS[name], baseline))
 
 
@@ -143,7 +143,7 @@ def test_since_when_is_told_by_the_runs_that_stand_beside():
         *results.suites,
         run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2)),
     )
-    said = drawn(results, Beside(others=(OtherRun.of(failed, "past"),))).text("_broken")
+    said = drawn(results, ComparisonRuns(others=(ComparisonRun.of(failed, "past"),))).text("_broken")
     assert "Failed in all 2 runs that are known, the first of 2026-11-19 09:30 UTC." in said
 
 

@@ -10,7 +10,7 @@ from ci_evals.domain.results.run import Git, Origin
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.page import since
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 TEST = ("Refunds", "Refund too late", "d" * 64)
 SIGNS = {
@@ -24,7 +24,7 @@ SIGNS = {
 def runs(drawing):
     """Earlier runs of the test, a letter each, the newest first; a dot is one that does not know it."""
     return tuple(
-        OtherRun(
+        ComparisonRun(
             label=f"past/{age}",
             id=f"past-{age}",
             at=build.STARTED_AT - timedelta(days=age),
@@ -95,11 +95,13 @@ def test_only_earlier_runs_count_each_once_the_newest_first():
     past = runs("fpf")
     later = build.results(run=build.run_info(id="later", started_at=build.STARTED_AT + timedelta(days=1)))
     baseline = build.results(run=build.run_info(id="past-2", started_at=past[1].at))
-    beside = Beside(baseline=baseline, others=(past[2], OtherRun.of(later, "later"), past[1], past[0]))
-    found = since.earlier(build.results(), beside)
+    comparison_runs = ComparisonRuns(
+        baseline=baseline, others=(past[2], ComparisonRun.of(later, "later"), past[1], past[0])
+    )
+    found = since.earlier(build.results(), comparison_runs)
     assert [run.id for run in found] == ["past-1", "past-2", "past-3"]
-    own = OtherRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
-    assert since.earlier(build.results(), Beside(others=(own,))) == ()
+    own = ComparisonRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
+    assert since.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_runs_of_other_branches_tell_nothing_of_this_one(here, base, ages):
     past = tuple(replace(run, ref=ref) for run, ref in zip(runs("fffff"), refs, strict=True))
     results = build.results(run=build.run_info(git=Git(ref=here)))
     baseline = build.results(run=build.run_info(id="past-1", started_at=past[0].at, git=Git(ref=base)))
-    found = since.earlier(results, Beside(baseline if base else None, past))
+    found = since.earlier(results, ComparisonRuns(baseline if base else None, past))
     assert [run.id for run in found] == [f"past-{age}" for age in ages]
 
 
@@ -127,6 +129,8 @@ def test_conversations_that_were_held_once_count_once():
     past = runs("ff")
     origin = Origin(how="rejudge", run="past-1", started_at=past[0].at)
     again = build.run_info(id="again", started_at=past[0].at + timedelta(hours=1), origin=origin)
-    beside = Beside(others=(*past, OtherRun.of(build.results(run=again), "again")))
-    assert [run.id for run in since.earlier(build.results(), beside)] == ["past-1", "past-2"]
-    assert [run.id for run in since.earlier(build.results(run=again), Beside(others=past))] == ["past-2"]
+    comparison_runs = ComparisonRuns(others=(*past, ComparisonRun.of(build.results(run=again), "again")))
+    assert [run.id for run in since.earlier(build.results(), comparison_runs)] == ["past-1", "past-2"]
+    assert [run.id for run in since.earlier(build.results(run=again), ComparisonRuns(others=past))] == [
+        "past-2"
+    ]

@@ -16,7 +16,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.library import load_results
 from ci_evals.reports import numbers, report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import older
 from ci_evals.support.text import whole
 
@@ -42,8 +42,8 @@ def report(settings: ReportSettings) -> None:
     baseline = _baseline(settings.baseline, runs)
     if report_files.is_of_suite(results, file):
         _check_alone(settings, formats, named)
-    beside = Beside(baseline, tuple(run for _, run in runs.others.values()))
-    written = report_files.redraw(results, file, formats, beside)
+    comparison_runs = ComparisonRuns(baseline, tuple(run for _, run in runs.others.values()))
+    written = report_files.redraw(results, file, formats, comparison_runs)
     files.write_all(file.parent, written)
     show(sanitize.log_line(_told(list(written), runs)))
     if PAGE in written and results.comparison and not baseline and settings.baseline != "none":
@@ -70,7 +70,7 @@ class _Runs:
     """The run to show, and the others by their ids, with their files."""
 
     shown: Saved
-    others: Mapping[str, tuple[Path, OtherRun]]
+    others: Mapping[str, tuple[Path, ComparisonRun]]
     of_folder: int
     """How many runs the path of the shown one stood for: of several it is the newest."""
 
@@ -84,7 +84,7 @@ def _read(paths: Sequence[Path]) -> _Runs:
     redactor = of_environment()
     shown: Saved | None = None
     of_folder = 0
-    others: dict[str, tuple[Path, OtherRun]] = {}
+    others: dict[str, tuple[Path, ComparisonRun]] = {}
     for saved in read_each(paths, load_results):
         aside: Saved | None = saved
         if saved.named == paths[0]:
@@ -93,7 +93,7 @@ def _read(paths: Sequence[Path]) -> _Runs:
                 shown, aside = saved, shown
         if aside:
             label = whole(redactor.text(_place(aside.file)))
-            other = OtherRun.of(redactor.model(_without_trials(aside.results)), label)
+            other = ComparisonRun.of(redactor.model(_without_trials(aside.results)), label)
             others.setdefault(other.id, (aside.file, other))
         del saved, aside  # the next is as large
     if shown is None:  # `read_each` has told why
@@ -174,8 +174,8 @@ def _told(written: Sequence[str], runs: _Runs) -> str:
         what = numbers.count(len(written), "report")
     newest = f", the newest of {runs.of_folder} runs" if runs.of_folder > 1 else ""
     other = len(runs.others) if PAGE in written else 0
-    beside = f"; {numbers.count(other, 'other run')} beside it" if other else ""
-    return f"{what} written to {runs.shown.file.parent}{newest}{beside}"
+    more = f"; {numbers.count(other, 'other run')} beside it" if other else ""
+    return f"{what} written to {runs.shown.file.parent}{newest}{more}"
 
 
 def _open(page: Path) -> None:

@@ -2,14 +2,14 @@
 
 from urllib.parse import quote
 
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.support.text import whole
 
 _KEPT = "!*'()"
 """What `encodeURIComponent` leaves as it is, beyond what `quote` does."""
 
 
-def of(shown: Shown, trial: int | None = None, turn: int | None = None, base: int | None = None) -> str:
+def of(shown: TestView, trial: int | None = None, turn: int | None = None, base: int | None = None) -> str:
     """The address of a test, of one of its trials, or of a turn in it: `#suite/test/2/3`.
 
     `base` is the trial of the baseline that stands beside it: `#suite/test/2/3/vs1`.

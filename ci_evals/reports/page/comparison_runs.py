@@ -1,4 +1,4 @@
-"""What stands beside a run on its page: the baseline's conversations, and the numbers of other runs."""
+"""The runs that are shown beside a run on its page: the whole baseline, and the numbers of others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from ci_evals.scoring.usage import cost_of_trial
 
 
 @dataclass(frozen=True)
-class OtherRun:
+class ComparisonRun:
     """What the page tells of another run: a row of numbers, none of its conversations."""
 
     label: str
@@ -30,13 +30,13 @@ class OtherRun:
     standing: Standing
     ref: str | None = None
     """Its branch, or what else it was made of."""
-    held: bool = True
+    original: bool = True
     """Whether it held its conversations itself: not where it is a replay, or judged another run again."""
     outcomes: Mapping[tuple[str, str, str], TestOutcome] = field(default_factory=dict)
     """Of each test, by suite, name and digest: a test that was defined otherwise is another test."""
 
     @classmethod
-    def of(cls, results: Results, label: str) -> "OtherRun":
+    def of(cls, results: Results, label: str) -> "ComparisonRun":
         """The row that a results file makes."""
         git = results.run.git
         return cls(
@@ -49,7 +49,7 @@ class OtherRun:
             cost_usd=cost_of_trial(results.usage, results.counts.trials),
             standing=highlights.standing(results),
             ref=git.ref,
-            held=results.run.origin is None,
+            original=results.run.origin is None,
             outcomes={
                 (suite.name, test.name, test.digest): test.outcome
                 for suite in results.suites
@@ -59,13 +59,13 @@ class OtherRun:
 
 
 @dataclass(frozen=True)
-class Beside:
+class ComparisonRuns:
     """What is there to be shown beside a run."""
 
     baseline: Results | None = None
     """The run that it was compared with, without secrets; its conversations stand beside this run's."""
-    others: tuple[OtherRun, ...] = ()
+    others: tuple[ComparisonRun, ...] = ()
     """Other runs, for cost against quality and for the trend; in any order, this one not among them."""
 
 
-ALONE = Beside()
+ALONE = ComparisonRuns()

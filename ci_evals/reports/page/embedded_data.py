@@ -33,7 +33,7 @@ much to be unpacked.
 
 
 @dataclass(frozen=True)
-class Shown:
+class TestView:
     """A test of a page, and the same test in the baseline."""
 
     number: int
@@ -61,7 +61,7 @@ class Shown:
         return self.base is not None and self.base.digest == self.test.digest
 
 
-def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
+def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]:
     """All tests in the order of the results, each with its namesake of the baseline."""
     there = {
         (suite, name): test
@@ -70,13 +70,13 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
     }
     here = Counting(offline=Side.of(results).offline)
     back_then = Counting(offline=Side.of(baseline).offline) if baseline else here
-    shown: list[Shown] = []
+    shown: list[TestView] = []
     doubts = run_warnings.Doubts(results)
     for suite, found in _named(results.suites):
         for name, test in _named(found.tests):
             base = there.get((suite, name))
             shown.append(
-                Shown(
+                TestView(
                     number=len(shown),
                     suite=suite,
                     name=name,
@@ -91,7 +91,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[Shown, ...]:
     return tuple(shown)
 
 
-def blobs(tests: Iterable[Shown]) -> Iterator[str]:
+def elements(tests: Iterable[TestView]) -> Iterator[str]:
     """The elements that hold the tests' data, a test at a time, its conversations in packs.
 
     Of a test `{"file", "doubts", "head", "base"}`: its suite's file, why to trust which of its criteria less,

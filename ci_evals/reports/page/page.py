@@ -8,8 +8,8 @@ from importlib.resources import files
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.reports.page import embedded_data
-from ci_evals.reports.page.comparison_runs import ALONE, Beside
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
+from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import overview
 from ci_evals.support.templates import render as fill
 from ci_evals.support.text import visible_for_scripts
@@ -33,13 +33,13 @@ _SCRIPTS = (
 _STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "trust.css", "print.css")
 
 
-def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
+def render(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Iterator[str]:
     """The page, in parts: its conversations are as large as the run."""
-    tests = embedded_data.tests_of(results, beside.baseline)
+    tests = embedded_data.tests_of(results, comparison_runs.baseline)
     style, script = _source(_STYLES), _source(_SCRIPTS)
     text = fill(
         "reports/page/templates/page.html.j2",
-        page=overview.of(results, tests, beside),
+        page=overview.of(results, tests, comparison_runs),
         policy=policy_of(style, script),
         style=style,
         script=script,
@@ -48,7 +48,7 @@ def render(results: Results, beside: Beside = ALONE) -> Iterator[str]:
     )
     before, after = text.split("<!--conversations-->")
     yield before
-    yield from embedded_data.blobs(tests)
+    yield from embedded_data.elements(tests)
     yield after
 
 
@@ -58,7 +58,7 @@ def _source(names: Sequence[str]) -> str:
     return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def _index(tests: Sequence[Shown]) -> str:
+def _index(tests: Sequence[TestView]) -> str:
     """What the script must know of every test, as JSON that ends no element."""
     known = [
         {

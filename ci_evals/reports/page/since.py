@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.facts import change
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _BRANCH = "refs/heads/"
 _KNOWN = frozenset({TestOutcome.PASSED, TestOutcome.FAILED})
@@ -17,28 +17,28 @@ _KNOWN = frozenset({TestOutcome.PASSED, TestOutcome.FAILED})
 class Since:
     """The unbroken row of failures that ends with this run."""
 
-    first: OtherRun | None
+    first: ComparisonRun | None
     """The run in which it begins; None where that is this one."""
-    passed: OtherRun | None
+    passed: ComparisonRun | None
     """The last run before it, in which the test passed; None where no known run is older."""
     runs: int
     """How many runs the row has, this one included."""
 
 
-def earlier(results: Results, beside: Beside) -> tuple[OtherRun, ...]:
+def earlier(results: Results, comparison_runs: ComparisonRuns) -> tuple[ComparisonRun, ...]:
     """The runs before this one, the newest first; the baseline is one of them.
 
     Not those of other branches: what fails here may never have failed there, or the other way round. And not
     those that held no conversations: they tell of a run that is there itself, or was.
     """
-    baseline = (OtherRun.of(beside.baseline, "baseline"),) if beside.baseline else ()
-    runs = {run.id: run for run in (*beside.others, *baseline)}
+    baseline = (ComparisonRun.of(comparison_runs.baseline, "baseline"),) if comparison_runs.baseline else ()
+    runs = {run.id: run for run in (*comparison_runs.others, *baseline)}
     run, base = results.run, baseline[0].ref if baseline else None
     began = run.origin.started_at if run.origin else run.started_at
     before = [
         one
         for one in runs.values()
-        if one.at < began and one.held and one.id != run.id and _on_the_way(one.ref, run.git.ref, base)
+        if one.at < began and one.original and one.id != run.id and _on_the_way(one.ref, run.git.ref, base)
     ]
     return tuple(sorted(before, key=lambda run: (run.at, run.id), reverse=True))
 
@@ -50,7 +50,7 @@ def _on_the_way(ref: str | None, here: str | None, base: str | None) -> bool:
     return base is None and ref.startswith(_BRANCH) and not here.startswith(_BRANCH)
 
 
-def of(test: tuple[str, str, str], runs: Iterable[OtherRun]) -> Since | None:
+def of(test: tuple[str, str, str], runs: Iterable[ComparisonRun]) -> Since | None:
     """Since when the test (suite, name, digest), which fails now, does so; None where no run knows it.
 
     Args:
@@ -77,7 +77,7 @@ def words(found: Since, baseline: str | None = None) -> str:
     return f"Fails since {when}. Passed last in {last} {_named(found.passed)}."
 
 
-def _named(run: OtherRun | None) -> str:
+def _named(run: ComparisonRun | None) -> str:
     if run is None:
         return "this one"
     commit = f", commit {run.commit[: change.COMMIT]}" if run.commit else ""

@@ -10,7 +10,7 @@ from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.embedded_data import TestView
 
 _NAME, _TITLE = "chart-changes", "Tests against the baseline"
 _TOP = 24
@@ -33,7 +33,7 @@ class Changed:
         return self.head - self.base
 
 
-def figure(results: Results, tests: Sequence[Shown]) -> Figure | None:
+def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     """None where nothing was compared, or no score changed."""
     told = results.comparison
     if not told or not told.comparable:
@@ -71,7 +71,7 @@ def figure(results: Results, tests: Sequence[Shown]) -> Figure | None:
     )
 
 
-def _of_tests(tests: Sequence[Shown]) -> Iterator[Changed]:
+def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
     """All tests that both runs have and define alike."""
     for shown in tests:
         head, base = shown.test.score, shown.base.score if shown.base else None

@@ -15,20 +15,22 @@ from ci_evals.reports.page.charts import (
     trials,
 )
 from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.comparison_runs import Beside
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.page.embedded_data import TestView
 
 
-def figures(results: Results, tests: Sequence[Shown], beside: Beside) -> tuple[Figure, ...]:
+def figures(
+    results: Results, tests: Sequence[TestView], comparison_runs: ComparisonRuns
+) -> tuple[Figure, ...]:
     """The charts that these results have something to show in."""
     made = (
         scores.by_suite(results),
         changes.figure(results, tests),
-        scores.by_group(results, beside.baseline),
-        trend.figure(results, beside),
-        quality.figure(results, beside),
-        trials.figure(results, beside.baseline),
-        latency.figure(results, beside.baseline),
+        scores.by_group(results, comparison_runs.baseline),
+        trend.figure(results, comparison_runs),
+        quality.figure(results, comparison_runs),
+        trials.figure(results, comparison_runs.baseline),
+        latency.figure(results, comparison_runs.baseline),
         spending.time(results),
         spending.usage(results),
     )

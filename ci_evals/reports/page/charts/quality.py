@@ -14,7 +14,7 @@ from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.pareto import Candidate, dominated, frontier
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _NAME, _TITLE = "chart-cost", "Cost against quality"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
@@ -34,16 +34,16 @@ class _Run(Candidate):
     this: bool = False
 
 
-def figure(results: Results, beside: Beside) -> Figure | None:
+def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     """None where fewer than two runs have both cost and score, or nothing cost anything.
 
     What a run scored that cannot be trusted, nobody knows.
     """
-    mine = OtherRun.of(results, THIS)
-    names = _names([one.label for one in beside.others])
+    mine = ComparisonRun.of(results, THIS)
+    names = _names([one.label for one in comparison_runs.others])
     runs = [
         _Run(name, round(one.cost_usd, 9), one.score, one.interval, one is mine)
-        for name, one in zip([THIS, *names], [mine, *beside.others], strict=True)
+        for name, one in zip([THIS, *names], [mine, *comparison_runs.others], strict=True)
         if one.cost_usd is not None and one.score is not None and one.standing in _TRUSTED
     ]
     if not any(one.this for one in runs) or len(runs) < 2 or not any(one.cost for one in runs):

@@ -11,7 +11,7 @@ from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.quality import THIS, score_scale
 from ci_evals.reports.page.charts.scale import Scale, ticks
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _NAME, _TITLE = "chart-trend", "Score over time"
 _PASSED = frozenset({Standing.HOLDS, Standing.UNCHECKED})
@@ -22,10 +22,10 @@ _MOST = 40
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 10.0, 50.0, 200.0, 224.0
 
 
-def figure(results: Results, beside: Beside) -> Figure | None:
+def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     """None where there are not three runs with a score, each of its own time."""
-    mine = OtherRun.of(results, THIS)
-    played = [run for run in (mine, *beside.others) if run.standing is not Standing.SKIPPED]
+    mine = ComparisonRun.of(results, THIS)
+    played = [run for run in (mine, *comparison_runs.others) if run.standing is not Standing.SKIPPED]
     runs = sorted(played, key=lambda run: run.at)
     if len({run.at for run in runs if run.score is not None}) < _FEWEST:
         return None
@@ -50,7 +50,7 @@ def figure(results: Results, beside: Beside) -> Figure | None:
     )
 
 
-def _drawn(runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[Drawn]:
+def _drawn(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[Drawn]:
     scored = [(place, run, run.score) for place, run in enumerate(runs) if run.score is not None]
     if not scored:
         return
@@ -67,7 +67,7 @@ def _drawn(runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[Drawn]:
         yield from _run(plot.x(place), plot, run, score, this=run is mine)
 
 
-def _run(x: float, plot: Plot, run: OtherRun, score: float, *, this: bool) -> Iterator[Drawn]:
+def _run(x: float, plot: Plot, run: ComparisonRun, score: float, *, this: bool) -> Iterator[Drawn]:
     y = plot.y(score)
     told = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
     told += "" if run.standing in _PASSED else f"; {run.standing.value.words}"
@@ -83,7 +83,7 @@ def _run(x: float, plot: Plot, run: OtherRun, score: float, *, this: bool) -> It
     yield drawing.titled(told, *marks)
 
 
-def _names(plot: Plot, runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[tuple[float, str]]:
+def _names(plot: Plot, runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[tuple[float, str]]:
     """Commits below the axis, as many as have room: first this run's, the first and the last."""
     last = len(runs) - 1
     here = next((place for place, run in enumerate(runs) if run is mine), last)
@@ -98,11 +98,11 @@ def _names(plot: Plot, runs: Sequence[OtherRun], mine: OtherRun) -> Iterator[tup
         yield place, taken[place][2]
 
 
-def _short(run: OtherRun) -> str:
+def _short(run: ComparisonRun) -> str:
     return run.commit[:7] if run.commit else run.label
 
 
-def _says(runs: Sequence[OtherRun], mine: OtherRun) -> str:
+def _says(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> str:
     first, last = runs[0], runs[-1]
     told = f"{numbers.count(len(runs), 'run')} from {first.at:%Y-%m-%d} to {last.at:%Y-%m-%d}"
     scores = [run.score for run in runs if run.score is not None]

@@ -11,8 +11,8 @@ from ci_evals.reports.facts.highlights import FailedCriterion, Standing
 from ci_evals.reports.markdown import failures
 from ci_evals.reports.markdown.failures import Failure, Said
 from ci_evals.reports.page import address, since
-from ci_evals.reports.page.comparison_runs import Beside, OtherRun
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview.places import Places
 from ci_evals.reports.page.overview.told import Broken, Criterion, Line, Part, Quote, Story, Trouble
 from ci_evals.scoring import coverage
@@ -31,11 +31,11 @@ _NAMED = 12
 """Tests that one cause names."""
 
 
-def of(results: Results, places: Places, beside: Beside) -> Broken:
+def of(results: Results, places: Places, comparison_runs: ComparisonRuns) -> Broken:
     """What went wrong in these results."""
     if highlights.standing(results) is Standing.SKIPPED:
         return Broken((), (), _NOT_PLAYED, None)
-    teller = _Teller(results, places, since.earlier(results, beside))
+    teller = _Teller(results, places, since.earlier(results, comparison_runs))
     newly = failures.newly(results)
     parts = [part for part in (teller.newly(newly), teller.others(newly)) if part]
     parts += [part for part in (teller.suspects(), teller.fixed(), teller.flaky()) if part]
@@ -68,7 +68,7 @@ def _calm(results: Results) -> str:
 class _Teller:
     """Tells of tests by their places on one page."""
 
-    def __init__(self, results: Results, places: Places, earlier: Sequence[OtherRun]) -> None:
+    def __init__(self, results: Results, places: Places, earlier: Sequence[ComparisonRun]) -> None:
         self._results = results
         self._places = places
         self._earlier = earlier
@@ -200,7 +200,7 @@ class _Teller:
         why = _why(evidence.criterion, evidence.reason) if evidence else ""
         return Line(place, outcome, said, f"In the baseline: {why}" if why and in_baseline else why)
 
-    def _since(self, failure: Failure, shown: Shown | None) -> str | None:
+    def _since(self, failure: Failure, shown: TestView | None) -> str | None:
         """Since when it fails, where that is known; of a newly failing test at least the baseline is."""
         if shown and shown.test.outcome == "failed":
             key = (shown.of.name, shown.test.name, shown.test.digest)
@@ -216,7 +216,7 @@ class _Teller:
         return sanitize.one_line(f"Passed in the baseline ({commit}{when}).")
 
 
-def _criterion(found: FailedCriterion, shown: Shown | None, doubts: Mapping[str, str]) -> Criterion:
+def _criterion(found: FailedCriterion, shown: TestView | None, doubts: Mapping[str, str]) -> Criterion:
     finding, said = found.finding, found.turn
     kind = [highlights.kind(finding).replace("_", " ")]
     kind += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
@@ -232,14 +232,14 @@ def _criterion(found: FailedCriterion, shown: Shown | None, doubts: Mapping[str,
     )
 
 
-def _beside(found: Divergence, shown: Shown | None) -> str | None:
+def _beside(found: Divergence, shown: TestView | None) -> str | None:
     if shown is None or shown.base is None:
         return None
     here = None if found.only == "base" else found.turn
     return address.of(shown, found.head_trial, here, found.base_trial)
 
 
-def _quote(said: Said, shown: Shown | None) -> Quote:
+def _quote(said: Said, shown: TestView | None) -> Quote:
     trial = said.trial or 1
     href = address.of(shown, trial, said.turn) if shown else None
     where = _where(said.turn, said.trial)

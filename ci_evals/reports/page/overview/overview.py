@@ -8,8 +8,8 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.facts import change
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.comparison_runs import Beside
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import broken, head, measures, process, trust
 from ci_evals.reports.page.overview import tests as table_of_tests
 from ci_evals.reports.page.overview.head import Head
@@ -47,24 +47,24 @@ class Overview:
     """The charts of judge and simulated user."""
 
 
-def of(results: Results, tests: Sequence[Shown], beside: Beside) -> Overview:
+def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonRuns) -> Overview:
     """The overview of these results."""
     found, places = results.comparison, Places(tests)
     differences = change.differences(found) if found else ()
     return Overview(
         head=head.of(results, places),
-        broken=broken.of(results, places, beside),
+        broken=broken.of(results, places, comparison_runs),
         suites=measures.of_suites(results),
         gate=measures.of_gate(results),
-        figures=tuple(map(_clean, gallery.figures(results, tests, beside))),
+        figures=tuple(map(_clean, gallery.figures(results, tests, comparison_runs))),
         tests=table_of_tests.of(results, tests),
         differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
         groups=measures.of_groups(results),
         played=results.counts.trials > 0,
-        process=process.table_of(results, beside.baseline),
+        process=process.table_of(results, comparison_runs.baseline),
         usage=measures.of_usage(results),
-        latency=measures.of_latency(results, beside.baseline),
-        pace=change.pace(found) if found and not beside.baseline else None,
+        latency=measures.of_latency(results, comparison_runs.baseline),
+        pace=change.pace(found) if found and not comparison_runs.baseline else None,
         coverage=measures.of_coverage(results),
         trust=trust.of(results),
         trusted=tuple(map(_clean, gallery.of_trust(results))),

@@ -8,7 +8,7 @@ from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.page import address
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.embedded_data import TestView
 
 _NAME = 160
 """Characters of a name."""
@@ -27,14 +27,14 @@ class Place:
 class Places:
     """The tests of a page, found by what the reports know of them."""
 
-    def __init__(self, tests: Sequence[Shown]) -> None:
+    def __init__(self, tests: Sequence[TestView]) -> None:
         self._many = len({shown.suite for shown in tests}) > 1
         self._by_id = {id(shown.test): shown for shown in tests}
-        self._by_name: dict[tuple[str, str], deque[Shown]] = defaultdict(deque)
+        self._by_name: dict[tuple[str, str], deque[TestView]] = defaultdict(deque)
         for shown in tests:
             self._by_name[shown.of.name, shown.test.name].append(shown)
 
-    def shown(self, test: TestResult | None, became: TestChange | None = None) -> Shown | None:
+    def shown(self, test: TestResult | None, became: TestChange | None = None) -> TestView | None:
         """The test of the page. Of several with the name of a change it is the first."""
         if test is not None:
             return self._by_id.get(id(test))

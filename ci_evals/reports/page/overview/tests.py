@@ -14,7 +14,7 @@ from ci_evals.reports.facts import highlights, run_warnings
 from ci_evals.reports.markdown import failures
 from ci_evals.reports.markdown.failures import Failure
 from ci_evals.reports.page import address
-from ci_evals.reports.page.embedded_data import Shown
+from ci_evals.reports.page.embedded_data import TestView
 
 _NAME = 300
 """Characters of a name."""
@@ -114,7 +114,7 @@ class Tests:
         return tuple(one for one in found if len(one[2]) > 1)
 
 
-def of(results: Results, tests: Sequence[Shown]) -> Tests:
+def of(results: Results, tests: Sequence[TestView]) -> Tests:
     """The table of these tests."""
     changes = _Changes(results)
     doubts = run_warnings.Doubts(results)
@@ -148,7 +148,7 @@ class _Changes:
         self.told = _by_name(found.suspects if found else ()) | self.fixed | self.newly
 
 
-def _row(shown: Shown, changes: _Changes, doubts: run_warnings.Doubts) -> Row:
+def _row(shown: TestView, changes: _Changes, doubts: run_warnings.Doubts) -> Row:
     test, name = shown.test, (shown.of.name, shown.test.name)
     told = changes.told.get(name)
     base = told.base if told else shown.base.score if changes.compared and shown.base and shown.same else None

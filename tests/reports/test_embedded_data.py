@@ -32,7 +32,7 @@ NO_JUDGE = build.finding(kind="judged", outcome="undecided", cause=Cause.NO_JUDG
 
 def unpacked(results: Results, baseline: Results | None = None) -> dict[str, object]:
     """What stands in the elements, by id, as a browser reads it."""
-    text = "".join(embedded_data.blobs(embedded_data.tests_of(results, baseline)))
+    text = "".join(embedded_data.elements(embedded_data.tests_of(results, baseline)))
     assert ELEMENT.sub("", text) == ""
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
