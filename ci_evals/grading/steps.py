@@ -1,30 +1,35 @@
 """What an agent did, as a judge is shown it."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from ci_evals.domain.actions import AgentAction, LogicKind, actions_of
 from ci_evals.domain.transcript import Reply
 
 
 def did(reply: Reply) -> dict[str, Any] | None:
-    """What the trace of a reply says that the agent did, in our words; None where it says nothing of that.
+    """The actions that a reply reports, in our words; None if it reports none.
 
     What is not known is left out, so that it does not look as if nothing had happened.
     """
-    told = {
-        "workflows": _list(reply.workflows),
-        "parameters": reply.params,
-        "parameters_without_value": _list(reply.named_params or None),
-        "rules": _list(reply.rules),
+    actions = actions_of(reply)
+    parameters, calls = actions[LogicKind.PARAMETER] or (), actions[LogicKind.INTEGRATION]
+    values = {action.name: action.value for action in parameters if action.value_reported}
+    steps = {
+        "workflows": _names(actions[LogicKind.WORKFLOW]),
+        "parameters": None if reply.params is None else values,
+        "parameters_without_value": _names([one for one in parameters if not one.value_reported] or None),
+        "rules": _names(actions[LogicKind.RULE]),
         "integrations": None
-        if reply.integrations is None
-        else [one.model_dump(exclude_none=True) for one in reply.integrations],
+        if calls is None
+        else [action.call.model_dump(exclude_none=True) for action in calls if action.call],
     }
-    return {name: value for name, value in told.items() if value is not None} or None
+    return {name: value for name, value in steps.items() if value is not None} or None
 
 
-def _list(names: tuple[str, ...] | None) -> list[str] | None:
-    return None if names is None else [*names]
+def _names(actions: Sequence[AgentAction] | None) -> list[str] | None:
+    return None if actions is None else [action.name for action in actions]
 
 
 def texts(told: dict[str, Any] | None) -> tuple[str, ...]:

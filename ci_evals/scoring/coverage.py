@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import comb
 
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.evaluation import (
     Criterion,
     IntegrationCalled,
@@ -14,7 +15,7 @@ from ci_evals.domain.evaluation import (
     ToolUsed,
 )
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.results.process import Coverage, Fired, LogicKind, Reach
+from ci_evals.domain.results.process import Coverage, Fired, Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult

@@ -11,12 +11,13 @@ from math import fsum
 from statistics import median
 from sys import intern
 
+from ci_evals.domain.actions import ActionsByKind, AgentAction, LogicKind, actions_of
 from ci_evals.domain.base import MOST
-from ci_evals.domain.results.process import Fired, LogicKind, Process, ProcessSummary, Times
+from ci_evals.domain.results.process import Fired, Process, ProcessSummary, Times
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
-from ci_evals.domain.transcript import Integration, Turn, is_empty
+from ci_evals.domain.transcript import Turn, is_empty
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import cost_of_trial
 from ci_evals.scoring.validity import CUT_OFF, all_passed, left_out
@@ -51,41 +52,36 @@ def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> Told:
     Of conversations that went alike the parts are the same objects, so that thousands take little memory.
     """
     turns = tuple(turns)
-    fired, process = _fired(turns), _process(turns)
+    actions = tuple(map(actions_of, turns))
+    fired, process = _fired(turns, actions), _process(turns, actions)
     return Told(
         process=_shared_process(against(process, optimal)) if process else None,
         fired=_shared_fired(fired) if fired else None,
     )
 
 
-def _fired(turns: Sequence[Turn]) -> Fired | None:
-    kinds = (
-        _once(turn.workflows for turn in turns),
-        _once(map(_extracted, turns)),
-        _once(turn.rules for turn in turns),
-        _once(_codes(turn.integrations) for turn in turns),
-    )
-    if all(names is None for names in kinds):
+def _fired(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> Fired | None:
+    names = {kind: _once([by_kind[kind] for by_kind in actions]) for kind in LogicKind}
+    if all(found is None for found in names.values()):
         return None
-    workflows, parameters, rules, integrations = kinds
-    in_part = {
-        LogicKind.WORKFLOW: any(turn.workflows is None for turn in turns),
-        LogicKind.PARAMETER: any(turn.params is None for turn in turns),
-        LogicKind.RULE: any(turn.rules is None for turn in turns),
-        LogicKind.INTEGRATION: any(turn.integrations is None for turn in turns),
-    }
-    fired = Fired(workflows=workflows, parameters=parameters, rules=rules, integrations=integrations)
-    return fired.model_copy(
-        update={"in_part": tuple(k for k in LogicKind if in_part[k] and fired.names(k) is not None)}
+    in_part = {kind for by_kind in actions for kind in LogicKind if by_kind[kind] is None}
+    if any(turn.params is None for turn in turns):
+        in_part.add(LogicKind.PARAMETER)
+    return Fired(
+        in_part=tuple(kind for kind in LogicKind if kind in in_part and names[kind] is not None),
+        workflows=names[LogicKind.WORKFLOW],
+        parameters=names[LogicKind.PARAMETER],
+        rules=names[LogicKind.RULE],
+        integrations=names[LogicKind.INTEGRATION],
     )
 
 
-def _once(found: Iterable[Iterable[str] | None]) -> tuple[str, ...] | None:
-    """Each name once; None where nobody told."""
-    heard = [names for names in found if names is not None]
-    if not heard:
+def _once(reported: Sequence[tuple[AgentAction, ...] | None]) -> tuple[str, ...] | None:
+    """The names of all actions of a kind, each once; None if no reply reports the kind."""
+    known = [actions for actions in reported if actions is not None]
+    if not known:
         return None
-    return _interned(dict.fromkeys(name for names in heard for name in names))
+    return _interned(dict.fromkeys(one.name for actions in known for one in actions if not one.is_empty))
 
 
 def _interned(names: Iterable[str]) -> tuple[str, ...]:
@@ -93,41 +89,29 @@ def _interned(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(intern(str(name)) for name in islice(names, MOST_NAMES))
 
 
-def _extracted(turn: Turn) -> tuple[str, ...] | None:
-    """The parameters that were extracted with a value, be it one that is not told."""
-    if turn.params is None:
-        return turn.named_params or None
-    return (*(name for name, value in turn.params.items() if not is_empty(value)), *turn.named_params)
-
-
-def _codes(calls: Sequence[Integration] | None) -> tuple[str, ...] | None:
-    return None if calls is None else tuple(call.code for call in calls)
-
-
-def _process(turns: Sequence[Turn]) -> Process | None:
-    # One reply that does not report them is enough: what it leaves out may have been done.
-    workflows_told = bool(turns) and all(turn.workflows is not None for turn in turns)
-    calls_told = bool(turns) and all(turn.integrations is not None for turn in turns)
-    if not (workflows_told or calls_told):
+def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> Process | None:
+    workflows, calls = (_all_reported(kind, actions) for kind in (LogicKind.WORKFLOW, LogicKind.INTEGRATION))
+    if workflows is None and calls is None:
         return None
-    unknown = ({} if workflows_told else {"workflows": None}) | ({} if calls_told else {"integrations": None})
-    walk = _Walk()
-    for turn in turns:
-        walk.take(turn.model_copy(update=unknown) if unknown else turn)
-    calls = [call for turn in turns for call in turn.integrations or ()] if calls_told else []
+    walk, none = _Walk(), [()] * len(turns)
+    for turn, ran, called in zip(turns, workflows or none, calls or none, strict=True):
+        walk.take(turn, ran, called)
+    all_calls = [call for called in calls or () for call in called]
     return Process(
-        steps=len(walk.begun) + len(calls),
-        tools=len(set(walk.begun)) + len({call.code for call in calls}),
-        begun=_interned(walk.begun) if workflows_told else None,
+        steps=len(walk.begun) + len(all_calls),
+        tools=len(set(walk.begun)) + len({call.name for call in all_calls}),
+        begun=None if workflows is None else _interned(walk.begun),
         repeated=walk.repeated if walk.params_told else None,
-        calls=len(calls) if calls_told else None,
-        failed_calls=sum(map(_failed, calls)) if calls_told else None,
-        backtracks=walk.backtracks if workflows_told else None,
+        calls=None if calls is None else len(all_calls),
+        failed_calls=None if calls is None else sum(call.failed for call in all_calls),
+        backtracks=None if workflows is None else walk.backtracks,
     )
 
 
-def _failed(call: Integration) -> bool:
-    return bool(call.error) or (call.status is not None and call.status >= 400)
+def _all_reported(kind: LogicKind, actions: Sequence[ActionsByKind]) -> list[tuple[AgentAction, ...]] | None:
+    """The actions of a kind by turn; None if any reply leaves them unknown."""
+    reported = [found for by_kind in actions if (found := by_kind[kind]) is not None]
+    return reported if reported and len(reported) == len(actions) else None
 
 
 class _Walk:
@@ -143,12 +127,12 @@ class _Walk:
         self._all_known = 0
         self._taken: set[tuple[str, str, int]] = set()
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: Turn, workflows: Sequence[AgentAction], calls: Sequence[AgentAction]) -> None:
         """Counts the steps of one turn."""
         known = self._knowing(turn)
-        self._workflows(turn.workflows or (), known)
-        for call in turn.integrations or ():
-            self._step("integration", call.code, known)
+        self._workflows([workflow.name for workflow in workflows], known)
+        for call in calls:
+            self._step("integration", call.name, known)
 
     def _knowing(self, turn: Turn) -> int | None:
         """A number for the last value of each parameter that is not empty; None where not all are told.

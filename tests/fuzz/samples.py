@@ -13,8 +13,9 @@ from ci_evals._version import __version__
 from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.recording import tape
 from ci_evals.domain import journal
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.base import Record
-from ci_evals.domain.results.process import Coverage, LogicKind, Reach, Times
+from ci_evals.domain.results.process import Coverage, Reach, Times
 from ci_evals.domain.results.run import Git, Tool
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.transcript import Integration, Reply

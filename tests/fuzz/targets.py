@@ -271,7 +271,7 @@ def _judged(reply: Reply) -> None:
         fields = _FIELDS.get(evaluation.strict)
         if fields and all(getattr(reply, name) is None for name in fields):
             assert verdict.outcome is Outcome.UNDECIDED, evaluation
-    documents._did(kept)
+    documents._actions(kept)
 
 
 def _parsed(data: bytes) -> JsonValue:

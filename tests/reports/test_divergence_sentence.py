@@ -2,8 +2,8 @@
 
 import pytest
 
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
-from ci_evals.domain.results.process import LogicKind
 from ci_evals.reports.facts import divergence
 
 RAN = DivergentAction(kind=LogicKind.WORKFLOW, name="RETURN_REQUEST")

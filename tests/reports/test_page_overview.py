@@ -11,8 +11,9 @@ import comment_cases
 import hostile
 import pytest
 
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.gate import GateCheck
-from ci_evals.domain.results.process import Coverage, LogicKind, ProcessSummary, Reach, Times
+from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.page import address, embedded_data, page

@@ -2,7 +2,8 @@
 
 import builders as build
 
-from ci_evals.domain.results.process import Coverage, LogicKind, Process, ProcessSummary, Reach, Times
+from ci_evals.domain.actions import LogicKind
+from ci_evals.domain.results.process import Coverage, Process, ProcessSummary, Reach, Times
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import documents, process
 from ci_evals.reports.markdown import summary as run_summary

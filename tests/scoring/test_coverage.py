@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import planned
 
-from ci_evals.domain.results.process import Coverage, Fired, LogicKind, Reach
+from ci_evals.domain.actions import LogicKind
+from ci_evals.domain.results.process import Coverage, Fired, Reach
 from ci_evals.domain.results.suite import Group
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.pairing import TestPair

@@ -3,8 +3,8 @@
 import builders as build
 import pytest
 
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
-from ci_evals.domain.results.process import LogicKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Integration, Turn, Turns

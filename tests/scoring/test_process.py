@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.results.process import Fired, LogicKind, Process, Times
+from ci_evals.domain.actions import LogicKind
+from ci_evals.domain.results.process import Fired, Process, Times
 from ci_evals.domain.results.usage import Tokens, Usage
 from ci_evals.domain.transcript import Integration, Turn, UserSource
 from ci_evals.scoring import older, process

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.base import Instant, Interval, Percent, Points, Record
-from ci_evals.domain.results.process import LogicKind
 
 
 class Baseline(Record):

@@ -3,21 +3,12 @@
 After the lecture on the evaluation of agents: whether an agent succeeds is told by verdicts, why by these.
 """
 
-from enum import StrEnum
 from typing import assert_never
 
 from pydantic import Field
 
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.base import Amount, Percent, Record, Seconds, Share
-
-
-class LogicKind(StrEnum):
-    """The parts of an agent's logic that its traces name."""
-
-    WORKFLOW = "workflow"
-    PARAMETER = "parameter"
-    RULE = "rule"
-    INTEGRATION = "integration"
 
 
 class Process(Record):

@@ -7,8 +7,8 @@ escapes it there, or gives the function for names.
 import json
 from collections.abc import Callable, Iterable
 
+from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
-from ci_evals.domain.results.process import LogicKind
 
 _MOST_NAMED = 3
 """Of a kind."""

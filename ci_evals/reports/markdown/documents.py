@@ -11,14 +11,13 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import highlights, trial_errors, trust
+from ci_evals.reports.facts import actions, highlights, trial_errors, trust
 from ci_evals.reports.markdown import baseline, failures, histogram, judged, process, tables, truncate
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, section
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
-_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
 _ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
 _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
@@ -146,7 +145,7 @@ class _Said:
     source: str
     user: str
     after: str
-    did: str
+    actions: str
     agent: str
     raw: str | None
 
@@ -157,7 +156,7 @@ def _said(turn: Turn) -> _Said:
         source=turn.user_source.value,
         user=_quoted(turn.user),
         after=numbers.latency(turn.latency_seconds),
-        did=" · ".join(_did(turn)),
+        actions=" · ".join(_actions(turn)),
         agent=_quoted(turn.agent),
         raw=None if turn.raw is None else _json_block(turn.raw),
     )
@@ -190,35 +189,15 @@ def _reason(finding: Finding) -> str:
     return sanitize.quote(sanitize.cut(finding.reason or "no reason was given", REASON_BYTES))
 
 
-def _did(turn: Turn) -> tuple[str, ...]:
-    """What the agent says it did for a reply. A trace that never came is not the same as nothing done."""
-    traced = (turn.workflows, turn.params, turn.rules, turn.integrations)
-    if all(part is None for part in traced) and not turn.error_response:
-        return ("no trace came with this reply",)
-    params = [f"{name} = {_json(value)}" for name, value in (turn.params or {}).items()]
-    params += [f"{name} (value not told)" for name in turn.named_params]
-    calls = [
-        " ".join(
-            [call.code, f"({call.status if call.status is not None else call.type or 'no HTTP status'})"]
-        )
-        for call in turn.integrations or ()
+def _actions(turn: Turn) -> tuple[str, ...]:
+    """What the agent did for a reply."""
+    out = [
+        f"{found.label}: {', '.join(sanitize.code(actions.text(one)) for one in found.actions)}"
+        for found in actions.lists(turn)
     ]
-    workflows = "workflows (from the trace)" if turn.workflows_derived else "workflows"
-    lists = (
-        (workflows, turn.workflows),
-        ("parameters", params),
-        ("rules", turn.rules),
-        ("integrations", calls),
-    )
-    out = [f"{label}: {', '.join(map(sanitize.code, names))}" for label, names in lists if names]
-    if turn.error_response:
-        detail = sanitize.inline(turn.error_detail or "no detail", REASON_LIMIT)
-        out.append(f"**error response**: {detail}")
-    return tuple(out) or ("nothing: no workflow, parameter, rule or integration",)
-
-
-def _json(value: JsonValue) -> str:
-    return _ON_ONE_LINE.encode(value)
+    if (error := actions.error(turn)) is not None:
+        out.append(f"**error response**: {sanitize.inline(error, REASON_LIMIT)}")
+    return tuple(out) or (actions.nothing(turn),)
 
 
 def _json_block(value: JsonValue) -> str:

@@ -1,26 +1,25 @@
-"""Where two conversations of one test part: the first turn in which the agent did something else."""
+"""The first turn in which the agent did something else than in another conversation of the same test."""
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
+from itertools import islice, zip_longest
 
+from ci_evals.domain.actions import AgentAction, LogicKind, actions_of, is_traced
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
-from ci_evals.domain.results.process import LogicKind
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import Turn, is_empty
+from ci_evals.domain.transcript import Turn
 from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import CUT_OFF, outcome_of
-from ci_evals.support.json_text import canonical
 
 MOST_ACTIONS = 50
-"""Of each side in a `Parting`; who reads it sees what an agent began to do differently in fewer."""
+"""Of each side: fewer show already what an agent began to do differently."""
 
-_Key = tuple[LogicKind, str, str]
+_ByKey = dict[tuple[LogicKind, str, str], AgentAction]
 
 
 def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | None:
-    """Where a test's conversations part, told by the two trials that show its change.
+    """The divergence of the two trials that show a test's change.
 
     These are of this run the first trial that does not pass, or where all do the first; and of the baseline
     the first of which the contrary holds, or where there is none the first. Trials that broke off are looked
@@ -29,40 +28,40 @@ def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | Non
     head, base = _whole(pair.head.trials), _whole(pair.base.trials)
     if not head or not base:
         return None
-    one = next((trial for trial in head if not _passed(trial, here)), head[0])
-    passed = _passed(one, here)
-    return between(one, next((trial for trial in base if _passed(trial, there) is not passed), base[0]))
+    shown = next((trial for trial in head if not _passed(trial, here)), head[0])
+    passed = _passed(shown, here)
+    return between(shown, next((trial for trial in base if _passed(trial, there) is not passed), base[0]))
 
 
 def between(head: TrialResult, base: TrialResult) -> Divergence | None:
-    """Where two conversations part, as `Parting` says; None where one of them carries no trace."""
+    """The divergence of two conversations; None if one of them carries no trace."""
     here, there = head.turns.without_traces(), base.turns.without_traces()
-    if not any(map(_traced, here)) or not any(map(_traced, there)):
+    if not any(map(is_traced, here)) or not any(map(is_traced, there)):
         return None
     user_differs: int | None = None
-    for place, (mine, theirs) in enumerate(zip_longest(here, there), start=1):
+    for number, (mine, theirs) in enumerate(zip_longest(here, there), start=1):
         if user_differs is None and mine and theirs and mine.user != theirs.user:
-            user_differs = place
-        did, had = _actions(mine, theirs), _actions(theirs, mine)
-        if did.keys() == had.keys() and mine and theirs:
+            user_differs = number
+        actions, base_actions = _comparable(mine, theirs), _comparable(theirs, mine)
+        if actions.keys() == base_actions.keys() and mine and theirs:
             continue
         return Divergence(
             head_trial=head.index,
             base_trial=base.index,
-            turn=place,
-            head=_without(did, had),
-            base=_without(had, did),
+            turn=number,
+            head=_without(actions, base_actions),
+            base=_without(base_actions, actions),
             only=None if mine and theirs else "head" if mine else "base",
             user_differs=user_differs,
         )
     unknown = [mine.index for mine, theirs in zip(here, there, strict=True) if _is_unknown(mine, theirs)]
-    said = enumerate(zip(here, there, strict=True), start=1)
+    pairs = enumerate(zip(here, there, strict=True), start=1)
     return Divergence(
         head_trial=head.index,
         base_trial=base.index,
         turn=None,
         user_differs=user_differs,
-        agent_differs=next((place for place, (mine, theirs) in said if mine.agent != theirs.agent), None),
+        agent_differs=next((number for number, (mine, theirs) in pairs if mine.agent != theirs.agent), None),
         unknown=tuple(unknown),
     )
 
@@ -76,11 +75,6 @@ def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
     return [trial for trial in trials if trial.status not in CUT_OFF] or list(trials)
 
 
-def _traced(reply: Turn) -> bool:
-    told = (reply.workflows, reply.params, reply.rules, reply.integrations)
-    return any(part is not None for part in told) or bool(reply.named_params)
-
-
 def _is_unknown(mine: Turn, theirs: Turn) -> bool:
     """Whether one of two replies reports a kind that the other does not, or neither reports any."""
     kinds = [
@@ -90,28 +84,24 @@ def _is_unknown(mine: Turn, theirs: Turn) -> bool:
     return kinds[0] != kinds[1] or not kinds[0]
 
 
-def _actions(reply: Turn | None, other: Turn | None) -> dict[_Key, DivergentAction]:
-    """What was done for a reply, of what the `other` tells as well: what is not told was not left out."""
-    deeds = _told(reply, other) if reply else ()
-    return {(deed.kind, deed.name, canonical(deed.value)): deed for deed in deeds}
+def _comparable(reply: Turn | None, other: Turn | None) -> _ByKey:
+    """The actions for a reply, of the kinds that `other` reports as well."""
+    if reply is None:
+        return {}
+    others = actions_of(other) if other else None
+    return {
+        action.key: action
+        for kind, actions in actions_of(reply).items()
+        if others is None or others[kind] is not None
+        for action in actions or ()
+        if not action.is_empty
+    }
 
 
-def _told(reply: Turn, other: Turn | None) -> Iterator[DivergentAction]:
-    if reply.workflows is not None and not (other and other.workflows is None):
-        yield from (DivergentAction(kind=LogicKind.WORKFLOW, name=name) for name in reply.workflows)
-    if not (other and other.params is None and not other.named_params):
-        for name, value in (reply.params or {}).items():
-            if not is_empty(value):
-                yield DivergentAction(kind=LogicKind.PARAMETER, name=name, value=value)
-        yield from (DivergentAction(kind=LogicKind.PARAMETER, name=name) for name in reply.named_params)
-    if reply.rules is not None and not (other and other.rules is None):
-        yield from (DivergentAction(kind=LogicKind.RULE, name=code) for code in reply.rules)
-    if reply.integrations is not None and not (other and other.integrations is None):
-        for call in reply.integrations:
-            yield DivergentAction(kind=LogicKind.INTEGRATION, name=call.code, value=call.status)
-
-
-def _without(
-    deeds: dict[_Key, DivergentAction], others: dict[_Key, DivergentAction]
-) -> tuple[DivergentAction, ...]:
-    return tuple(deed for key, deed in deeds.items() if key not in others)[:MOST_ACTIONS]
+def _without(actions: _ByKey, others: _ByKey) -> tuple[DivergentAction, ...]:
+    """The actions that are not among the others."""
+    left = (action for key, action in actions.items() if key not in others)
+    return tuple(
+        DivergentAction(kind=action.kind, name=action.name, value=action.value)
+        for action in islice(left, MOST_ACTIONS)
+    )

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.results.process import LogicKind, Reach
+from ci_evals.domain.actions import LogicKind
+from ci_evals.domain.results.process import Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.reports import numbers

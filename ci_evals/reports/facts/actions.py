@@ -1,0 +1,71 @@
+"""The words for what an agent did in a turn. Names and values are the agent's, not yet sanitized."""
+
+import json
+from dataclasses import dataclass
+
+from ci_evals.domain.actions import AgentAction, LogicKind, actions_of, is_traced
+from ci_evals.domain.transcript import Reply, is_empty
+from ci_evals.support.json_text import canonical
+
+NO_TRACE = "no trace came with this reply"
+NOTHING = "nothing: no workflow, parameter, rule or integration"
+HANDED_OVER = "handed over to a person"
+NO_DETAIL = "no detail"
+"""Of a reply that the agent marked as an error, and said no more of."""
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class ActionList:
+    """The actions of one kind in a turn."""
+
+    label: str
+    actions: tuple[AgentAction, ...]
+
+
+def lists(reply: Reply) -> tuple[ActionList, ...]:
+    """The actions for a reply, by kind; kinds of which there is none are left out."""
+    return tuple(
+        ActionList(_label(kind, reply), actions) for kind, actions in actions_of(reply).items() if actions
+    )
+
+
+def error(reply: Reply) -> str | None:
+    """The detail of a reply that the agent marked as an error; None if it did not."""
+    return (reply.error_detail or NO_DETAIL) if reply.error_response else None
+
+
+def nothing(reply: Reply) -> str:
+    """The sentence for a reply without actions: a trace that never came is not the same as nothing done."""
+    return NOTHING if is_traced(reply) else NO_TRACE
+
+
+def text(action: AgentAction) -> str:
+    """An action by its name and value: `amount = 5`, `orders (503)`."""
+    match action.kind:
+        case LogicKind.PARAMETER if not action.value_reported:
+            return f"{action.name} (value not told)"
+        case LogicKind.PARAMETER:
+            return f"{action.name} = {_ON_ONE_LINE.encode(action.value)}"
+        case LogicKind.INTEGRATION:
+            status = action.value
+            kind = action.call.type if action.call else None
+            return f"{action.name} ({status if status is not None else kind or 'no HTTP status'})"
+    return action.name
+
+
+def change(action: AgentAction, before: Reply | None) -> str | None:
+    """How a parameter's value differs from the turn before: `new`, `was 5`; None if it does not."""
+    if action.kind is not LogicKind.PARAMETER or not action.value_reported:
+        return None
+    if before is None or before.params is None:
+        return None
+    previous = before.params.get(action.name)
+    if canonical(previous) == canonical(action.value) or (action.is_empty and is_empty(previous)):
+        return None
+    return "new" if is_empty(previous) else f"was {_ON_ONE_LINE.encode(previous)}"
+
+
+def _label(kind: LogicKind, reply: Reply) -> str:
+    derived = kind is LogicKind.WORKFLOW and reply.workflows_derived
+    return "workflows (from the trace)" if derived else f"{kind.value}s"

@@ -1,0 +1,51 @@
+"""The words for what an agent did in a turn."""
+
+import builders as build
+import pytest
+
+from ci_evals.domain.actions import LogicKind, actions_of
+from ci_evals.domain.transcript import Integration
+from ci_evals.reports.facts import actions
+
+SILENT = dict.fromkeys(("workflows", "params", "rules", "integrations"))
+
+
+def test_each_action_is_named_with_its_value():
+    """A call by its status, or by its type where it has none."""
+    calls = (Integration(code="x", status=200), Integration(code="y", type="RAG"), Integration(code="z"))
+    turn = build.turn(
+        workflows=("A",), workflows_derived=True, params={"é": ["ü"]}, named_params=("n",), integrations=calls
+    )
+    shown = {found.label: [actions.text(one) for one in found.actions] for found in actions.lists(turn)}
+    assert shown == {
+        "workflows (from the trace)": ["A"],
+        "parameters": ['é = ["ü"]', "n (value not told)"],
+        "integrations": ["x (200)", "y (RAG)", "z (no HTTP status)"],
+    }
+
+
+def test_a_trace_that_never_came_is_not_the_same_as_nothing_done():
+    """A parameter without a value is a trace."""
+    assert actions.nothing(build.turn(**SILENT)) == actions.NO_TRACE
+    assert actions.nothing(build.turn(**SILENT | {"rules": ()})) == actions.NOTHING
+    assert [found.label for found in actions.lists(build.turn(**SILENT, named_params=("n",)))] == [
+        "parameters"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({}, 5, "new"),
+        ({"a": None}, 5, "new"),
+        ({"a": 5.0}, 5, None),
+        ({"a": "undefined"}, "", None),
+        ({"a": "x"}, 5, 'was "x"'),
+        (None, 5, None),
+    ],
+)
+def test_a_parameter_that_changed_says_what_it_was(before, now, said):
+    """Equal values are no change, and empty ones are equal."""
+    (action,) = actions_of(build.turn(params={"a": now}))[LogicKind.PARAMETER]
+    assert actions.change(action, build.turn(params=before)) == said
+    assert actions.change(action, None) is None
