@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from statistics import fmean, stdev
 
-from ci_evals.domain.results.gate import Decision, GateCheck
+from ci_evals.domain.results.gate import CheckKind, CheckOdds, Decision, GateCheck
 from ci_evals.domain.results.run import Digests, Results, RunInfo, Shard, Tool
 from ci_evals.domain.results.suite import Counts, Statistics, SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
@@ -16,6 +16,9 @@ from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.suite import AUTO, PlannedTurn
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.scoring import process
+from ci_evals.scoring.coverage import coverage
+from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
 
 STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -136,11 +139,39 @@ def results(*suites: SuiteResult, **fields) -> Results:
         "run": run_info(),
         "score": score,
         "counts": _counts(tests),
-        "gate": decision(GateCheck(name="min-score", required=80, seen=score, holds=True)),
+        "gate": decision(check("min-score", 80, score)),
         "usage": Usage(),
         **_chances(tests),
     } | fields
     return Results(suites=suites, **fields)
+
+
+def completed(results: Results) -> Results:
+    """The results with what their conversations tell: every trial's process, and all numbers of process."""
+    counting = Counting(offline=False)
+    suites = tuple(_with_process(suite, counting) for suite in results.suites)
+    tests = [test for suite in suites for test in suite.tests]
+    whole = process.of_tests(tests, counting)
+    return results.model_copy(
+        update={
+            "process": process.of_run(whole, results.score, results.usage, results.counts.trials),
+            "coverage": coverage(suites, frozenset()),
+            "suites": suites,
+        }
+    )
+
+
+def _with_process(suite: SuiteResult, counting: Counting) -> SuiteResult:
+    tests = []
+    for test in suite.tests:
+        told = [process.told(trial.turns, test.optimal_tools) for trial in test.trials]
+        trials = tuple(
+            trial.model_copy(update={"process": one.process, "fired": one.fired})
+            for trial, one in zip(test.trials, told, strict=True)
+        )
+        summary = process.summary(trials, len(trials) + test.not_run, counting)
+        tests.append(test.model_copy(update={"process": summary, "trials": trials}))
+    return suite.model_copy(update={"process": process.of_tests(tests, counting), "tests": tuple(tests)})
 
 
 def run_info(**fields) -> RunInfo:
@@ -161,6 +192,24 @@ def shard(index: int = 1, of: int = 2, tests: tuple[int, ...] = (1,), **fields) 
     """A part of a plan of one suite."""
     fields = {"plan": "p" * 64, "split": "s" * 64, "suites": ("evals/refunds.json",)} | fields
     return Shard(index=index, of=of, tests=tests, **fields)
+
+
+def check(name: str, required: float | None = 80, seen: float | None = None, **fields) -> GateCheck:
+    """A check that holds, of the kind that its name begins with, such as `max-drop suite:Refunds`."""
+    return GateCheck(**{"required": required, "seen": seen, "holds": True} | _identity(name) | fields)
+
+
+def check_odds(name: str, share: float) -> CheckOdds:
+    """The odds of such a check."""
+    return CheckOdds(**_identity(name), share=share)
+
+
+def _identity(name: str) -> dict[str, str]:
+    kind, *part = re.split("[: ]", name, maxsplit=1)
+    if kind not in list(CheckKind):
+        return {"name": name, "kind": CheckKind.THRESHOLD, "selector": name}
+    key = "test" if kind == CheckKind.CRITICAL else "selector"
+    return {"name": name, "kind": kind} | ({key: part[0]} if part else {})
 
 
 def decision(*checks: GateCheck, **fields) -> Decision:

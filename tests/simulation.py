@@ -196,7 +196,7 @@ def told_of_newly_failing(setting: Setting) -> list[float]:
 
 
 def _check(name: str, required: float) -> GateCheck:
-    return GateCheck(name=name, required=required, seen=None, holds=True)
+    return build.check(name=name, required=required, seen=None, holds=True)
 
 
 def _odds(whole: Agent, setting: Setting, rng: Random, *checks: GateCheck) -> Odds:

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import builders as build
 
-from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import Estimate, JudgeUsed, PartAgreement, VoteAgreement
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import Breach, UserAudit, UserLedger
@@ -354,8 +353,8 @@ def trusted(**fields) -> Results:
             calibration=CALIBRATION, noise=NOISE, preference=PREFERENCE, attacks=ATTACKS, probe=PROBE
         ),
         "gate": build.decision(
-            GateCheck(name="min-score", required=70, seen=75.0, holds=True),
-            GateCheck(name="max-invalid-users", required=1, seen=3, holds=False),
+            build.check(name="min-score", required=70, seen=75.0, holds=True),
+            build.check(name="max-invalid-users", required=1, seen=3, holds=False),
             exit_code=3,
             reasons=("3 trials are left out for their simulated user, and --max-invalid-users allows 1.",),
         ),

@@ -291,10 +291,10 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Header
     data = _object(path, line)
     version, tool = data.get("journalVersion"), data.get("tool")
     written_by = tool.get("version") if isinstance(tool, dict) else None
-    if version is not None and isinstance(written_by, str) and (version, written_by) != (2, __version__):
+    if version is not None and isinstance(written_by, str) and (version, written_by) != (3, __version__):
         raise UsageError(
             f"{path}: the journal was written by ci-evals {written_by[:40]!r}, in form {str(version)[:10]}, "
-            f"and this is {__version__}, with form 2; go on with that version, {_AFRESH}"
+            f"and this is {__version__}, with form 3; go on with that version, {_AFRESH}"
         )
     try:
         header = Header.model_validate(data)

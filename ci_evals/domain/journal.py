@@ -70,7 +70,7 @@ def _commit(sha: str | None) -> str:
 class Header(Record):
     """The run that a journal is of, and all that its results depend on."""
 
-    journal_version: Literal[2] = 2
+    journal_version: Literal[3] = 3
     tool: Tool
     run: CleanText
     started_at: Instant

@@ -165,7 +165,7 @@ class Finding(Record):
     rests_on: RestsOn | None = Field(
         None,
         description="Of a judged verdict: `quotes` of the conversation, or the `absence` of something in the "
-        "turns that `evidence` names. Every judged pass has it; null in results of earlier versions.",
+        "turns that `evidence` names. Every judged pass has it.",
     )
     grade: Grade | None = Field(None, description="Of a criterion with a rubric, where it was decided.")
 

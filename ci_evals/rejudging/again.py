@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,6 @@ from ci_evals.ports import LLM
 from ci_evals.rejudging.making import RejudgedResultsBuilder
 from ci_evals.rejudging.runner import RejudgeRunner
 from ci_evals.rejudging.work import Case, RejudgedTrial, RejudgeJob, case_of, is_judged, to_judge
-from ci_evals.scoring import older
 from ci_evals.scoring.agreement.judges import Twice
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -110,7 +109,6 @@ async def rejudge(
             budget is set and a judge has no price.
     """
     stop = stop or Stop()
-    work = replace(work, judged=older.completed(work.judged))
     cases = tuple(case_of(work, trial) for trial in to_judge(work.judged))
     if not cases:
         raise UsageError(

@@ -33,7 +33,7 @@ P = ParamSpec("P")
 OF_EVERY_RUN = tuple(one for one in Format if one is not Format.BADGE)
 """What every run writes."""
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _SHOWN_PROBLEMS = 10
 _SHOWN_PATH = 200
 """Characters: what is nested a thousand deep has a long one."""
@@ -110,10 +110,12 @@ def load(text: str | bytes, source: str) -> Results:
     if isinstance(version, bool) or not isinstance(version, int):
         raise UsageError(f"{source}: not a results file of ci-evals: it has no 'schemaVersion'")
     if version != _SCHEMA_VERSION:
-        older = version < _SCHEMA_VERSION
-        cause = (
-            "no version ever wrote that" if older else "it was written by a newer version; update ci-evals"
-        )
+        if version > _SCHEMA_VERSION:
+            cause = "it was written by a newer version; update ci-evals"
+        elif version == 1:
+            cause = "it was written by an earlier version; run the evals again"
+        else:
+            cause = "no version ever wrote that"
         raise UsageError(f"{source}: schemaVersion {version} cannot be read, only {_SCHEMA_VERSION}: {cause}")
     try:
         results = Results.model_validate(data)

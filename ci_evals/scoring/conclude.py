@@ -6,7 +6,6 @@ from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Results, RunInfo, Tool
-from ci_evals.scoring import older
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import against
@@ -45,7 +44,7 @@ def conclude(
     baseline = None if info.shard else baseline
     head = Side(info, card.score, card.usage, card.latency, card.suites)
     skipped = info.status == "skipped"
-    pairing = Pairing(head, Side.of(older.completed(baseline))) if baseline and not skipped else None
+    pairing = Pairing(head, Side.of(baseline)) if baseline and not skipped else None
     gate = Decision(passed=False, exit_code=Exit.HOLDS)
     if not skipped:
         unpaired = LEFT_TO_MERGE if info.shard else _why_no_baseline(info)
@@ -73,7 +72,7 @@ def conclude(
         usage=card.usage,
         latency=card.latency,
         process=card.process,
-        coverage=against(card.coverage, pairing.pairs) if card.coverage and pairing else card.coverage,
+        coverage=against(card.coverage, pairing.pairs) if pairing else card.coverage,
         judge_check=worst(ending.judge_checks),
         judge_checks=ending.judge_checks,
         vote_agreement=card.vote_agreement,

@@ -59,11 +59,7 @@ def _wanted(evaluation: Criterion) -> Part | None:
 def wanted_of(runs: Iterable[Results]) -> frozenset[Part]:
     """What was wanted in runs whose results alone are there."""
     return frozenset(
-        (reach.kind, reach.name)
-        for results in runs
-        if results.coverage
-        for reach in results.coverage.logic
-        if reach.wanted
+        (reach.kind, reach.name) for results in runs for reach in results.coverage.logic if reach.wanted
     )
 
 
@@ -134,10 +130,8 @@ def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
     )
 
 
-def of_suite(suite: SuiteResult, whole: Coverage | None) -> Coverage | None:
+def of_suite(suite: SuiteResult, whole: Coverage) -> Coverage:
     """What fired in one suite of a run. What it wants and did not fire the `whole` does not tell apart."""
-    if whole is None:
-        return None
     wanted_there = {(reach.kind, reach.name) for reach in whole.logic if reach.wanted}
     found = coverage([suite], frozenset())
     logic = (

@@ -1,7 +1,7 @@
 """Legs of one run become one: its suites whole again, and every number made anew from the trials."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import PurePath
 from typing import TypeVar
@@ -12,7 +12,6 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import CheckMode, JudgeCheck
 from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
-from ci_evals.scoring import older
 from ci_evals.scoring import shards as of_one_run
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import wanted_of
@@ -73,7 +72,6 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
     Raises:
         UsageError: they do not belong together, or a test is in two of them; with every reason.
     """
-    legs = [replace(leg, results=older.completed(leg.results)) for leg in legs]
     problems = [*of_one_run.problems(legs, expected)]
     suites_of: dict[tuple[str, str], list[_Part]] = {}
     for part in sorted((part for leg in legs for part in _parts(leg)), key=_first_place):

@@ -59,8 +59,8 @@ class Scorecard:
     counts: Counts
     usage: Usage
     latency: Latency
-    process: ProcessSummary | None
-    coverage: Coverage | None
+    process: ProcessSummary
+    coverage: Coverage
     user_ledger: UserLedger | None
     vote_agreement: VoteAgreement | None
     suites: tuple[SuiteResult, ...]

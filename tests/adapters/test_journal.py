@@ -236,7 +236,7 @@ async def test_another_version_does_not_go_on_with_it(tmp_path):
     await written(tmp_path, result(1))
     path = tmp_path / NAME
     path.write_text(path.read_text().replace(f'"version":"{__version__}"', '"version":"9.8"', 1))
-    with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', in form 2, and this is"):
+    with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', in form 3, and this is"):
         Journal(tmp_path, resume=True)
     path.write_text('{"name": "something else"}\n')
     with pytest.raises(UsageError, match="this is no journal of ci-evals"):

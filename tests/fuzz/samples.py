@@ -19,7 +19,6 @@ from ci_evals.domain.results.process import Coverage, Reach, Times
 from ci_evals.domain.results.run import Git, Tool
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.transcript import Integration, Reply
-from ci_evals.scoring import older
 
 _ROOT = Path(__file__).parents[2]
 
@@ -359,7 +358,7 @@ def _results() -> list[bytes]:
     plain = build.results(run=build.run_info(id="run-2"))
     reach = Reach(kind=LogicKind.RULE, name="gone", trials=0, tests=0, wanted=True)
     gone = reach.model_copy(update={"compared_trials": 0, "base_trials": 2})
-    head = older.completed(head).model_copy(update={"coverage": Coverage(traced_trials=3, logic=(gone,))})
+    head = build.completed(head).model_copy(update={"coverage": Coverage(traced_trials=3, logic=(gone,))})
     return [whole_text.dump(results).encode() for results in (head, plain)]
 
 

@@ -61,7 +61,7 @@ from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT, RESULTS
 from ci_evals.reports.page import page as pages
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.scoring import coverage, older
+from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
@@ -550,12 +550,8 @@ def results(data: bytes) -> None:
         pairing = Pairing(Side.of(head), Side.of(base))
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
         gate = decide_change(Case(Scorecard.of(head), policy, offline=False, pairing=pairing))
-        # As if an earlier version had written it, so that its conversations are looked through.
-        whole = older.completed(head.model_copy(update={"process": None}))
-        reached = coverage.against(whole.coverage, pairing.pairs)
-        told = whole.model_copy(
-            update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached}
-        )
+        reached = coverage.against(head.coverage, pairing.pairs)
+        told = head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached})
         documents.comparison(told)
         documents.summary(told)
         console.comparison(told, color=False)

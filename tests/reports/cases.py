@@ -7,14 +7,14 @@ import builders as build
 import trust_cases
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.gate import CheckOdds, GateCheck, Odds
+from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.results.run import Confirmation, Git, Results
 from ci_evals.domain.results.suite import Group, TestResult
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.scoring import coverage, older
+from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import Case, decide
@@ -131,15 +131,15 @@ def bad() -> Results:
         build.suite_result("Refunds", GOOD_TEST, flaky, **GROUPS),
         build.suite_result("Exchanges", wrong, file="evals/exchanges.yaml"),
         gate=build.decision(
-            GateCheck(name="min-score", required=80, seen=55.5555, holds=False),
-            GateCheck(name="category:tone", required=79.5, seen=50.0, holds=False),
-            GateCheck(name="max-errors", required=0, seen=0, holds=True),
-            GateCheck(name="max-cost", required=0.5, seen=0.0312, holds=True),
-            GateCheck(name="max-drop", required=2, seen=None, holds=None, note="there is no baseline"),
+            build.check(name="min-score", required=80, seen=55.5555, holds=False),
+            build.check(name="category:tone", required=79.5, seen=50.0, holds=False),
+            build.check(name="max-errors", required=0, seen=0, holds=True),
+            build.check(name="max-cost", required=0.5, seen=0.0312, holds=True),
+            build.check(name="max-drop", required=2, seen=None, holds=None, note="there is no baseline"),
         ),
         usage=USAGE,
     )
-    return older.completed(run)
+    return build.completed(run)
 
 
 def undecided() -> Results:
@@ -167,8 +167,10 @@ def undecided() -> Results:
             ),
         ),
         gate=build.decision(
-            GateCheck(name="min-score", required=80, seen=100.0, seen_if_undecided_failed=50.0, holds=False),
-            GateCheck(name="max-errors", required=0, seen=1, holds=False),
+            build.check(
+                name="min-score", required=80, seen=100.0, seen_if_undecided_failed=50.0, holds=False
+            ),
+            build.check(name="max-errors", required=0, seen=1, holds=False),
             exit_code=3,
             reasons=("1 trial is unsound, and --max-errors allows none.",),
         ),
@@ -204,8 +206,8 @@ def invalid() -> Results:
         ),
         run=build.run_info(status="stopped", stopped_because="--max-duration of 120 s was reached"),
         gate=build.decision(
-            GateCheck(name="min-score", required=80, seen=None, holds=False),
-            GateCheck(name="max-errors", required=0, seen=7, holds=False),
+            build.check(name="min-score", required=80, seen=None, holds=False),
+            build.check(name="max-errors", required=0, seen=7, holds=False),
             exit_code=3,
             reasons=("Nothing could be scored.", "7 trials are unsound, and --max-errors allows none."),
         ),
@@ -283,8 +285,8 @@ def against(head: Results, base: Results, **told) -> Results:
 
 def decided(head: Results, base: Results, policy: Policy) -> Results:
     """The run with its comparison, gate, odds and process as they are computed."""
-    head = older.completed(head)
-    base = older.completed(base)
+    head = build.completed(head)
+    base = build.completed(base)
     pairing = Pairing(Side.of(head), Side.of(base))
     gate = decide(Case(Scorecard.of(head), policy, pairing=pairing), Ending())
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
@@ -371,8 +373,8 @@ def incomparable() -> Results:
     run = build.results(
         build.suite_result("Refunds", GOOD_TEST),
         gate=build.decision(
-            GateCheck(name="min-score", required=80, seen=100, holds=True),
-            GateCheck(
+            build.check(name="min-score", required=80, seen=100, holds=True),
+            build.check(
                 name="max-drop",
                 required=5,
                 seen=None,
@@ -409,7 +411,7 @@ def confirmed() -> Results:
         ),
         usage=COSTLY,
         latency=Latency(replies=40, median=0.95, p95=1.9, slowest=2.2),
-        odds=Odds(share=0.3, checks=(CheckOdds(name="regression", share=0.3),), floor=81.5, loops=5),
+        odds=Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=5),
     )
     return against(
         run,

@@ -6,12 +6,11 @@ import hostile
 import pytest
 from hypothesis import given
 
-from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.annotations import Level, annotations
 
-BROKEN = build.decision(GateCheck(name="min-score", required=80, seen=0, holds=False))
+BROKEN = build.decision(build.check(name="min-score", required=80, seen=0, holds=False))
 
 
 def failing(name, **fields):

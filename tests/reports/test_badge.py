@@ -6,12 +6,11 @@ import xml.etree.ElementTree as ET
 import builders as build
 import pytest
 
-from ci_evals.domain.results.gate import GateCheck
 from ci_evals.reports import badge
 from ci_evals.reports.names import BADGE, BADGE_DATA
 
 SVG = "{http://www.w3.org/2000/svg}"
-NO = build.decision(GateCheck(name="min-score", required=80, seen=78.19, holds=False))
+NO = build.decision(build.check(name="min-score", required=80, seen=78.19, holds=False))
 RUNS = {
     "92.4 passed": build.results(score=92.49),
     "100.0 passed": build.results(),

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.process import ProcessSummary, Times
 from ci_evals.domain.results.run import Results
@@ -122,8 +121,8 @@ def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **f
 def test_scores_are_shown_with_what_the_gate_asks():
     """A suite that misses its floor is told in words and by another mark."""
     floors = build.decision(
-        GateCheck(name="min-score", required=80, seen=60, holds=False),
-        GateCheck(name="category:tone", required=50, seen=60, holds=True),
+        build.check(name="min-score", required=80, seen=60, holds=False),
+        build.check(name="category:tone", required=50, seen=60, holds=True),
     )
     figures = drawn(run({"a": (score_trial(60),)}, gate=floors))
     assert "60.0, asked for 80" in texts(figures["scores"])
@@ -315,7 +314,7 @@ def test_the_smallest_numbers_are_as_good_as_none():
 def test_numbers_of_foreign_files_need_not_agree():
     """A run with a score none of whose suites has one; a floor beyond all scores."""
     lost = build.suite_result("S", build.test_result(trials=(build.trial_result(status="failed"),)))
-    floor = GateCheck(name="min-score", required=1e300, seen=None, holds=False)
+    floor = build.check(name="min-score", required=1e300, seen=None, holds=False)
     figures = drawn(build.results(lost, lost, score=50, gate=build.decision(floor)))
     assert "scores" not in figures
     assert drawn(run({"a": (score_trial(60),)}, gate=build.decision(floor)))["scores"].rows[0][1] == "60.0"

@@ -54,7 +54,7 @@ def compared(*names: str, tests: int, label: str = "Test {}", letter: str = "f")
 
 def comment_check(name: str = "min-score", *, holds: bool = False, note: str | None = None):
     """A check of the gate."""
-    return cases.GateCheck(name=name, required=80, seen=12.5, holds=holds, note=note)
+    return build.check(name=name, required=80, seen=12.5, holds=holds, note=note)
 
 
 def five_suites() -> Results:

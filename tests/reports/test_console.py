@@ -8,7 +8,7 @@ import comment_cases
 import pytest
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.gate import CheckOdds, GateCheck, Odds
+from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console
@@ -88,14 +88,14 @@ def test_an_escape_of_the_agent_is_not_painted():
 
 def test_a_floor_shows_both_scores_where_they_differ():
     """The score that decides stands beside the one shown."""
-    check = GateCheck(name="min-score", required=80, seen=100, seen_if_undecided_failed=79.96, holds=False)
+    check = build.check(name="min-score", required=80, seen=100, seen_if_undecided_failed=79.96, holds=False)
     text = console.render(build.results(gate=build.decision(check)))
     assert "at least 80  100.0 (79.9 if undecided counts as failed)  does not hold" in text
 
 
 def test_a_gate_that_is_only_reported_says_so():
     """--no-gate exits 0, but the gate does not hold for all that."""
-    check = GateCheck(name="min-score", required=80, seen=10, holds=False)
+    check = build.check(name="min-score", required=80, seen=10, holds=False)
     text = console.render(build.results(gate=build.decision(check, exit_code=0)))
     assert "The gate does not hold (min-score): score" in text
     assert "--no-gate" in text
@@ -116,7 +116,7 @@ def test_each_exit_code_has_its_own_words():
 
 def gate_row(**fields) -> list[str]:
     """What the table says of a check: required, seen, decision."""
-    check = GateCheck(**{"name": "min-score", "required": 80, "seen": 90, "holds": True} | fields)
+    check = build.check(**{"name": "min-score", "required": 80, "seen": 90, "holds": True} | fields)
     text = console.render(build.results(gate=build.decision(check)))
     (row,) = [line for line in text.splitlines() if line.startswith(f"  {check.name}")]
     return re.split(r" {2,}", row.removeprefix(f"  {check.name}").strip())[:2]
@@ -161,7 +161,9 @@ def test_each_check_is_told_in_its_own_unit(check, row):
 
 def odds_of(**shares) -> Odds:
     """Odds of these checks, with the floor 78.5."""
-    checks = tuple(CheckOdds(name=name.replace("_", "-"), share=share) for name, share in shares.items())
+    checks = tuple(
+        build.check_odds(name=name.replace("_", "-"), share=share) for name, share in shares.items()
+    )
     return Odds(share=min(1.0, sum(shares.values())), checks=checks, floor=78.5, loops=3)
 
 
@@ -210,7 +212,7 @@ def test_no_odds_are_told_where_the_gate_fails_on_more_than_noise():
     assert said in console.render(results)
     proven = results.comparison.model_copy(update={"p": 0.05})
     assert said not in console.render(results.model_copy(update={"comparison": proven}))
-    wanting = GateCheck(name="min-score", required=80, seen=90, seen_if_undecided_failed=70, holds=False)
+    wanting = build.check(name="min-score", required=80, seen=90, seen_if_undecided_failed=70, holds=False)
     gate = build.decision(wanting)
     assert said not in console.render(results.model_copy(update={"gate": gate}))
 
@@ -218,7 +220,7 @@ def test_no_odds_are_told_where_the_gate_fails_on_more_than_noise():
 def test_the_verdict_names_what_fails():
     """Two checks, and how many more; they stand first in the gate's table."""
     checks = [
-        GateCheck(name=name, required=1, seen=0, holds=holds)
+        build.check(name=name, required=1, seen=0, holds=holds)
         for name, holds in (("min-score", True), ("max-drop", False), ("critical:X", False), ("b", False))
     ]
     results = build.results(gate=build.decision(*checks))
@@ -252,16 +254,16 @@ def test_the_count_names_unsound_and_flaky():
 def test_odds_are_a_table_and_what_it_means():
     """Check by check, those that noise does not fail named so, then the whole and the floor."""
     checks = [
-        GateCheck(name="min-score", required=80, seen=85, holds=True),
-        GateCheck(name="critical:x", required=100, seen=100, holds=True),
-        GateCheck(name="critical:x", required=100, seen=100, holds=True),
-        GateCheck(name="max-cost", required=1, seen=None, holds=True),
-        GateCheck(name="regression", required=0.05, seen=None, holds=True),
+        build.check(name="min-score", required=80, seen=85, holds=True),
+        build.check(name="critical:x", required=100, seen=100, holds=True),
+        build.check(name="critical:x", required=100, seen=100, holds=True),
+        build.check(name="max-cost", required=1, seen=None, holds=True),
+        build.check(name="regression", required=0.05, seen=None, holds=True),
     ]
     shares = (("min-score", 0.08), ("critical:x", 0.02), ("critical:x", 0.0))
     found = Odds(
         share=0.095,
-        checks=tuple(CheckOdds(name=name, share=share) for name, share in shares),
+        checks=tuple(build.check_odds(name=name, share=share) for name, share in shares),
         floor=78.5,
         loops=3,
     )
@@ -285,8 +287,8 @@ def test_odds_are_a_table_and_what_it_means():
 
 def test_odds_told_from_single_trials_say_so():
     """Nothing is known then of how a test varies by itself."""
-    single = Odds(share=0.0, checks=(CheckOdds(name="min-score", share=0.0),), floor=None, loops=1)
-    text = console.odds(single, [GateCheck(name="min-score", required=0, seen=85, holds=True)])
+    single = Odds(share=0.0, checks=(build.check_odds(name="min-score", share=0.0),), floor=None, loops=1)
+    text = console.odds(single, [build.check(name="min-score", required=0, seen=85, holds=True)])
     assert "Another run of this same agent would fail this gate in fewer than 1 % of runs." in text
     assert "Each test was played once, so how much one varies by itself is not known" in text
     assert "would miss: n/a." in text

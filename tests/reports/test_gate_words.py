@@ -6,7 +6,6 @@ import builders as build
 import pytest
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.gate import GateCheck
 from ci_evals.reports import console
 from ci_evals.reports.badge import badge_of
 from ci_evals.reports.facts import gate
@@ -80,7 +79,7 @@ from ci_evals.reports.page.comparison_runs import ALONE
 )
 def test_a_broken_check_in_words(check, words):
     """Names of options stay out of it where the check can be told without."""
-    assert gate.in_words(GateCheck(holds=False, **check)) == words
+    assert gate.in_words(build.check(holds=False, **check)) == words
 
 
 def test_a_score_of_which_little_was_decided_is_no_headline():

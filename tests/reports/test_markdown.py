@@ -309,19 +309,19 @@ def test_a_comparison_without_checks_gives_no_verdict():
     assert "### Gate" not in told
 
 
-def test_a_run_without_a_baseline_or_new_fields_still_has_its_reports():
-    """A results file of an earlier version lacks statistics, comparison, odds, latency."""
+def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
+    """Its results lack statistics, comparison, odds, latency."""
     made = whole_text.dump(cases.confirmed())
-    older = json.loads(made)
+    data = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
-        del older[name]
-    del older["run"]["confirmation"], older["usage"]["pricesAsOf"], older["usage"]["unpriced"]
-    for suite in older["suites"]:
+        del data[name]
+    del data["run"]["confirmation"], data["usage"]["pricesAsOf"], data["usage"]["unpriced"]
+    for suite in data["suites"]:
         for name in ("passAtK", "passHatK", "interval"):
             del suite[name]
         for test in suite["tests"]:
             del test["statistics"]
-    results = report_files.load(json.dumps(older), "_results.json")
+    results = report_files.load(json.dumps(data), "_results.json")
     files = whole_text.files(results)
     assert "Score 90.0" in files[SUMMARY]
     assert "baseline" not in files[SUMMARY]

@@ -8,7 +8,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import documents, process
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import Rank
-from ci_evals.scoring import older
 
 WHOLE = ProcessSummary(
     completion_rate=0.9,
@@ -116,11 +115,9 @@ def test_logic_that_fires_no_longer_is_told_openly():
 
 
 def test_without_a_loss_nothing_is_open():
-    """Nor of results that tell nothing of it, nor of a run that played nothing."""
+    """Nor of a run that played nothing."""
     kept = Coverage(traced_trials=1, logic=(reach("a", 3, compared_trials=3, base_trials=3),))
     assert process.lost(run(coverage=kept)) is None
-    assert process.lost(run(coverage=None)) is None
-    assert process.measures(run(process=None)) is None
     assert process.measures(run(process=ProcessSummary())) is None
     assert process.of_suite(build.suite_result("One")) is None
 
@@ -152,7 +149,7 @@ def test_a_trial_on_one_line():
 
 def test_a_suite_and_a_test_tell_their_own():
     """Open, in the suite's summary and in the story of the test."""
-    results = older.completed(build.results())
+    results = build.completed(build.results())
     (suite,) = results.suites
     assert "### How the agent went about it" in documents.suite_summary(results, suite, ["a"])
     assert "\n0 steps\n" in "".join(documents.test_report(suite, suite.tests[0], results.run))

@@ -8,7 +8,7 @@ from plans import A, B, card, gate, planned, trial
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import Comparison
-from ci_evals.domain.results.gate import Decision, GateCheck
+from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.transcript import Turns
 from ci_evals.reports import numbers
@@ -387,7 +387,7 @@ def test_a_suspicious_drop_is_close_however_small_its_p():
 @pytest.mark.parametrize("p", [0, 1.57e-05, 0.0024, 0.0499, 0.0504, 0.1875, 0.25])
 def test_a_close_p_is_written_as_in_every_report(p):
     """The words stand beside the numbers of the tables."""
-    check = GateCheck(name="regression", required=0.05, seen=p, holds=True)
+    check = build.check(name="regression", required=0.05, seen=p, holds=True)
     (said,) = close_calls(Decision(passed=True, exit_code=0, checks=(check,)))
     assert said.endswith(f" with {numbers.p_value(p)}")
 

@@ -105,7 +105,6 @@ def test_a_suite_of_several_tells_what_fired_there():
     assert coverage.of_suite(suites[0], whole) == Coverage(
         traced_trials=1, logic=(Reach(kind=RULE, name="S", trials=1, tests=1, wanted=True),)
     )
-    assert coverage.of_suite(suites[0], None) is None
 
 
 def against(head: list[Fired | None], base: list[Fired | None]) -> Coverage:

@@ -6,7 +6,7 @@ from plans import A, B, gate, planned, trial
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
+from ci_evals.domain.results.gate import CheckKind, Decision
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import in_words
 from ci_evals.scoring.gate.checks import Case, checks_of
@@ -302,16 +302,3 @@ def test_a_required_baseline_that_is_missing_leaves_no_verdict():
     assert required.reasons == (
         "the run was not compared with a baseline (--baseline=required): there is no baseline",
     )
-
-
-def test_checks_of_older_results_get_their_kind():
-    """Their files have nothing but a name."""
-    kinds = {
-        "critical:a b": ("critical", "a b", None),
-        "max-drop suite:X": ("max-drop", None, "suite:X"),
-        "max-errors": ("max-errors", None, None),
-        "category:safety": ("threshold", None, "category:safety"),
-    }
-    for name, identity in kinds.items():
-        check = GateCheck.model_validate({"name": name, "required": 1, "seen": 1, "holds": True})
-        assert (check.kind, check.test, check.selector) == identity

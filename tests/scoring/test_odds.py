@@ -29,7 +29,7 @@ def suite(*tests: list, **fields) -> SuiteResult:
 
 
 def check(name: str, required: float | None = None) -> GateCheck:
-    return GateCheck(name=name, required=required, seen=None, holds=True)
+    return build.check(name=name, required=required, seen=None, holds=True)
 
 
 def told(whole: SuiteResult, *checks: GateCheck, seed: str = "seed", offline: bool = False) -> Odds:

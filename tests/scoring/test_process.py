@@ -11,7 +11,7 @@ from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Fired, Process, Times
 from ci_evals.domain.results.usage import Tokens, Usage
 from ci_evals.domain.transcript import Integration, Turn, UserSource
-from ci_evals.scoring import older, process
+from ci_evals.scoring import process
 from ci_evals.scoring.scores import Counting
 
 ONLINE = Counting(offline=False)
@@ -288,26 +288,6 @@ def test_no_cost_is_adjusted_that_nobody_knows():
     assert process.of_run(nothing, 80.0, Usage(cost_usd=1), 0) == nothing
     assert process.of_run(nothing, None, Usage(cost_usd=4), 4).cost_adjusted_score is None
     assert process.of_run(nothing, 10.0, Usage(cost_usd=8), 4).cost_adjusted_score == 0
-
-
-def test_results_of_earlier_versions_are_completed():
-    """With what their conversations tell; those that have it stay as they are."""
-    test = build.test_result(
-        trials=(build.trial_result(turns=said(ran("A"), ran("B"))),), optimal_tools=("A",), not_run=1
-    )
-    old = build.results(build.suite_result("Refunds", test))
-    new = older.completed(old)
-    (suite,) = new.suites
-    (done,) = suite.tests
-    assert done.trials[0].process.overhead == 1.0
-    assert done.process.completion_rate == 0.5
-    assert (
-        done.process
-        == suite.process
-        == new.process.model_copy(update={"cost_usd_per_trial": None, "cost_adjusted_score": None})
-    )
-    assert [reach.name for reach in new.coverage.logic] == ["A", "B"]
-    assert older.completed(new) is new
 
 
 names = st.lists(st.sampled_from(["A", "B", "C"]), max_size=4).map(tuple)

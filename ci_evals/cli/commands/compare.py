@@ -13,7 +13,6 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
-from ci_evals.scoring import older
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import against
@@ -31,13 +30,13 @@ def compare(settings: CompareSettings) -> None:
         UsageError: a file is not there or is none of ours, or an option cannot be read.
     """
     drop, drops = read_drops(settings.max_drop)
-    head, base = (older.completed(read_clean(path)) for path in (settings.head, settings.base))
+    head, base = (read_clean(path) for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
     here = Side.of(head)
     pairing = Pairing(here, Side.of(base))
     decision = decide_change(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
-    found = against(head.coverage, pairing.pairs) if head.coverage else None
+    found = against(head.coverage, pairing.pairs)
     told = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
     show(_told(told, settings.format))
     sys.exit(decision.exit_code)

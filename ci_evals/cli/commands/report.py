@@ -17,7 +17,6 @@ from ci_evals.library import load_results
 from ci_evals.reports import numbers, report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.scoring import older
 from ci_evals.support.text import whole
 
 _NO_CONVERSATIONS = (
@@ -37,7 +36,7 @@ def report(settings: ReportSettings) -> None:
     if settings.open and Format.HTML not in formats:
         raise UsageError(f"--open: {PAGE} is what can be opened; leave --format out, or add html to it")
     runs = _read(settings.results)
-    results, named = older.completed(runs.shown.results), runs.shown.file
+    results, named = runs.shown.results, runs.shown.file
     file = named.parent.resolve() / named.name  # beside a link, not beside what it leads to
     baseline = _baseline(settings.baseline, runs)
     if report_files.is_of_suite(results, file):

@@ -1,10 +1,8 @@
 """The gate's checks, its decision, and the odds of it."""
 
-import re
 from enum import StrEnum
-from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ci_evals.domain.base import (
     Interval,
@@ -52,25 +50,6 @@ class CheckId(Record):
     def key(self) -> tuple[str, int | None, int | None, str | None]:
         """The identity as one value that two different checks never share."""
         return self.kind, self.suite_number, self.test_number, self.selector
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_older(cls, data: Any) -> Any:
-        """Add the kind to checks of earlier versions' results files, which have nothing but a name."""
-        if isinstance(data, dict) and "kind" not in data and isinstance(name := data.get("name"), str):
-            return data | _identity_of_older(name)
-        return data
-
-
-def _identity_of_older(name: str) -> dict[str, str]:
-    kind, separator, part = (
-        re.split("([: ])", name, maxsplit=1) if re.search("[: ]", name) else (name, "", "")
-    )
-    if kind == CheckKind.CRITICAL:
-        return {"kind": kind, "test": part}
-    if kind in list(CheckKind):
-        return {"kind": kind} | ({"selector": part} if separator else {})
-    return {"kind": CheckKind.THRESHOLD, "selector": name}
 
 
 class GateCheck(CheckId):

@@ -134,7 +134,7 @@ class RunInfo(Record):
 class Results(Record):
     """A whole run."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     tool: Tool
     run: RunInfo
     score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")
@@ -142,7 +142,7 @@ class Results(Record):
     decided_share: Share | None = Field(
         None,
         description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
-        "report shows the score as a headline. Null in results that earlier versions wrote.",
+        "report shows the score as a headline.",
     )
     pass_at_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
@@ -158,8 +158,8 @@ class Results(Record):
     )
     usage: Usage
     latency: Latency = Latency()
-    process: ProcessSummary | None = None
-    coverage: Coverage | None = Field(None, description="Null in results that earlier versions wrote.")
+    process: ProcessSummary = ProcessSummary()
+    coverage: Coverage = Coverage()
     judge_check: JudgeCheck | None = Field(
         None, description="Control questions to the judge, the worst of `judgeChecks`; null without any."
     )

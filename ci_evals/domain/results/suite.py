@@ -91,7 +91,7 @@ class TestResult(Record):
     outcome: TestOutcome
     flaky: bool = Field(description="Whether scored trials disagree on passing.")
     statistics: Statistics | None = Field(None, description="Null where no trial was scored.")
-    process: ProcessSummary | None = None
+    process: ProcessSummary = ProcessSummary()
     trials: tuple[TrialResult, ...] = ()
     not_run: int = Field(0, ge=0, le=MOST_TRIALS, description="Trials planned but not started.")
 
@@ -137,7 +137,7 @@ class SuiteResult(Record):
     decided_share: Share | None = Field(
         None,
         description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
-        "report shows the score as a headline. Null in results that earlier versions wrote.",
+        "report shows the score as a headline.",
     )
     pass_at_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
@@ -150,5 +150,5 @@ class SuiteResult(Record):
     aui_logic: tuple[Group, ...] = ()
     tags: tuple[Group, ...] = ()
     difficulties: tuple[Group, ...] = ()
-    process: ProcessSummary | None = None
+    process: ProcessSummary = ProcessSummary()
     tests: tuple[TestResult, ...]

@@ -22,8 +22,8 @@ def lost(results: Results) -> Section | None:
     What may well be missing by chance is told with the measures alone.
     """
     found = results.coverage
-    gone = coverage.plainly_lost(found) if found else ()
-    if not found or not gone:
+    gone = coverage.plainly_lost(found)
+    if not gone:
         return None
     many = numbers.count(len(gone), "part")
     text = (
@@ -34,14 +34,14 @@ def lost(results: Results) -> Section | None:
 
 
 def measures(results: Results) -> Section | None:
-    """The measures of the process, folded; None where nothing was played, or where they are not known."""
+    """The measures of the process, folded; None where nothing was played."""
     whole = results.process
-    if whole is None or whole.completion_rate is None:
+    if whole.completion_rate is None:
         return None
     alone = len(results.suites) == 1
     rows = [_row(results.suites[0].name if alone else "all", whole)]
     shown = () if alone else results.suites[:_SUITES]
-    rows += [_row(suite.name, suite.process) for suite in shown if suite.process]
+    rows += [_row(suite.name, suite.process) for suite in shown]
     lines = "\n\n".join(_lines(results, whole))
     inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), _table(rows))
     return folded(sanitize.html_in_markdown(f"How the agent went about it{_in_short(whole)}"), inner)
@@ -50,7 +50,7 @@ def measures(results: Results) -> Section | None:
 def of_suite(suite: SuiteResult) -> Section | None:
     """The same of one suite, open: its table, and where its time went."""
     whole = suite.process
-    if whole is None or whole.completion_rate is None:
+    if whole.completion_rate is None:
         return None
     text = "\n\n".join(
         ["### How the agent went about it", _table([_row(suite.name, whole)]), *_time(whole.times)]
@@ -112,8 +112,7 @@ def _lines(results: Results, whole: ProcessSummary) -> Iterator[str]:
             f"Judge and simulated user cost {numbers.money(whole.cost_usd_per_trial)} a trial"
             f"{adjusted if whole.cost_adjusted_score is not None else ''}."
         )
-    if results.coverage:
-        yield from _logic(results.coverage)
+    yield from _logic(results.coverage)
 
 
 def _logic(found: Coverage) -> Iterator[str]:

@@ -28,7 +28,7 @@ _ROLES = {
 
 def time(results: Results) -> Figure | None:
     """None where no time was measured."""
-    told = results.process.times if results.process else None
+    told = results.process.times
     parts = _parts(told) if told else ()
     whole = sum(seconds for _, seconds, _ in parts)
     if whole <= 0:

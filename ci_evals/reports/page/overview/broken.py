@@ -49,7 +49,7 @@ def of(results: Results, places: Places, comparison_runs: ComparisonRuns) -> Bro
 
 
 def _gone(results: Results) -> str | None:
-    found = coverage.plainly_lost(results.coverage) if results.coverage else ()
+    found = coverage.plainly_lost(results.coverage)
     if not found:
         return None
     named = [f"{part.kind.value} {part.name}" for part in found[:_NAMED]]

@@ -111,11 +111,9 @@ def of_latency(results: Results, baseline: Results | None) -> Table | None:
     return table("Latency of the agent's replies", headers, rows) if rows else None
 
 
-def of_coverage(results: Results) -> Coverage | None:
-    """What of the agent's logic fired; None in results that do not tell."""
+def of_coverage(results: Results) -> Coverage:
+    """What of the agent's logic fired."""
     found = results.coverage
-    if found is None:
-        return None
     if not found.traced_trials:
         return Coverage(f"Not known: {NO_TRACE}.", (), ())
     says = []

@@ -34,14 +34,12 @@ class Overview:
     differences: tuple[tuple[str, tuple[str, ...]], ...]
     """Tests that were not compared: why, and their names."""
     groups: tuple[Table, ...]
-    played: bool
-    """Whether there was a trial."""
-    process: Table | None
+    process: Table
     usage: Table | None
     latency: Table | None
     pace: str | None
     """Cost and latency on both sides, where the baseline itself is not there to be shown beside."""
-    coverage: Coverage | None
+    coverage: Coverage
     trust: Trust | None
     trusted: tuple[Figure, ...]
     """The charts of judge and simulated user."""
@@ -60,7 +58,6 @@ def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonR
         tests=table_of_tests.of(results, tests),
         differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
         groups=measures.of_groups(results),
-        played=results.counts.trials > 0,
         process=process.table_of(results, comparison_runs.baseline),
         usage=measures.of_usage(results),
         latency=measures.of_latency(results, comparison_runs.baseline),

@@ -23,14 +23,12 @@ class _Measure:
     """Why it is not known, where that can be told."""
 
 
-def table_of(results: Results, baseline: Results | None) -> Table | None:
-    """The measures of process of the run, of the baseline and of each suite; None where none was made."""
-    if results.process is None:
-        return None
+def table_of(results: Results, baseline: Results | None) -> Table:
+    """The measures of process of the run, of the baseline and of each suite."""
     sides: list[tuple[str, ProcessSummary]] = [("this run", results.process)]
-    sides += [("baseline", baseline.process)] if baseline and baseline.process else []
+    sides += [("baseline", baseline.process)] if baseline else []
     if len(results.suites) > 1:
-        sides += [(suite.name, suite.process) for suite in results.suites if suite.process]
+        sides += [(suite.name, suite.process) for suite in results.suites]
     shown = [
         measure
         for measure in _MEASURES
