@@ -88,7 +88,7 @@ async def test_a_model_that_refuses_everything_ends_the_run_too():
     limiter = clock.limiter()
 
     async def refuse(_):
-        raise RetryableError(LLMError("limited"), 429, 60.0, last=LLMAccessError("limited; it refused"))
+        raise RetryableError(LLMError("limited"), 429, 60.0, final=LLMAccessError("limited; it refused"))
 
     with pytest.raises(LLMAccessError, match="it refused"):
         await limiter.send(refuse)

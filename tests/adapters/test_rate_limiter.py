@@ -170,7 +170,7 @@ async def test_a_call_that_may_not_be_made_again_slows_the_others_too() -> None:
     """An agent that is overloaded may have taken the message; the next ones go out fewer at a time."""
     wire = Wire(world.limiter())
     calls = await begun(wire, 8)
-    await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, harmless=False))
+    await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, repeatable=False))
     with pytest.raises(Failed, match="overloaded"):
         await calls.pop(0)
     assert (wire.limiter.at_a_time, wire.sent.count("a")) == (7, 1)

@@ -21,8 +21,8 @@ def test_a_message_is_sent_again_only_where_it_cannot_have_been_taken(
     status: int, told: bool, message: bool, other: bool
 ) -> None:
     """The agent may have acted on a message that failed in any other way."""
-    assert retry.may_resend(status, idempotent=False, told_to_wait=told) is message
-    assert retry.may_resend(status, idempotent=True, told_to_wait=told) is other
+    assert retry.may_resend(status, idempotent=False, wait_requested=told) is message
+    assert retry.may_resend(status, idempotent=True, wait_requested=told) is other
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_message_is_sent_again_only_where_it_cannot_have_been_taken(
 )
 def test_a_server_that_limits_the_rate_is_not_broken(status: int, told: bool, limits: bool) -> None:
     """It deserves more patience, and fewer calls at a time."""
-    assert retry.limits_rate(status, told_to_wait=told) is limits
+    assert retry.limits_rate(status, wait_requested=told) is limits
 
 
 def test_waits_double_and_lie_anywhere_within() -> None:

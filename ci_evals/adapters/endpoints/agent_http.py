@@ -211,12 +211,12 @@ class AgentServer:
         failure = self._refused(response, call)
         if isinstance(failure, AgentAccessError):
             raise failure
-        told = rate_limits.told_wait(response.headers, datetime.now(UTC))
-        status, told_to_wait = response.status_code, "retry-after" in response.headers and told is not None
-        again = retry.may_resend(status, idempotent=call.idempotent, told_to_wait=told_to_wait)
-        if again or retry.limits_rate(status, told_to_wait=told_to_wait):
-            last = AgentAccessError(f"{failure}; {retry.GAVE_UP}")
-            raise RetryableError(failure, status, told, harmless=again, last=last)
+        wait = rate_limits.told_wait(response.headers, datetime.now(UTC))
+        status, requested = response.status_code, "retry-after" in response.headers and wait is not None
+        repeatable = retry.may_resend(status, idempotent=call.idempotent, wait_requested=requested)
+        if repeatable or retry.limits_rate(status, wait_requested=requested):
+            final = AgentAccessError(f"{failure}; {retry.GAVE_UP}")
+            raise RetryableError(failure, status, wait, repeatable=repeatable, final=final)
         raise failure
 
     def _check_surplus(self, client: httpx2.AsyncClient) -> None:

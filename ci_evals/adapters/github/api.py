@@ -6,7 +6,6 @@ sent again, all waits together are bounded, and the token goes to the API's own 
 
 import asyncio
 import contextlib
-import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -19,8 +18,9 @@ import httpx2
 from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.connections import header_value, host_of, new_client, proxy_for
 from ci_evals.adapters.transport.payload import shorten
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.rate_limits import told_seconds
-from ci_evals.adapters.transport.retry import BROKEN_STEP, MAX_RESENDS, may_resend, wait_seconds
+from ci_evals.adapters.transport.retry import MAX_RESENDS, Patience, may_resend
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import visible
@@ -34,6 +34,7 @@ MAX_PAGES = 100
 PATIENCE_SECONDS = 60.0
 """All waits of one client together: reports are not worth more of a job's time."""
 
+_PATIENCE = Patience(limited=MAX_RESENDS, total_seconds=PATIENCE_SECONDS, jitter=0.0)
 _TIMEOUT_SECONDS = 20.0
 _DOWNLOAD_SECONDS = 120.0
 _UNSAID_WAIT_SECONDS = 60.0
@@ -67,9 +68,9 @@ class GitHub:
         redactor: Redactor | None = None,
     ) -> None:
         """`redactor` knows the run's secrets, for what is told of errors; the token is added."""
-        self._url, self._token, self._sleep, self._now = url.rstrip("/"), token, sleep, now
+        self._url, self._token, self._now = url.rstrip("/"), token, now
         self._redactor = (redactor or Redactor()).knowing(keys=[token])
-        self._patience = PATIENCE_SECONDS
+        self._limiter = RateLimiter(patience=_PATIENCE, sleep=sleep, clock=lambda: now().timestamp())
 
     async def __aenter__(self) -> Self:
         if not _is_address(self._url):
@@ -159,32 +160,33 @@ class GitHub:
         await self._send("DELETE", self._url + path, needs)
 
     async def download(self, path: str, into: BinaryIO, *, needs: str, most_mb: int) -> None:
-        """Writes to `into` what `path` redirects to, often on another host, which must not see the token.
+        """Write to `into` what `path` redirects to, often on another host, which must not see the token.
 
-        The signed address is good for a minute, so a repeated try asks for a new one. An error has a status
-        only where the API itself refused.
+        The signed address is good for a minute, so a retry asks for a new one. An error has a status only if
+        the API itself refused.
         """
-        why: str | None = None
-        for resend in range(MAX_RESENDS + 1):
-            answer = await self._send("GET", self._url + path, needs, leaves=True)
-            if not answer.has_redirect_location:
-                return _keep(answer.content, into, most_mb)
-            place = _target(answer)
-            if urlsplit(place).scheme != "https" and not self._url.startswith("http:"):
-                raise GitHubError(f"GitHub redirects the download to {host_of(place)} without TLS")
-            why = await self._fetch(place, into, most_mb)
-            if why is None:
-                return None
-            into.seek(0)
-            into.truncate()
-            wait = self._granted(resend, _usual_wait(resend))
-            if wait is None:
-                break
-            await self._wait(wait)
-        raise GitHubError(f"the download from {host_of(place)} failed: {why}")
 
-    async def _fetch(self, url: str, into: BinaryIO, most_mb: int) -> str | None:
-        """Reads the signed address. What is given back is why it is worth another try."""
+        async def attempt(_: int) -> httpx2.Response:
+            answer = await self._follow("GET", self._url + path, needs, leaves=True)
+            if not answer.has_redirect_location:
+                if len(answer.content) > most_mb * 1_000_000:
+                    raise GitHubError(f"the download is not read: {AnswerTooLargeError(most_mb)}")
+                into.write(answer.content)
+                return answer
+            try:
+                await self._fetch(_target(answer), into, most_mb)
+            except RetryableError:
+                into.seek(0)
+                into.truncate()
+                raise
+            return answer
+
+        await self._limiter.send(attempt)
+
+    async def _fetch(self, url: str, into: BinaryIO, most_mb: int) -> None:
+        host = host_of(url)
+        if urlsplit(url).scheme != "https" and not self._url.startswith("http:"):
+            raise GitHubError(f"GitHub redirects the download to {host} without TLS")
         try:
             proxy = proxy_for(url)
             async with (
@@ -193,27 +195,29 @@ class GitHub:
                 stranger.stream("GET", url) as answer,
             ):
                 if answer.status_code != httpx2.codes.OK:
-                    return f"it answered {answer.status_code}"
+                    raise _download_failed(host, f"it answered {answer.status_code}")
                 async for part in answer.aiter_bytes():
                     into.write(part)
         except AnswerTooLargeError as error:
-            raise GitHubError(f"the download is not read: {host_of(url)} {error}") from error
+            raise GitHubError(f"the download is not read: {host} {error}") from error
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise GitHubError(
-                f"the download from {host_of(url)} takes more than {_DOWNLOAD_SECONDS:.0f} s"
+                f"the download from {host} takes more than {_DOWNLOAD_SECONDS:.0f} s"
             ) from error
         except UsageError as error:
             raise GitHubError(str(error)) from error
         except (httpx2.HTTPError, OSError) as error:
-            return f"it cannot be reached ({type(error).__name__})"
-        return None
+            raise _download_failed(host, f"it cannot be reached ({type(error).__name__})") from error
 
-    async def _send(
+    async def _send(self, method: str, url: str, needs: str, **request: Any) -> httpx2.Response:
+        return await self._limiter.send(lambda _: self._follow(method, url, needs, **request))
+
+    async def _follow(
         self, method: str, url: str, needs: str, *, leaves: bool = False, **request: Any
     ) -> httpx2.Response:
-        """The answer of the API. `leaves`: a redirect to another host is one too."""
+        """Return the answer after redirects. With `leaves`, a redirect to another host is an answer."""
         for _ in range(_MAX_MOVES):
-            answer = await self._tried(method, url, needs, request)
+            answer = await self._attempt(method, url, needs, request)
             if not answer.has_redirect_location:
                 return answer
             url = _target(answer)
@@ -224,56 +228,36 @@ class GitHub:
             request.pop("params", None)  # the new address has them
         raise GitHubError(f"GitHub at {host_of(url)} redirects without end", answer.status_code)
 
-    async def _tried(self, method: str, url: str, needs: str, request: dict[str, Any]) -> httpx2.Response:
+    async def _attempt(self, method: str, url: str, needs: str, request: dict[str, Any]) -> httpx2.Response:
         idempotent = method != "POST"
-        resend = 0
-        while True:
-            try:
-                answer = await self._client.request(method, url, **request)
-            except AnswerTooLargeError as error:
-                raise GitHubError(f"GitHub at {host_of(url)} {error}") from error
-            except httpx2.InvalidURL as error:
-                raise GitHubError("GitHub's address cannot be read (see GITHUB_API_URL)") from error
-            except httpx2.HTTPError as error:
-                wait = self._granted(resend, _usual_wait(resend)) if idempotent else None
-                if wait is None:
-                    why = f"cannot be reached ({type(error).__name__})"
-                    raise GitHubError(f"GitHub at {host_of(url)} {why}") from error
-            else:
-                if answer.is_success or answer.has_redirect_location:
-                    return answer
-                wait = self._granted(resend, self._wait_after(answer, resend, idempotent=idempotent))
-                if wait is None:
-                    raise self._refused(answer, needs)
-            await self._wait(wait)
-            resend += 1
-
-    def _wait_after(self, answer: httpx2.Response, resend: int, *, idempotent: bool) -> float | None:
-        """How long to wait before the request is sent again; None if it must not be."""
+        try:
+            answer = await self._client.request(method, url, **request)
+        except AnswerTooLargeError as error:
+            raise GitHubError(f"GitHub at {host_of(url)} {error}") from error
+        except httpx2.InvalidURL as error:
+            raise GitHubError("GitHub's address cannot be read (see GITHUB_API_URL)") from error
+        except httpx2.HTTPError as error:
+            failure = GitHubError(f"GitHub at {host_of(url)} cannot be reached ({type(error).__name__})")
+            raise RetryableError(failure, repeatable=idempotent) from error
+        if answer.is_success or answer.has_redirect_location:
+            return answer
+        status, failure = answer.status_code, self._refused(answer, needs)
         if _is_limited(answer):
-            return self._limit_seconds(answer)
-        if may_resend(answer.status_code, idempotent=idempotent, told_to_wait=False):
-            told = told_seconds(answer.headers.get("retry-after"), self._now())
-            return _usual_wait(resend) if told is None else told
-        return None
+            raise RetryableError(failure, httpx2.codes.TOO_MANY_REQUESTS, self._limit_seconds(answer))
+        if may_resend(status, idempotent=idempotent, wait_requested=False):
+            wait = told_seconds(answer.headers.get("retry-after"), self._now())
+            raise RetryableError(failure, status, wait)
+        raise failure
 
     def _limit_seconds(self, answer: httpx2.Response) -> float:
         """How long a rate limit asks to wait."""
-        told = told_seconds(answer.headers.get("retry-after"), self._now())
-        if told is not None:
-            return told
+        wait = told_seconds(answer.headers.get("retry-after"), self._now())
+        if wait is not None:
+            return wait
         reset = answer.headers.get("x-ratelimit-reset", "")
         if answer.headers.get("x-ratelimit-remaining") == "0" and _SECONDS.fullmatch(reset):
             return max(1.0, int(reset) - self._now().timestamp())
         return _UNSAID_WAIT_SECONDS
-
-    def _granted(self, resend: int, wait: float | None) -> float | None:
-        """`wait` where there is time for it, and a try left after it."""
-        return None if wait is None or wait > self._patience or resend == MAX_RESENDS else wait
-
-    async def _wait(self, seconds: float) -> None:
-        self._patience -= seconds
-        await self._sleep(seconds)
 
     def _is_own(self, url: str) -> bool:
         try:
@@ -323,14 +307,8 @@ def _target(answer: httpx2.Response) -> str:
     return place
 
 
-def _keep(data: bytes, into: BinaryIO, most_mb: int) -> None:
-    if len(data) > most_mb * 1_000_000:
-        raise GitHubError(f"the download is not read: {AnswerTooLargeError(most_mb)}")
-    into.write(data)
-
-
-def _usual_wait(resend: int) -> float:
-    return wait_seconds(BROKEN_STEP * resend, None, random.random())  # noqa: S311  # no secret
+def _download_failed(host: str, reason: str) -> RetryableError:
+    return RetryableError(GitHubError(f"the download from {host} failed: {reason}"))
 
 
 def _json(answer: httpx2.Response) -> Any:

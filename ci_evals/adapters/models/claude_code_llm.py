@@ -186,8 +186,8 @@ class ClaudeCodeLLM:
         if result.get("is_error") or subtype != "success":
             failure, status = self._failure(result), result.get("api_error_status")
             if status in _LIMITED and not isinstance(failure, LLMAccessError):
-                last = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
-                raise RetryableError(failure, int(status), last=last)
+                final = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
+                raise RetryableError(failure, int(status), final=final)
             raise failure
         structured = result.get("structured_output")
         if prompt.schema is not None and structured is not None:

@@ -270,7 +270,7 @@ class SdkLLM(ABC):
         """
         status, failure = response.status_code, self._status_failure(response)
         told = rate_limits.told_wait(response.headers, datetime.now(UTC))
-        again = retry.may_resend(status, idempotent=True, told_to_wait=told is not None)
+        again = retry.may_resend(status, idempotent=True, wait_requested=told is not None)
         # Both vendors' SDKs obey this header of their servers.
         again = {"true": True, "false": False}.get(response.headers.get("x-should-retry", ""), again)
         again = again and not rate_limits.is_too_large(response.content)
@@ -284,7 +284,7 @@ class SdkLLM(ABC):
         if not again or isinstance(failure, LLMAccessError):
             return refused
         given_up = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
-        return RetryableError(refused, status, told, last=_RefusedError(given_up, status, response.content))
+        return RetryableError(refused, status, told, final=_RefusedError(given_up, status, response.content))
 
     async def _sdk(self) -> Any:
         """The SDK's module, imported in a thread at the first call: what is under way meanwhile goes on."""

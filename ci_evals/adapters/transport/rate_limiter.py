@@ -1,14 +1,15 @@
-"""How fast one neighbour is asked: calls at a time that fall where it limits the rate, and climb again.
+"""Sends calls to one service, retries those that failed, and slows down if the service limits the rate.
 
-One limiter is shared by all calls that the neighbour counts together: those to one server with one key. It
-knows no bound at first but its user's. Up to a tenth of refusals are strays: some servers refuse at random,
-so only the refused call waits. Beyond that the server is over its limit, and each refused call takes one
-from the calls at a time. Where a time is told, half as many go, and everybody waits until then; everybody
-waits as well, longer each time, where all are refused. Every eight successes let one more go, until there
-are as many as there were. Until then calls go out evenly over the time that one takes: a rush after each
-wait would be refused where the same calls, spread, are not. Whoever asked first goes first, also again
-after a refusal. Where minutes of waiting brought nothing but refusals of one kind of call, nobody waits for
-that kind any more, whatever goes well with others: the run has waited for this neighbour, and ends.
+All calls that a service counts together share a limiter: those to one server with one key. At first nothing
+limits them but the user's own limit.
+
+- Up to a tenth of refused calls are strays, since some servers refuse at random: only the refused call waits.
+- Beyond that, each refused call lowers the number of concurrent calls by one. If the server names a wait, the
+  number is halved and all calls wait. All calls wait too, longer each time, if every one is refused.
+- Every eight successes raise the number by one until it is where it was. Meanwhile calls are spread evenly
+  over the time that one takes, since a burst after each wait would be refused again.
+- Calls go out in the order in which they were made, retries included.
+- If minutes of waiting brought nothing but refusals for one kind of call, that kind is no longer retried.
 """
 
 import asyncio
@@ -30,69 +31,66 @@ from ci_evals.adapters.transport.retry import PATIENT, Patience
 
 
 class Answer(Protocol):
-    """What a call brings back."""
+    """The result of a call."""
 
     @property
     def headers(self) -> httpx2.Headers:
-        """In which a server may tell of its limits."""
+        """HTTP headers, which may name limits."""
 
 
 A = TypeVar("A", bound=Answer)
 
 _WEIGHT = 0.2
-"""Of the last call in what calls take."""
-_STRAY = 0.1
-"""Refused calls up to this share of those at a time tell nothing of the others."""
-_BEFORE = 3.0
-"""So many more do not, where a server has answered well for long."""
-_MENDS = 1 / 8
-"""Of a refusal, by a success: where one in nine calls is refused, their number stays what it is."""
-_LATE_SECONDS = 0.5
-"""What calls may be late, since this program was busy, without others going out later for it."""
+"""Weight of the last call in the average duration."""
+_STRAY_SHARE = 0.1
+"""Share of concurrent calls that may be refused without a meaning for the others."""
+_STRAYS_AFTER_SUCCESS = 3.0
+"""Additional strays while a server has answered well for long."""
+_RECOVERY = 1 / 8
+"""Share of a refusal that a success makes up for: one refusal in nine calls keeps the number as it is."""
+_MAX_LATE_SECONDS = 0.5
+"""Delay of a call in this program that does not delay the calls after it."""
 
 
 class Waiting(NamedTuple):
-    """A wait for a neighbour that goes on."""
+    """A wait for a service that still lasts."""
 
     seconds: float
     reason: str
 
 
-class RetryableError(Exception):  # it is no error yet
-    """A call failed, and others are to learn of it."""
+class RetryableError(Exception):
+    """A call failed in a way that the limiter has to know of."""
 
     def __init__(
         self,
         failure: Exception,
         status: int | None = None,
-        told: float | None = None,
+        requested_wait: float | None = None,
         *,
-        harmless: bool = True,
-        last: Exception | None = None,
+        repeatable: bool = True,
+        final: Exception | None = None,
     ) -> None:
-        """Says what it came to.
+        """Describe the failure.
 
         Args:
-            failure: What to raise where the call is not made again.
-            status: What was answered; none where nothing was.
-            told: Seconds that the server asks to wait.
-            harmless: Whether it may be made again.
-            last: What to raise in place of the failure once no more is waited for this neighbour.
+            failure: The error to raise if the call is not repeated.
+            status: The HTTP status; None if there was no answer.
+            requested_wait: Seconds that the server asks to wait.
+            repeatable: Whether the call may be repeated.
+            final: The error to raise instead of `failure` once this service is no longer waited for.
         """
         super().__init__(str(failure))
-        self.last = last or failure
-        self.failure, self.status, self.told, self.harmless = failure, status, told, harmless
-
-    @property
-    def limit(self) -> int | None:
-        """The status by which a server that is well limits the rate; none if it was anything else."""
-        if self.status is None or not retry.limits_rate(self.status, told_to_wait=self.told is not None):
-            return None
-        return self.status
+        self.failure, self.status, self.requested_wait = failure, status, requested_wait
+        self.repeatable, self.final = repeatable, final or failure
+        self.limits_rate = status is not None and retry.limits_rate(
+            status, wait_requested=requested_wait is not None
+        )
+        """Whether the server works and only limits the rate."""
 
 
 class RateLimiter:
-    """The limiter of calls to one neighbour. Serves one event loop after the other."""
+    """Limits and retries the calls to one service. Serves one event loop after the other."""
 
     def __init__(
         self,
@@ -103,258 +101,251 @@ class RateLimiter:
         clock: Callable[[], float] = time.monotonic,
         luck: Callable[[], float] = random.random,
     ) -> None:
-        """Opens nothing.
+        """Create a limiter.
 
         Args:
-            most: Calls at a time; without it as many as are asked for.
-            patience: How often a call is made again.
-            sleep: Waits so many seconds.
-            clock: Seconds.
+            most: Maximum number of concurrent calls; None for any number.
+            patience: How often and how long a call is retried.
+            sleep: Waits for some seconds.
+            clock: Current time in seconds.
             luck: A random number from 0 to 1.
         """
         self._most, self._patience, self._sleep, self._clock, self._luck = most, patience, sleep, clock, luck
         self._tickets = count()
-        self._line: _Line | None = None
+        self._queue: _Queue | None = None
         self._limit: float | None = None
-        """Calls at a time since it fell; None while it has not, or is where it was."""
-        self._top = 0
-        """Where it was before it fell."""
-        self._falls, self._half = 0, 1.0
-        """How often it began to fall among calls that were sent after the last time, and how far it may."""
+        """Concurrent calls while they are reduced."""
+        self._peak = 0
+        """Concurrent calls before the reduction."""
+        self._reductions, self._floor = 0, 1.0
+        """Reductions so far, each by calls sent after the one before, and the lower bound of the last one."""
         self._strain = 0.0
-        """Refusals that no successes have made up for; below 0 by some that would not matter."""
+        """Refusals that no successes have made up for; negative by some that would not matter."""
         self._call_seconds = 0.0
-        """What a call takes, as the last ones did."""
+        """Average duration of the last calls."""
         self._not_before: float | None = None
         """When the next call may go out."""
         self._kinds: dict[str, _Kind] = {}
-        self._refusals, self._statuses, self._waited, self._least = 0, set[int](), 0.0, 0
+        self._seconds_left = patience.total_seconds
+        self._refusals, self._statuses, self._waited_seconds, self._fewest = 0, set[int](), 0.0, 0
 
     @property
     def at_a_time(self) -> int | None:
-        """How many calls may be under way; None for any number."""
+        """The current maximum of concurrent calls; None for any number."""
         return self._most if self._limit is None else int(self._limit)
 
     async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
-        """Makes a call when its turn comes, again after a `RetryableError` as long as the patience lasts.
-
-        Waits are none of the call's own time.
+        """Make a call when its turn comes, and retry it after a `RetryableError` as long as patience lasts.
 
         Args:
-            call: Is given which attempt it is, from 1.
-            kind: Which calls are refused or answered alike, as those to one path: what goes well with one
-                kind says nothing of another.
+            call: Takes the number of the attempt, from 1.
+            kind: Groups calls that are refused or answered alike, such as those to one path.
 
         Raises:
-            Exception: the failure of the last such error, or what else the call raises.
+            Exception: the failure of the last `RetryableError`, or any other error of the call.
         """
         known, ticket = self._kinds.setdefault(kind, _Kind()), next(self._tickets)
         known.pending[ticket] = self._clock()
         try:
-            return await self._sent(call, known, ticket)
+            return await self._send(call, known, ticket)
         finally:
             del known.pending[ticket]
 
-    async def _sent(self, call: Callable[[int], Awaitable[A]], kind: "_Kind", ticket: int) -> A:
-        line = self._line_here()
+    async def _send(self, call: Callable[[int], Awaitable[A]], kind: "_Kind", ticket: int) -> A:
+        queue = self._current_queue()
         limited = broken = 0
         while True:
-            await self._enter(line, ticket)
-            falls, sent = self._falls, self._clock()
+            await self._wait_for_turn(queue, ticket)
+            reductions, sent_at = self._reductions, self._clock()
             try:
                 answer = await call(1 + limited + broken)
-            except RetryableError as failure:
-                if (status := failure.limit) is not None:
-                    kind.refused = status
-                    wait = retry.wait_seconds(limited, failure.told, self._luck())
-                    if self._refused(status, failure.told, falls, line.under_way) and not self._is_shut(kind):
-                        kind.in_vain += self._rest_for(wait)
+            except RetryableError as error:
+                step = limited if error.limits_rate else retry.BROKEN_STEP * broken
+                limited, broken = limited + error.limits_rate, broken + (not error.limits_rate)
+                wait = retry.wait_seconds(
+                    step, error.requested_wait, self._luck(), jitter=self._patience.jitter
+                )
+                affordable = max(wait, error.requested_wait or 0.0) <= self._seconds_left
+                may_repeat = affordable and error.repeatable and self._patience.allows(limited, broken)
+                all_wait = error.limits_rate and self._count_refusal(error, reductions, queue.under_way)
+                if may_repeat or (all_wait and affordable):
+                    self._seconds_left -= wait
+                if error.limits_rate:
+                    kind.refused_with = error.status
+                    if all_wait and affordable and not self._is_given_up(kind):
+                        kind.fruitless_seconds += self._pause(wait)
                         wait = 0.0
                     else:
-                        kind.wait(wait, self._clock())
-                    limited += 1
-                    self._waited += wait
-                else:
-                    wait = retry.wait_seconds(retry.BROKEN_STEP * broken, failure.told, self._luck())
-                    broken += 1
-                spent = limited > self._patience.limited or broken > self._patience.broken
-                if self._is_shut(kind):
-                    raise failure.last from failure.failure.__cause__
-                if spent or not failure.harmless:
-                    raise failure.failure from failure.failure.__cause__
+                        kind.count_wait(wait, self._clock())
+                    self._waited_seconds += wait
+                if not may_repeat or self._is_given_up(kind):
+                    failure = error.final if self._is_given_up(kind) else error.failure
+                    raise failure from error.failure.__cause__
             else:
-                kind.succeeded(self._clock())
-                self._succeeded(answer, sent)
+                kind.count_success(self._clock())
+                self._count_success(answer, sent_at)
                 return answer
             finally:
-                line.under_way -= 1
-                self._beckon(line)
+                queue.under_way -= 1
+                queue.wake_first()
             if wait:
                 await self._sleep(wait)
 
     def waiting(self) -> Waiting | None:
-        """The longest wait for an answer of this neighbour that goes on now; None if nothing is asked."""
+        """Return the longest current wait for an answer of this service; None if nothing is pending."""
         now = self._clock()
         waits = (kind.waiting(now) for kind in self._kinds.values())
         return max((wait for wait in waits if wait), key=lambda wait: wait.seconds, default=None)
 
     def note(self, who: str) -> str | None:
-        """What a person should know of limits that were met; None if there were none.
-
-        Args:
-            who: Who limited the rate, to begin the sentence with.
-        """
+        """Return a sentence on the limits that `who` set, beginning with it; None if it set none."""
         if not self._refusals:
             return None
         times = "once" if self._refusals == 1 else f"{self._refusals} times"
         statuses = ", ".join(map(str, sorted(self._statuses)))
-        waited = f"calls waited {self._waited:.0f} s in all"
-        fewest = f", at least {self._least} at a time" if self._least else ""
+        waited = f"calls waited {self._waited_seconds:.0f} s in all"
+        fewest = f", at least {self._fewest} at a time" if self._fewest else ""
         return f"{who} limited the rate {times} ({statuses}): {waited}{fewest}"
 
-    def _line_here(self) -> "_Line":
+    def _current_queue(self) -> "_Queue":
         loop = asyncio.get_running_loop()
-        if self._line is None or self._line.loop is not loop:
-            self._line = _Line(loop, [])
-        return self._line
+        if self._queue is None or self._queue.loop is not loop:
+            self._queue = _Queue(loop)
+        return self._queue
 
-    async def _enter(self, line: "_Line", ticket: int) -> None:
-        """Waits for the call's turn, and takes its place."""
+    async def _wait_for_turn(self, queue: "_Queue", ticket: int) -> None:
+        """Wait for the turn of a call, and count it as under way."""
         limited = self._limit is not None or self._not_before is not None
-        if not line.waiting and not limited and self._has_room(line):
-            line.under_way += 1
+        if not queue.waiting and not limited and self._has_room(queue):
+            queue.under_way += 1
             return
-        began, place = self._clock(), _Place(ticket)
+        began_at, waiter = self._clock(), _Waiter(ticket)
         due: float | None = None
-        heapq.heappush(line.waiting, place)
+        heapq.heappush(queue.waiting, waiter)
         try:
             while True:
-                if line.waiting[0] is place:
+                if queue.waiting[0] is waiter:
                     if self._not_before is not None:
-                        due = await self._rest(self._not_before)
+                        due = await self._sleep_until(self._not_before)
                         continue
-                    if self._has_room(line):
+                    if self._has_room(queue):
                         break
-                due, place.called = None, line.loop.create_future()
-                await place.called
-            self._depart(line, due)
+                due, waiter.woken = None, queue.loop.create_future()
+                await waiter.woken
+            queue.under_way += 1
+            if self._limit is not None:
+                late = 0.0 if due is None else min(max(self._clock() - due, 0.0), _MAX_LATE_SECONDS)
+                self._not_before = self._clock() - late + self._call_seconds / self._limit
         finally:
-            line.waiting.remove(place)
-            heapq.heapify(line.waiting)
-            self._beckon(line)
+            queue.waiting.remove(waiter)
+            heapq.heapify(queue.waiting)
+            queue.wake_first()
             if limited:
-                self._waited += self._clock() - began
+                self._waited_seconds += self._clock() - began_at
 
-    def _is_shut(self, kind: "_Kind") -> bool:
+    def _is_given_up(self, kind: "_Kind") -> bool:
         """Whether the server refuses every call of a kind, and no wait has helped."""
-        return kind.in_vain >= self._patience.limited_seconds
+        return kind.fruitless_seconds >= self._patience.limited_seconds
 
-    def _has_room(self, line: "_Line") -> bool:
+    def _has_room(self, queue: "_Queue") -> bool:
         most = self.at_a_time
-        return most is None or line.under_way < most
+        return most is None or queue.under_way < most
 
-    def _depart(self, line: "_Line", due: float | None) -> None:
-        line.under_way += 1
-        if self._limit is not None:
-            late = 0.0 if due is None else min(max(self._clock() - due, 0.0), _LATE_SECONDS)
-            self._not_before = self._clock() - late + self._call_seconds / self._limit
-
-    async def _rest(self, until: float) -> float:
-        """Waits until that time, and gives it back: it may be later by then."""
-        seconds = until - self._clock()
+    async def _sleep_until(self, due: float) -> float:
+        seconds = due - self._clock()
         if seconds > 0:
             await self._sleep(seconds)
-        if self._not_before == until:  # else it was told meanwhile to wait longer
+        if self._not_before == due:  # otherwise a longer wait was requested meanwhile
             self._not_before = None
-        return until
+        return due
 
-    def _beckon(self, line: "_Line") -> None:
-        """Wakes who is first in line, to see whether it is time."""
-        if line.waiting and (called := line.waiting[0].called) and not called.done():
-            called.set_result(None)
-
-    def _refused(self, status: int, told: float | None, sent_after: int, under_way: int) -> bool:
-        """Lets fewer go, unless it is a stray refusal. Whether everybody is to wait for it."""
+    def _count_refusal(self, error: RetryableError, sent_after: int, under_way: int) -> bool:
+        """Reduce concurrent calls unless the refusal is a stray. Return whether all calls have to wait."""
         self._refusals += 1
-        self._statuses.add(status)
+        self._statuses.add(error.status or 0)
         limit = self._limit or under_way
         self._strain = min(self._strain + 1, limit)
-        if self._strain <= _STRAY * limit:
+        if self._strain <= _STRAY_SHARE * limit:
             return False
-        is_news = sent_after == self._falls  # else it was sent before the last fall, which was for it too
-        if is_news:
-            self._falls += 1
-            self._half = max(1.0, limit / 2)
-        self._top = max(self._top, under_way)
-        self._limit = max(self._half, limit / 2 if told and is_news else limit - 1)
-        self._least = min(self._least or self._top, int(self._limit))
-        return bool(told) or (is_news and self._strain >= self._limit)
+        is_new = sent_after == self._reductions  # otherwise the last reduction was for this refusal too
+        if is_new:
+            self._reductions += 1
+            self._floor = max(1.0, limit / 2)
+        self._peak = max(self._peak, under_way)
+        self._limit = max(self._floor, limit / 2 if error.requested_wait and is_new else limit - 1)
+        self._fewest = min(self._fewest or self._peak, int(self._limit))
+        return bool(error.requested_wait) or (is_new and self._strain >= self._limit)
 
-    def _succeeded(self, answer: Answer, sent: float) -> None:
-        told = used_up(answer.headers, datetime.now(UTC))
-        # Who tells of a longer time has to refuse a call: some tell with every answer that nothing is left.
-        if told and told <= retry.MAX_WAIT_SECONDS:
-            self._rest_for(told)
-        seconds = self._clock() - sent
+    def _count_success(self, answer: Answer, sent_at: float) -> None:
+        wait = used_up(answer.headers, datetime.now(UTC))
+        # A longer wait takes a refusal: some servers say with every answer that nothing is left.
+        if wait and wait <= min(retry.MAX_WAIT_SECONDS, self._seconds_left):
+            self._seconds_left -= self._pause(wait)
+        seconds = self._clock() - sent_at
         self._call_seconds += (seconds - self._call_seconds) * (_WEIGHT if self._call_seconds else 1)
-        self._strain = max(self._strain - _MENDS, -_BEFORE if self._limit is None else 0.0)
+        self._strain = max(self._strain - _RECOVERY, -_STRAYS_AFTER_SUCCESS if self._limit is None else 0.0)
         if self._limit is not None:
-            self._limit += _MENDS
-            if self._limit >= self._top:
-                self._limit, self._top = None, 0
+            self._limit += _RECOVERY
+            if self._limit >= self._peak:
+                self._limit, self._peak = None, 0
 
-    def _rest_for(self, seconds: float) -> float:
-        """Holds everybody back. By how many seconds more than until now."""
+    def _pause(self, seconds: float) -> float:
+        """Hold all calls back. Return by how many seconds more than so far."""
         now = self._clock()
-        begun = max(self._not_before or now, now)
-        self._not_before = max(begun, now + seconds)
-        return self._not_before - begun
+        start = max(self._not_before or now, now)
+        self._not_before = max(start, now + seconds)
+        return self._not_before - start
 
 
 @dataclass
 class _Kind:
-    """Calls of one kind."""
+    """The calls of one kind."""
 
     pending: dict[int, float] = field(default_factory=dict)
-    """Those that wait for their answer, or for being made again, and since when."""
-    in_vain: float = 0.0
-    """Seconds of waiting after refusals since one went well; waits at the same time count once."""
-    until: float = 0.0
-    """The end of the last wait of a call by itself."""
-    answered: float | None = None
-    """When one last went well."""
-    refused: int | None = None
-    """The status of the last refusal since then."""
+    """Start times of calls without a final answer, by ticket."""
+    fruitless_seconds: float = 0.0
+    """Time spent waiting since the last success; simultaneous waits count once."""
+    waits_until: float = 0.0
+    """End of the last wait of a single call."""
+    answered_at: float | None = None
+    """Time of the last success."""
+    refused_with: int | None = None
+    """Status of the last refusal since then."""
 
-    def wait(self, seconds: float, now: float) -> None:
-        """Counts the wait of a call by itself."""
-        until = max(self.until, now + seconds)
-        self.in_vain += until - max(self.until, now)
-        self.until = until
+    def count_wait(self, seconds: float, now: float) -> None:
+        """Count the wait of a single call."""
+        until = max(self.waits_until, now + seconds)
+        self.fruitless_seconds += until - max(self.waits_until, now)
+        self.waits_until = until
 
-    def succeeded(self, now: float) -> None:
-        """Counts a call that went well."""
-        self.in_vain, self.until, self.answered, self.refused = 0.0, now, now, None
+    def count_success(self, now: float) -> None:
+        """Count a call that succeeded."""
+        self.fruitless_seconds, self.waits_until, self.answered_at, self.refused_with = 0.0, now, now, None
 
     def waiting(self, now: float) -> Waiting | None:
-        """The wait that goes on now: since the first call that has no answer, or the last answer."""
+        """Return the current wait: since the first pending call or the last answer."""
         if not self.pending:
             return None
-        since = max(min(self.pending.values()), self.answered or -math.inf)
-        reason = "no answer yet" if self.refused is None else f"rate limited ({self.refused})"
+        since = max(min(self.pending.values()), self.answered_at or -math.inf)
+        reason = f"rate limited ({self.refused_with})" if self.refused_with else "no answer yet"
         return Waiting(now - since, reason)
 
 
 @dataclass
-class _Line:
-    """Who is waiting in one event loop, and how many are under way there."""
+class _Queue:
+    """The calls that wait in one event loop, and the number under way there."""
 
     loop: asyncio.AbstractEventLoop
-    waiting: list["_Place"]
+    waiting: list["_Waiter"] = field(default_factory=list)
     under_way: int = 0
+
+    def wake_first(self) -> None:
+        """Wake the first call in the queue to check for its turn."""
+        if self.waiting and (woken := self.waiting[0].woken) and not woken.done():
+            woken.set_result(None)
 
 
 @dataclass(order=True)
-class _Place:
+class _Waiter:
     ticket: int
-    called: "asyncio.Future[None] | None" = None
+    woken: "asyncio.Future[None] | None" = None

@@ -1,5 +1,6 @@
-"""When a request may be sent again, how often, and how long to wait before. Pure."""
+"""The retry policy: when a request may be repeated, how often, and after which wait. Pure."""
 
+import math
 from dataclasses import dataclass
 
 MAX_RESENDS = 2
@@ -8,65 +9,74 @@ MAX_WAIT_SECONDS = 60.0
 MAX_LIMITED_SECONDS = 480.0
 
 GAVE_UP = f"it refused every such request, for {MAX_LIMITED_SECONDS / 60:g} minutes of waiting in this run"
-"""The end of the message once no more is waited."""
+"""End of the message once a service is no longer waited for."""
 
 BROKEN_STEP = 3
-"""Steps of waiting from one resend to the next after an error that is none of the rate: up to half a second,
-then four. Most of what broke is well at once, and what is not takes its time."""
+"""Steps of waiting from one retry to the next after other errors than a rate limit: up to half a second, then
+four. Most of what broke works again at once, and the rest takes its time."""
 
 _FIRST_WAIT_SECONDS = 0.5
-_JITTER = 0.1
 _BELIEVED = 3
-"""So often a wait is taken as it was told. Whoever refuses after that tells less than it means."""
+"""Requested waits that are believed in a row: a server that refuses again after them asks for too little."""
 _TOO_MANY_REQUESTS, _UNAVAILABLE, _OVERLOADED = 429, 503, 529
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How often a request is sent again."""
+    """How often and how long requests are retried."""
 
     broken: int = MAX_RESENDS
-    """After an error that is none of the rate: what is broken seldom mends within seconds."""
+    """Retries after an error other than a rate limit."""
     limited: int = MAX_LIMITED_RESENDS
-    """After a refusal for the rate: the server is well, and says so."""
+    """Retries after a refusal for the rate: the server works, and says so."""
     limited_seconds: float = MAX_LIMITED_SECONDS
-    """The wait of all calls of one kind together for a server that refuses every one for the rate. After that
-    none is sent again: it is a quota of hours or days, and a run that waited for it would find no end."""
+    """Maximum wait of all calls of one kind for a server that refuses every one for the rate. A quota may
+    last hours or days, and a run that waited for it would never end."""
+    total_seconds: float = math.inf
+    """Maximum wait of all calls together. If a server requests more than is left, the call fails at once."""
+    jitter: float = 0.1
+    """Maximum share added to a requested wait, so that programs with one key do not return at once."""
+
+    def allows(self, limited: int, broken: int) -> bool:
+        """Return whether a call may be repeated after this many failures of each sort."""
+        return limited <= self.limited and broken <= self.broken
 
 
 PATIENT = Patience()
 
 
-def may_resend(status: int, *, idempotent: bool, told_to_wait: bool) -> bool:
-    """Whether a request that was answered with this status may be sent again.
+def may_resend(status: int, *, idempotent: bool, wait_requested: bool) -> bool:
+    """Return whether a request that was answered with this status may be sent again.
 
-    One that is not idempotent may only where the server cannot have acted on it: it refused for
-    the rate (429), or said that it is not there for now (503 with Retry-After).
+    One that is not idempotent may only if the server cannot have acted on it: after 429, or after 503 with
+    Retry-After.
     """
     if idempotent:
         return status in (408, _TOO_MANY_REQUESTS) or status >= 500
-    return status == _TOO_MANY_REQUESTS or (status == _UNAVAILABLE and told_to_wait)
+    return status == _TOO_MANY_REQUESTS or (status == _UNAVAILABLE and wait_requested)
 
 
-def limits_rate(status: int, *, told_to_wait: bool) -> bool:
-    """Whether a server that answers so is well, and has too much to do: 429, 503 with Retry-After, 529."""
-    return status in (_TOO_MANY_REQUESTS, _OVERLOADED) or (status == _UNAVAILABLE and told_to_wait)
+def limits_rate(status: int, *, wait_requested: bool) -> bool:
+    """Return whether the server works but has too much to do: 429, 503 with Retry-After, 529."""
+    return status in (_TOO_MANY_REQUESTS, _OVERLOADED) or (status == _UNAVAILABLE and wait_requested)
 
 
-def wait_seconds(resend: int, told: float | None, luck: float) -> float:
-    """Seconds to wait before a resend: what the server told, or else up to 0.5, 1, 2, …; at most 60.
+def wait_seconds(
+    resend: int, requested: float | None, luck: float, *, jitter: float = Patience.jitter
+) -> float:
+    """Return the seconds to wait before a retry: as requested, or up to 0.5, 1, 2, …; at most 60.
 
     Args:
-        resend: Which resend it is, from 0.
-        told: What the server asked for; the wait is never shorter, but up to 10 % longer, so that many
-            programs with one key do not return at once. Where it told 0 it is given time all the same, and so
-            it is where it refused again and again after what it told.
-        luck: A random number, 0 to 1. Where nothing was told it spreads waits over their whole length, which
-            is what empties a crowd fastest.
+        resend: The retry's index, from 0.
+        requested: Seconds that the server requested. The wait is never shorter, except for a request of 0,
+            and longer if the server refused again and again after what it requested.
+        luck: A random number, 0 to 1. Without a request it spreads waits over their whole length, which
+            empties a crowd fastest.
+        jitter: Maximum share that is added to a requested wait.
     """
-    if told:
+    if requested:
         least = _doubled(resend - _BELIEVED) if resend >= _BELIEVED else 0.0
-        return min(max(told * (1 + _JITTER * luck), least), MAX_WAIT_SECONDS)
+        return min(max(requested * (1 + jitter * luck), least), MAX_WAIT_SECONDS)
     return luck * _doubled(resend)
 
 
