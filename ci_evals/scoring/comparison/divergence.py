@@ -1,9 +1,9 @@
 """The first turn in which the agent did something else than in another conversation of the same test."""
 
-from collections.abc import Sequence
-from itertools import islice, zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
-from ci_evals.domain.actions import AgentAction, LogicKind, actions_of, is_traced
+from ci_evals.domain.actions import LogicKind, actions_of, is_traced
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.results.trial import TrialResult
@@ -15,55 +15,116 @@ from ci_evals.scoring.validity import CUT_OFF, outcome_of
 MOST_ACTIONS = 50
 """Of each side: fewer show already what an agent began to do differently."""
 
-_ByKey = dict[tuple[LogicKind, str, str], AgentAction]
+_Key = tuple[LogicKind, str, str]
 
 
 def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | None:
     """The divergence of the two trials that show a test's change.
 
-    These are of this run the first trial that does not pass, or where all do the first; and of the baseline
-    the first of which the contrary holds, or where there is none the first. Trials that broke off are looked
-    at only where all did. None where a side has no trial, or that trial no trace.
+    These are the first trial of this run that does not pass, or else its first, and its `counterpart`. Trials
+    that broke off are looked at only if all did. None if a side has no trial, or that trial no trace.
     """
-    head, base = _whole(pair.head.trials), _whole(pair.base.trials)
-    if not head or not base:
+    head = _whole(pair.head.trials)
+    if not head or not pair.base.trials:
         return None
     shown = next((trial for trial in head if not _passed(trial, here)), head[0])
-    passed = _passed(shown, here)
-    return between(shown, next((trial for trial in base if _passed(trial, there) is not passed), base[0]))
+    return between(shown, counterpart(pair.base.trials, there, passed=_passed(shown, here)))
+
+
+def counterpart(base: Sequence[TrialResult], counting: Counting, *, passed: bool) -> TrialResult:
+    """The trial of the baseline to compare one with: the first with the opposite outcome, else the first.
+
+    Trials that broke off are looked at only if all did.
+    """
+    whole = _whole(base)
+    return next((trial for trial in whole if _passed(trial, counting) is not passed), whole[0])
 
 
 def between(head: TrialResult, base: TrialResult) -> Divergence | None:
     """The divergence of two conversations; None if one of them carries no trace."""
-    here, there = head.turns.without_traces(), base.turns.without_traces()
-    if not any(map(is_traced, here)) or not any(map(is_traced, there)):
-        return None
-    user_differs: int | None = None
-    for number, (mine, theirs) in enumerate(zip_longest(here, there), start=1):
-        if user_differs is None and mine and theirs and mine.user != theirs.user:
-            user_differs = number
-        actions, base_actions = _comparable(mine, theirs), _comparable(theirs, mine)
-        if actions.keys() == base_actions.keys() and mine and theirs:
-            continue
-        return Divergence(
-            head_trial=head.index,
-            base_trial=base.index,
-            turn=number,
-            head=_without(actions, base_actions),
-            base=_without(base_actions, actions),
-            only=None if mine and theirs else "head" if mine else "base",
-            user_differs=user_differs,
+    return Conversation(head).divergence(Conversation(base))
+
+
+class ConversationTurn:
+    """One turn with the actions for its reply, prepared to be compared with others."""
+
+    __slots__ = ("actions", "keys", "reported", "turn")
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        by_kind = actions_of(turn)
+        self.actions = tuple(action for actions in by_kind.values() for action in actions or ())
+        self.reported = frozenset(kind for kind, actions in by_kind.items() if actions is not None)
+        self.keys: tuple[_Key | None, ...] = tuple(
+            None if action.is_empty else action.key for action in self.actions
         )
-    unknown = [mine.index for mine, theirs in zip(here, there, strict=True) if _is_unknown(mine, theirs)]
-    pairs = enumerate(zip(here, there, strict=True), start=1)
-    return Divergence(
-        head_trial=head.index,
-        base_trial=base.index,
-        turn=None,
-        user_differs=user_differs,
-        agent_differs=next((number for number, (mine, theirs) in pairs if mine.agent != theirs.agent), None),
-        unknown=tuple(unknown),
-    )
+
+    def missing_in(self, other: "ConversationTurn | None") -> tuple[int, ...]:
+        """The indexes of the actions that `other` lacks, of the kinds that it reports; of None all."""
+        if other is not None and other.keys == self.keys:
+            return ()
+        others = frozenset(other.keys) if other else frozenset()
+        return tuple(
+            index
+            for index, key in enumerate(self.keys)
+            if key and key not in others and (other is None or key[0] in other.reported)
+        )
+
+    def divergent(self, indexes: Sequence[int]) -> tuple[DivergentAction, ...]:
+        """These of its actions, without repetitions."""
+        by_key = {self.keys[index]: self.actions[index] for index in indexes}
+        return tuple(
+            DivergentAction(kind=action.kind, name=action.name, value=action.value)
+            for action in [*by_key.values()][:MOST_ACTIONS]
+        )
+
+
+class Conversation:
+    """The turns of a trial, prepared to be compared with those of several others."""
+
+    def __init__(self, trial: TrialResult) -> None:
+        self.trial = trial.index
+        self.turns = tuple(map(ConversationTurn, trial.turns.without_traces()))
+        self.traced = any(is_traced(one.turn) for one in self.turns)
+
+    def differences(self, base: "Conversation") -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Turn by turn, for this run and the baseline, the indexes of the actions that the other lacks."""
+        for mine, theirs in zip_longest(self.turns, base.turns):
+            yield mine.missing_in(theirs) if mine else (), theirs.missing_in(mine) if theirs else ()
+
+    def divergence(self, base: "Conversation") -> Divergence | None:
+        """The first divergence from a conversation of the baseline; None if one of them carries no trace."""
+        if not self.traced or not base.traced:
+            return None
+        user_differs: int | None = None
+        pairs = zip_longest(self.turns, base.turns)
+        for number, ((mine, theirs), (head, other)) in enumerate(
+            zip(pairs, self.differences(base), strict=True), start=1
+        ):
+            if user_differs is None and mine and theirs and mine.turn.user != theirs.turn.user:
+                user_differs = number
+            if mine and theirs and not head and not other:
+                continue
+            return Divergence(
+                head_trial=self.trial,
+                base_trial=base.trial,
+                turn=number,
+                head=mine.divergent(head) if mine else (),
+                base=theirs.divergent(other) if theirs else (),
+                only=None if mine and theirs else "head" if mine else "base",
+                user_differs=user_differs,
+            )
+        turns = [(mine.turn, theirs.turn) for mine, theirs in zip(self.turns, base.turns, strict=True)]
+        return Divergence(
+            head_trial=self.trial,
+            base_trial=base.trial,
+            turn=None,
+            user_differs=user_differs,
+            agent_differs=next(
+                (number for number, (mine, theirs) in enumerate(turns, 1) if mine.agent != theirs.agent), None
+            ),
+            unknown=tuple(mine.index for mine, theirs in turns if _is_unknown(mine, theirs)),
+        )
 
 
 def _passed(trial: TrialResult, counting: Counting) -> bool:
@@ -82,26 +143,3 @@ def _is_unknown(mine: Turn, theirs: Turn) -> bool:
         for one in (mine, theirs)
     ]
     return kinds[0] != kinds[1] or not kinds[0]
-
-
-def _comparable(reply: Turn | None, other: Turn | None) -> _ByKey:
-    """The actions for a reply, of the kinds that `other` reports as well."""
-    if reply is None:
-        return {}
-    others = actions_of(other) if other else None
-    return {
-        action.key: action
-        for kind, actions in actions_of(reply).items()
-        if others is None or others[kind] is not None
-        for action in actions or ()
-        if not action.is_empty
-    }
-
-
-def _without(actions: _ByKey, others: _ByKey) -> tuple[DivergentAction, ...]:
-    """The actions that are not among the others."""
-    left = (action for key, action in actions.items() if key not in others)
-    return tuple(
-        DivergentAction(kind=action.kind, name=action.name, value=action.value)
-        for action in islice(left, MOST_ACTIONS)
-    )
