@@ -6,7 +6,7 @@ import builders as build
 
 from ci_evals.domain.results.judge import Estimate, JudgeUsed, PartAgreement, VoteAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.simulated_user import Breach, UserAudit, UserLedger
+from ci_evals.domain.results.simulated_user import UserAudit, UserChecks, Violation
 from ci_evals.domain.results.studies import (
     AttackKind,
     Attacks,
@@ -100,13 +100,15 @@ GRADED = build.finding(
     quotes=(Quote(turn=2, text="within five … days"),),
 )
 BREACHES = (
-    Breach(
+    Violation(
         rule="repeats",
         turn=2,
         text="I sent the jacket back nine days ago",
         reason="it says again what it said in turn 1",
     ),
-    Breach(rule="meta_text", turn=3, text="As an AI language model", reason="it speaks of itself as a model"),
+    Violation(
+        rule="meta_text", turn=3, text="As an AI language model", reason="it speaks of itself as a model"
+    ),
 )
 GONE = "the simulated user broke its role in turn 2 (repeats): it says again what it said in turn 1"
 
@@ -130,7 +132,7 @@ def left_out(index: int = 1):
             Attempt(status=EndState.INVALID_USER, error=GONE),
             Attempt(status=EndState.INVALID_USER, error=GONE),
         ),
-        user_audit=UserAudit(breaches=BREACHES),
+        user_audit=UserAudit(violations=BREACHES),
     )
 
 
@@ -183,14 +185,14 @@ AGREEMENT = VoteAgreement(
         PartAgreement(name="tone", share=of(0.875, 0.78, 0.94), alpha=of(0.712), verdicts=40, low=False),
     ),
 )
-LEDGER = UserLedger(
+USER_CHECKS = UserChecks(
     conversations=9,
-    played_again=3,
+    rerun=3,
     invalid=3,
     audited=5,
     not_audited=1,
     by_rule={"repeats": 4, "meta_text": 6},
-    broken=of(0.42, 0.12, 0.79, 7),
+    violation_rate=of(0.42, 0.12, 0.79, 7),
 )
 CALIBRATION = Calibration(
     judge=JUDGE,
@@ -348,7 +350,7 @@ def trusted(**fields) -> Results:
     fields = {
         "usage": USED,
         "vote_agreement": AGREEMENT,
-        "user_ledger": LEDGER,
+        "user_checks": USER_CHECKS,
         "studies": Studies(
             calibration=CALIBRATION, noise=NOISE, preference=PREFERENCE, attacks=ATTACKS, probe=PROBE
         ),

@@ -116,7 +116,7 @@ def finish(judging: Judging, asking: Asking, *, decided: int, **studies: Study) 
 def told(results: Results, **studies: Study) -> str:
     """What was found, as tables and in words."""
     alone = results.model_copy(
-        update={"studies": Studies(**studies), "vote_agreement": None, "user_ledger": None}
+        update={"studies": Studies(**studies), "vote_agreement": None, "user_checks": None}
     )
     blocks = [_table(grid) for grid in trust_tables.grids(alone)]
     said = [remark.text for remark in trust.remarks(alone) if remark.topic != trust.JUDGE]

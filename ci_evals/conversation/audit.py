@@ -1,6 +1,6 @@
 """The audit: a model looks whether a simulated user kept to what it was told.
 
-One cheap question after a conversation in which the ledger has found nothing. What it finds counts only with
+One cheap question after a conversation in which the rules have found nothing. What it finds counts only with
 words that the simulated user wrote.
 """
 
@@ -9,9 +9,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ci_evals.conversation.user_checks import breaches, is_looked_at, spoken
+from ci_evals.conversation.user_checks import is_looked_at, spoken, violations
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.results.simulated_user import Breach, UserAudit
+from ci_evals.domain.results.simulated_user import UserAudit, Violation
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.ports import LLM, Prompt
@@ -25,7 +25,7 @@ TEMPLATE = "conversation/prompts/audit.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 RULE = "audit"
-"""What a breach that a model has found says of its rule."""
+"""What a violation that a model has found says of its rule."""
 
 _ENDS: Mapping[EndState, str] = {
     EndState.COMPLETED: "all messages that were planned had been sent",
@@ -49,7 +49,7 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     reasoning: str
-    breaches: list[_Found]
+    violations: list[_Found]
     verdict: Literal["kept", "broke", "cannot_tell"]
 
 
@@ -57,7 +57,7 @@ SCHEMA = {
     "type": "object",
     "properties": {
         "reasoning": {"type": "string"},
-        "breaches": {
+        "violations": {
             "type": "array",
             "items": {
                 "type": "object",
@@ -72,27 +72,27 @@ SCHEMA = {
         },
         "verdict": {"type": "string", "enum": ["kept", "broke", "cannot_tell"]},
     },
-    "required": ["reasoning", "breaches", "verdict"],
+    "required": ["reasoning", "violations", "verdict"],
     "additionalProperties": False,
 }
 """The part of JSON Schema that every provider enforces."""
 
 
 async def look(test: Test, transcript: Transcript, auditor: "Auditor | None") -> UserAudit | None:
-    """What the ledger, or else the auditor, makes of a user that a model played.
+    """Check, by rules and else by the auditor, a user that a model played.
 
     None where it wrote nothing, or the conversation broke off.
     """
     if not is_looked_at(transcript):
         return None
-    if found := breaches(test, transcript):
-        return UserAudit(breaches=found)
+    if found := violations(test, transcript):
+        return UserAudit(violations=found)
     return await auditor.audit(test, transcript) if auditor else UserAudit()
 
 
 def reason(audit: UserAudit) -> str:
-    """Why a conversation is left out, from the first breach."""
-    first = audit.breaches[0]
+    """Why a conversation is left out, from the first violation."""
+    first = audit.violations[0]
     return f"the simulated user broke its role in turn {first.turn} ({first.rule}): {first.reason}"
 
 
@@ -128,7 +128,7 @@ class Auditor:
             if answer and not _is_void(answer):
                 # It was shown the words without secrets, and so it quotes them.
                 written = self._redactor.json(_written(transcript))
-                return UserAudit(breaches=tuple(_breaches(answer, written)), by_model=True)
+                return UserAudit(violations=tuple(_violations(answer, written)), by_model=True)
         return UserAudit(by_model=False)
 
 
@@ -141,8 +141,10 @@ def read_answer(text: str) -> Answer | None:
 
 
 def _is_void(answer: Answer) -> bool:
-    """True for an answer that gives no reason in words, or whose verdict contradicts its breaches."""
-    contradicts = answer.verdict != "cannot_tell" and bool(answer.breaches) is not (answer.verdict == "broke")
+    """True for an answer that gives no reason in words, or whose verdict contradicts its violations."""
+    contradicts = answer.verdict != "cannot_tell" and bool(answer.violations) is not (
+        answer.verdict == "broke"
+    )
     return contradicts or not has_words(answer.reasoning)
 
 
@@ -168,12 +170,12 @@ def _written(transcript: Transcript) -> dict[int, str]:
     return own | remark
 
 
-def _breaches(answer: Answer, written: Mapping[int, str]) -> list[Breach]:
+def _violations(answer: Answer, written: Mapping[int, str]) -> list[Violation]:
     """Those whose words stand in the message that they name; of a user that kept to its role none."""
     if answer.verdict != "broke":
         return []
     return [
-        Breach(rule=RULE, turn=one.turn, text=one.quote, reason=one.what)
-        for one in answer.breaches
+        Violation(rule=RULE, turn=one.turn, text=one.quote, reason=one.what)
+        for one in answer.violations
         if spoken(one.quote) and f" {spoken(one.quote)} " in f" {spoken(written.get(one.turn, ''))} "
     ]

@@ -1,6 +1,6 @@
-"""The ledger of a simulated user: what can be told without a model of whether it kept to its role.
+"""Checks of a simulated user: what can be told without a model of whether it kept to its role.
 
-A breach leaves the conversation out, so every rule looks for what nearly no good user writes. What is
+A violation leaves the conversation out, so every rule looks for what nearly no good user writes. What is
 doubtful is let pass: a person may be long-winded, insist, quote the agent, or answer twice what it is asked
 twice. docs/judge.md tells each rule, and why.
 """
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from ci_evals.conversation import phrases
 from ci_evals.domain.evaluation import Criterion
-from ci_evals.domain.results.simulated_user import Breach
+from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
@@ -52,15 +52,15 @@ def is_looked_at(transcript: Transcript) -> bool:
     return transcript.status in ENDED and (wrote or transcript.status is EndState.STOPPED)
 
 
-def breaches(test: Test, transcript: Transcript) -> tuple[Breach, ...]:
+def violations(test: Test, transcript: Transcript) -> tuple[Violation, ...]:
     """Where a model that wrote the `auto` turns broke its role, turn by turn.
 
-    Of each rule there is at most one breach in a turn. `text` holds what was written, secrets and all.
+    Of each rule there is at most one violation in a turn. `text` holds what was written, secrets and all.
     """
     case = _Case(test, transcript.turns)
     found = [*_of_messages(case), *_of_remark(test, transcript), *_stops_too_early(case, transcript)]
-    by_place = {(breach.rule, breach.turn): breach for breach in reversed(found)}
-    return tuple(sorted(by_place.values(), key=lambda breach: breach.turn))
+    by_place = {(violation.rule, violation.turn): violation for violation in reversed(found)}
+    return tuple(sorted(by_place.values(), key=lambda violation: violation.turn))
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,15 @@ class _Case:
         return " ".join([self.own_words, *self.by_agent[:place]])
 
 
-def _of_remark(test: Test, transcript: Transcript) -> Iterator[Breach]:
-    """Breaches in the closing remark, which is looked at as a message is, though it was never sent."""
+def _of_remark(test: Test, transcript: Transcript) -> Iterator[Violation]:
+    """Violations in the closing remark, which is looked at as a message is, though it was never sent."""
     remark, before = transcript.closing_remark, transcript.turns
     if transcript.status is not EndState.STOPPED or not remark:
         return
     if not _is_short_enough(remark):
         most = f"{MOST_REMARK_CHARACTERS} characters and {MOST_REMARK_WORDS} words"
         index = len(before) + 1
-        yield Breach(
+        yield Violation(
             rule="length", turn=index, text=remark, reason=f"the closing remark is longer than {most}"
         )
     last = Turn(index=len(before) + 1, user=remark, user_source=UserSource.AUTO, agent="", latency_seconds=0)
@@ -110,40 +110,40 @@ def _is_short_enough(remark: str) -> bool:
     return len(remark) <= MOST_REMARK_CHARACTERS and len(remark.split()) <= MOST_REMARK_WORDS
 
 
-def _of_messages(case: _Case, since: int = 0) -> Iterator[Breach]:
+def _of_messages(case: _Case, since: int = 0) -> Iterator[Violation]:
     leaks = _leaks_of(case.test)
     for place, turn in enumerate(case.turns):
         if place < since or turn.user_source is not UserSource.AUTO:
             continue
         text = turn.user
 
-        def breach(rule: str, words: str, reason: str, turn: Turn = turn) -> Breach:
-            return Breach(rule=rule, turn=turn.index, text=words, reason=reason)
+        def violation(rule: str, words: str, reason: str, turn: Turn = turn) -> Violation:
+            return Violation(rule=rule, turn=turn.index, text=words, reason=reason)
 
         for rule in (_alternation, _as_agent, _meta, _too_long, _repeats):
-            yield from rule(case, place, text, breach)
-        yield from _gives_away(case, place, text, breach, leaks)
+            yield from rule(case, place, text, violation)
+        yield from _gives_away(case, place, text, violation, leaks)
 
 
-_Make = Callable[[str, str, str], Breach]
+_Make = Callable[[str, str, str], Violation]
 
 
-def _alternation(_case: _Case, _place: int, text: str, breach: _Make) -> Iterator[Breach]:
+def _alternation(_case: _Case, _place: int, text: str, violation: _Make) -> Iterator[Violation]:
     if line := phrases.both_sides(text):
-        yield breach("alternation", line, "the message holds both sides of the conversation")
+        yield violation("alternation", line, "the message holds both sides of the conversation")
 
 
-def _as_agent(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
+def _as_agent(case: _Case, place: int, text: str, violation: _Make) -> Iterator[Violation]:
     for phrase in phrases.as_agent(text):
         if not _is_in(spoken(phrase.sentence), case.own_words):
-            yield breach("as_agent", phrase.text, "the user speaks as the agent")
+            yield violation("as_agent", phrase.text, "the user speaks as the agent")
             return
     said = case.by_user[place]
     if said.count(" ") + 1 < _ECHO or not _is_echo(said, case.turns[:place]):
         return
     # An agent that repeats its user is no fault of the user's.
     if said not in case.by_user[:place] and said not in case.own_words:
-        yield breach("as_agent", text, "the user says a reply of the agent's as its own")
+        yield violation("as_agent", text, "the user says a reply of the agent's as its own")
 
 
 def _is_echo(said: str, before: Sequence[Turn]) -> bool:
@@ -155,18 +155,20 @@ def _is_echo(said: str, before: Sequence[Turn]) -> bool:
     )
 
 
-def _meta(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
+def _meta(case: _Case, place: int, text: str, violation: _Make) -> Iterator[Violation]:
     for phrase in phrases.meta(text):
         told = _is_in(spoken(phrase.sentence), case.own_words)
         if not told and not any(phrase.text in one.agent for one in case.turns[:place]):
-            yield breach("meta", phrase.text, "the user speaks of its role, or the message is not one alone")
+            yield violation(
+                "meta", phrase.text, "the user speaks of its role, or the message is not one alone"
+            )
             return
     gesture = phrases.stage_direction(text)
     if gesture and gesture.verb.casefold() not in case.own_words:
-        yield breach("meta", gesture.text, "a stage direction stands in the message")
+        yield violation("meta", gesture.text, "a stage direction stands in the message")
 
 
-def _too_long(case: _Case, _place: int, text: str, breach: _Make) -> Iterator[Breach]:
+def _too_long(case: _Case, _place: int, text: str, violation: _Make) -> Iterator[Violation]:
     if _fits(text) or phrases.has("may_be_long", case.test.guidelines):
         return
     for fact in _texts(case.test.user_info):
@@ -174,14 +176,14 @@ def _too_long(case: _Case, _place: int, text: str, breach: _Make) -> Iterator[Br
             text = text.replace(fact, "")
     if not _fits(text):
         most = f"{MOST_CHARACTERS:,} characters and {MOST_WORDS} words"
-        yield breach("length", text, f"the message is longer than {most}, which nobody types in a chat")
+        yield violation("length", text, f"the message is longer than {most}, which nobody types in a chat")
 
 
 def _fits(text: str) -> bool:
     return len(text) <= MOST_CHARACTERS and len(text.split()) <= MOST_WORDS
 
 
-def _repeats(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Breach]:
+def _repeats(case: _Case, place: int, text: str, violation: _Make) -> Iterator[Violation]:
     said = case.by_user[place]
     before = [i for i, earlier in enumerate(case.by_user[:place]) if earlier == said]
     if not before or _length(said) < _FEWEST_REPEATED or phrases.is_courtesy(text):
@@ -191,13 +193,13 @@ def _repeats(case: _Case, place: int, text: str, breach: _Make) -> Iterator[Brea
     between = case.turns[before[-1] : place]
     if not any(phrases.has("asks", turn.agent) for turn in between):
         at = case.turns[before[-1]].index
-        yield breach("repeats", text, f"said in turn {at} too, and the agent has asked nothing since")
+        yield violation("repeats", text, f"said in turn {at} too, and the agent has asked nothing since")
     elif (
         before[0] == 0
         and phrases.has("greeting", text)
         and not phrases.has("may_begin_again", between[-1].agent)
     ):
-        yield breach("repeats", text, "the user begins anew in the midst of the conversation")
+        yield violation("repeats", text, "the user begins anew in the midst of the conversation")
 
 
 def _is_stuck(replies: Sequence[str], since: int) -> bool:
@@ -205,7 +207,7 @@ def _is_stuck(replies: Sequence[str], since: int) -> bool:
     return any(one == other for one, other in pairwise(replies[max(0, since - 1) :]))
 
 
-def _stops_too_early(case: _Case, transcript: Transcript) -> Iterator[Breach]:
+def _stops_too_early(case: _Case, transcript: Transcript) -> Iterator[Violation]:
     """A yes, or a value asked for, beside the stop marker: it was never sent, so the agent could not act."""
     remark = transcript.closing_remark
     if transcript.status is not EndState.STOPPED or not remark or not case.turns:
@@ -220,7 +222,7 @@ def _stops_too_early(case: _Case, transcript: Transcript) -> Iterator[Breach]:
         why = "the agent asked for this, and it was never sent"
     if why:
         last = case.turns[-1].index
-        yield Breach(rule="stop", turn=last + 1, text=remark, reason=f"{why}: the user stopped with it")
+        yield Violation(rule="stop", turn=last + 1, text=remark, reason=f"{why}: the user stopped with it")
 
 
 def _tells(case: _Case, remark: str, asked: str) -> bool:
@@ -273,17 +275,17 @@ def _is_code(name: str) -> bool:
     return len(name) >= _SHORTEST_CODE and bool(_CODE.search(name))
 
 
-def _gives_away(case: _Case, place: int, text: str, breach: _Make, leaks: _Leaks) -> Iterator[Breach]:
+def _gives_away(case: _Case, place: int, text: str, violation: _Make, leaks: _Leaks) -> Iterator[Violation]:
     for code in leaks.codes:
         stands = code in text and re.search(rf"(?<![\w-]){re.escape(code)}(?![\w-])", text)
         if stands and spoken(code) not in case.known(place):
-            yield breach("criteria", code, "the user names what only the evaluations name")
+            yield violation("criteria", code, "the user names what only the evaluations name")
             return
     words = case.by_user[place].split()
     for i in range(len(words) - _RUN + 1):
         run = tuple(words[i : i + _RUN])
         if run in leaks.runs and _is_news(run, case.known(place)):
-            yield breach("criteria", " ".join(run), "the words are those of a criterion")
+            yield violation("criteria", " ".join(run), "the words are those of a criterion")
             return
 
 

@@ -76,6 +76,6 @@ def conclude(
         judge_check=worst(ending.judge_checks),
         judge_checks=ending.judge_checks,
         vote_agreement=card.vote_agreement,
-        user_ledger=card.user_ledger,
+        user_checks=card.user_checks,
         suites=card.suites,
     )

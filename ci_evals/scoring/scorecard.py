@@ -13,7 +13,7 @@ from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.judge import VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.simulated_user import UserLedger
+from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.suite import Counts, Group, Statistics, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.results.usage import Latency, Usage
@@ -23,7 +23,7 @@ from ci_evals.scoring import process, scores
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.coverage import Part, coverage, wanted
 from ci_evals.scoring.scores import Choice, Counting
-from ci_evals.scoring.simulated_users import user_ledger
+from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
 from ci_evals.scoring.validity import all_passed, left_out, outcome_of, scores_of_tests, unsound
@@ -61,7 +61,7 @@ class Scorecard:
     latency: Latency
     process: ProcessSummary
     coverage: Coverage
-    user_ledger: UserLedger | None
+    user_checks: UserChecks | None
     vote_agreement: VoteAgreement | None
     suites: tuple[SuiteResult, ...]
 
@@ -119,7 +119,7 @@ def total(
         latency=latency_of(trial for test in tests for trial in test.trials),
         process=process.of_run(process.of_tests(tests, counting), points_of_all, usage, played),
         coverage=coverage(suites, parts),
-        user_ledger=user_ledger(tests),
+        user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),
         suites=tuple(suites),
     )

@@ -3,29 +3,29 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ci_evals.domain.results.simulated_user import UserAudit, UserLedger
+from ci_evals.domain.results.simulated_user import UserAudit, UserChecks
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
 
 
-def user_ledger(tests: Iterable[TestResult]) -> UserLedger | None:
-    """The ledger of a run; None where no conversation had a user that a model played."""
+def user_checks(tests: Iterable[TestResult]) -> UserChecks | None:
+    """Count what became of the simulated users; None without a user that a model played."""
     tests = tuple(tests)
     trials = [trial for test in tests for trial in test.trials]
     audits = [audit for trial in trials for audit in _audits(trial)]
     if not audits:
         return None
-    broken = Counter(rule for audit in audits for rule in {breach.rule for breach in audit.breaches})
-    return UserLedger(
+    broken = Counter(rule for audit in audits for rule in {violation.rule for violation in audit.violations})
+    return UserChecks(
         conversations=len(audits),
-        played_again=sum(any(one.user_audit for one in trial.attempts) for trial in trials),
+        rerun=sum(any(one.user_audit for one in trial.attempts) for trial in trials),
         invalid=sum(trial.status is EndState.INVALID_USER for trial in trials),
         audited=sum(audit.by_model is True for audit in audits),
         not_audited=sum(audit.by_model is False for audit in audits),
         by_rule=dict(sorted(broken.items(), key=lambda item: (-item[1], item[0]))),
-        broken=share_of(_first_users(test) for test in tests),
+        violation_rate=share_of(_first_users(test) for test in tests),
     )
 
 

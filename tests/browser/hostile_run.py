@@ -69,13 +69,13 @@ def _narrowed(results: Results, name: TestName) -> Results:
         update={
             "turns": Turns(trial.turns[:2]),
             "findings": (*trial.findings, trust_cases.GRADED, *trust_cases.tests()[1].trials[0].findings),
-            "user_audit": UserAudit(breaches=trust_cases.BREACHES),
+            "user_audit": UserAudit(violations=trust_cases.BREACHES),
         }
     )
     test = test.model_copy(update={"trials": (trial,)})
     return results.model_copy(
         update={"suites": (suite.model_copy(update={"tests": (test,)}),)}
-        | {name: getattr(_KNOWN, name) for name in ("vote_agreement", "user_ledger", "studies")}
+        | {name: getattr(_KNOWN, name) for name in ("vote_agreement", "user_checks", "studies")}
     )
 
 

@@ -32,8 +32,8 @@ def violations(page) -> list[str]:
     ]
 
 
-def test_words_votes_grades_and_breaches_stand_where_they_belong(trusted):
-    """Quotes are marked where they were said and lead there, and a breach stands at its turn."""
+def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
+    """Quotes are marked where they were said and lead there, and a violation stands at its turn."""
     page = trusted(FAILED)
     page.wait_for_selector("#test .turn")
     assert page.locator(".turn mark").all_inner_texts() == [
@@ -52,9 +52,9 @@ def test_words_votes_grades_and_breaches_stand_where_they_belong(trusted):
     assert page.evaluate("opened.at") == 2
     page.evaluate("(at) => { location.hash = at; }", LEFT_OUT)
     page.get_by_role("heading", name="Trial 3: left out").wait_for()
-    breach = page.locator(".turn").nth(1).locator(".breach").inner_text()
-    assert breach.endswith("I sent the jacket back nine days ago")
-    assert page.locator("#trial > .breach").inner_text().startswith("The simulated user broke its role")
+    violation = page.locator(".turn").nth(1).locator(".violation").inner_text()
+    assert violation.endswith("I sent the jacket back nine days ago")
+    assert page.locator("#trial > .violation").inner_text().startswith("The simulated user broke its role")
     page.evaluate("(at) => { location.hash = at; }", GRADED)
     page.get_by_text("Graded 0.75 of 1; passed from 0.7 on.").wait_for()
     cells = page.locator("#test .verdict .table td").all_inner_texts()

@@ -24,11 +24,11 @@ TEST = {
 }
 BROKEN = f"As a simulated user of {SECRET}, I want to cancel."
 PASS = fakes.judged("pass", "Yes.")
-KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})
+KEPT = json.dumps({"reasoning": "Fine.", "violations": [], "verdict": "kept"})
 BROKE = json.dumps(
     {
         "reasoning": "It is no dog.",
-        "breaches": [{"turn": 1, "quote": "my dog at ***", "what": "it wants another thing"}],
+        "violations": [{"turn": 1, "quote": "my dog at ***", "what": "it wants another thing"}],
         "verdict": "broke",
     }
 )
@@ -62,16 +62,16 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     first, second, third = trials_of(results)
     assert [trial["status"] for trial in (first, second, third)] == ["invalid_user", "completed", "completed"]
     assert (first["score"], first["findings"], len(first["turns"])) == (None, [], 1)
-    assert [breach["rule"] for breach in first["userAudit"]["breaches"]] == ["meta"]
-    assert second["attempts"][0]["userAudit"]["breaches"] == [
+    assert [violation["rule"] for violation in first["userAudit"]["violations"]] == ["meta"]
+    assert second["attempts"][0]["userAudit"]["violations"] == [
         {"rule": "audit", "turn": 1, "text": "my dog at ***", "reason": "it wants another thing"}
     ]
     assert [trial["userAudit"]["byModel"] for trial in (first, second, third)] == [None, True, False]
-    broken = results["userLedger"].pop("broken")
+    broken = results["userChecks"].pop("violationRate")
     assert (round(broken["value"], 3), broken["count"]) == (0.667, 3)
-    assert results["userLedger"] == {
+    assert results["userChecks"] == {
         "conversations": 5,
-        "playedAgain": 2,
+        "rerun": 2,
         "invalid": 1,
         "audited": 2,
         "notAudited": 1,
@@ -89,7 +89,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     )
     assert again.returncode == 0, again.stdout + again.stderr
     replayed = results_in(tmp_path / "again")
-    assert replayed["userLedger"] == results["userLedger"] | {"broken": broken}
+    assert replayed["userChecks"] == results["userChecks"] | {"violationRate": broken}
     assert [trial["status"] for trial in trials_of(replayed)] == ["invalid_user", "completed", "completed"]
 
     with world.llm(models()) as llm:
@@ -99,7 +99,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     assert judged.returncode == 3, judged.stdout + judged.stderr
     rejudged = results_in(tmp_path / "judged")
     assert len(llm.asked) == 2
-    assert rejudged["userLedger"] == results["userLedger"] | {"broken": broken}
+    assert rejudged["userChecks"] == results["userChecks"] | {"violationRate": broken}
     assert trials_of(rejudged)[0]["userAudit"] == first["userAudit"]
     assert "at most 0 allowed (max-invalid-users)" in rejudged["gate"]["reasons"][0]
 
@@ -115,7 +115,7 @@ async def test_from_python(tmp_path, monkeypatch):
         )
         policy = Policy(min_score=60, max_invalid_users=1)
         results = await run_suite(adapter, suite, policy=policy, judge_check="off")
-    assert (results.gate.exit_code, results.user_ledger.invalid) == (0, 1)
+    assert (results.gate.exit_code, results.user_checks.invalid) == (0, 1)
     assert {asked.model for asked in llm.asked if '"written_by"' in asked.text} == {"looker"}
 
 

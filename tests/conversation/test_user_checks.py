@@ -1,4 +1,4 @@
-"""The ledger of the simulated user: silent on what a person may write, and each rule on its own breach."""
+"""Checks of the simulated user: silent on what a person may write, and each rule on its own violation."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.conversation.user_checks import MOST_CHARACTERS, MOST_WORDS, breaches, is_looked_at
+from ci_evals.conversation.user_checks import MOST_CHARACTERS, MOST_WORDS, is_looked_at, violations
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
@@ -57,7 +57,7 @@ def talk(*lines: str, remark: str | None = None, status: EndState | None = None)
 
 
 def rules(transcript: Transcript, test: Test | None = None) -> list[str]:
-    return [breach.rule for breach in breaches(test or a_test(), transcript)]
+    return [violation.rule for violation in violations(test or a_test(), transcript)]
 
 
 GOOD = (
@@ -143,7 +143,7 @@ GOOD = (
 
 
 @pytest.mark.parametrize("text", GOOD, ids=range(len(GOOD)))
-def test_nothing_that_a_person_may_write_is_a_breach(text):
+def test_nothing_that_a_person_may_write_is_a_violation(text):
     """A false alarm leaves a trial out: rather is something let pass."""
     assert rules(talk(text, "All right. Your plan ends on Friday.")) == []
     assert rules(talk("=Hello, I have a question.", "Hello. How can I help you today?", text, "Noted.")) == []
@@ -256,7 +256,7 @@ HONEST = {
 
 
 @pytest.mark.parametrize("transcript", HONEST.values(), ids=HONEST)
-def test_no_conversation_of_a_good_user_is_a_breach(transcript):
+def test_no_conversation_of_a_good_user_is_a_violation(transcript):
     """Whoever is asked twice answers twice; whoever is told to do something does it."""
     test = a_test()
     if transcript.turns and "person" in transcript.turns[0].user:
@@ -287,7 +287,7 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize(("test", "text"), ALLOWED.values(), ids=ALLOWED)
-def test_what_the_guidelines_ask_for_is_no_breach(test, text):
+def test_what_the_guidelines_ask_for_is_no_violation(test, text):
     """They say what this user is like."""
     assert rules(talk(text, "Noted."), test) == []
 
@@ -344,13 +344,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in BROKEN.items() for text in texts])
-def test_each_rule_finds_its_breach_and_no_other_does(rule, text):
+def test_each_rule_finds_its_violation_and_no_other_does(rule, text):
     """With the turn, the words, and a reason."""
     said = talk("=Hi.", "Hello, and welcome to the help desk.", text, "I see.")
-    (breach,) = breaches(a_test(), said)
-    assert (breach.rule, breach.turn) == (rule, 2)
-    assert breach.text.strip() in text
-    assert breach.reason
+    (violation,) = violations(a_test(), said)
+    assert (violation.rule, violation.turn) == (rule, 2)
+    assert violation.text.strip() in text
+    assert violation.reason
 
 
 REPEATED = {
@@ -385,8 +385,8 @@ REPEATED = {
 @pytest.mark.parametrize("transcript", REPEATED.values(), ids=REPEATED)
 def test_the_same_again_though_nothing_was_asked(transcript):
     """A loop or a restart; told of once, where it happened."""
-    (breach,) = breaches(a_test(), transcript)
-    assert (breach.rule, breach.turn) == ("repeats", len(transcript.turns))
+    (violation,) = violations(a_test(), transcript)
+    assert (violation.rule, violation.turn) == ("repeats", len(transcript.turns))
 
 
 STOPPED = {
@@ -404,14 +404,14 @@ STOPPED = {
 @pytest.mark.parametrize("transcript", STOPPED.values(), ids=STOPPED)
 def test_a_stop_in_the_same_breath_as_an_answer(transcript):
     """The agent asked, and never heard it. It stands where the next turn would."""
-    (breach,) = breaches(a_test(), transcript)
-    assert (breach.rule, breach.turn, breach.text) == ("stop", 2, transcript.closing_remark)
+    (violation,) = violations(a_test(), transcript)
+    assert (violation.rule, violation.turn, violation.text) == ("stop", 2, transcript.closing_remark)
 
 
-def test_one_breach_of_a_rule_in_an_turn():
+def test_one_violation_of_a_rule_in_an_turn():
     """Of several rules several; in the order of the turns."""
     text = "As an AI language model I have processed your refund. As a simulated user I say so. " + "x " * 300
-    found = breaches(a_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
+    found = violations(a_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
     assert sorted((one.turn, one.rule) for one in found) == [
         (2, "meta"),
         (3, "as_agent"),
@@ -433,9 +433,9 @@ texts = st.one_of(
 @given(st.lists(texts, min_size=2, max_size=8), texts)
 @settings(max_examples=30, deadline=None)
 def test_whatever_is_written_it_is_read(lines, remark):
-    """No text breaks it, and of each rule there is at most one breach in a turn."""
+    """No text breaks it, and of each rule there is at most one violation in a turn."""
     said = talk(*lines[: len(lines) // 2 * 2], remark=remark)
-    found = [(breach.rule, breach.turn) for breach in breaches(a_test(), said)]
+    found = [(violation.rule, violation.turn) for violation in violations(a_test(), said)]
     assert len(found) == len(set(found))
     assert all(1 <= turn <= len(said.turns) + 1 for _, turn in found)
 
@@ -471,7 +471,7 @@ def test_the_users_of_the_bundled_suites_keep_to_their_role(test):
     replies = [f"I have taken note of that, number {place}." for place in range(len(said))]
     spoken = talk(*(line for pair in zip(said, replies, strict=True) for line in pair))
     without = test.model_copy(update={"turns": test.turns[:0]})  # as if nobody had given it these lines
-    assert breaches(without, spoken) == ()
+    assert violations(without, spoken) == ()
 
 
 RUBBISH = " ".join(f"blorp{number}" for number in range(150))
@@ -489,5 +489,5 @@ RUBBISH = " ".join(f"blorp{number}" for number in range(150))
 )
 def test_a_closing_remark_is_looked_at_as_a_message(remark, rule):
     """It was never sent, and shows all the same who wrote the conversation."""
-    found = breaches(a_test(), talk("Hi", "How can I help?", remark=remark))
+    found = violations(a_test(), talk("Hi", "How can I help?", remark=remark))
     assert (rule, 2) in [(one.rule, one.turn) for one in found]

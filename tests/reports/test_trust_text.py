@@ -210,7 +210,7 @@ def test_warnings_say_what_to_do_and_are_short():
 def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     """With the words that show it, and on a log line."""
     trial = trust_cases.left_out()
-    told = judged.breaches(trial)
+    told = judged.violations(trial)
     assert "- repeats in turn 2: it says again what it said in turn 1" in told
     assert "> As an AI language model" in told
     assert "meta text on leaving" in told
@@ -265,7 +265,7 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
         fine,
         build.suite_result("Refunds", *trust_cases.tests(), **trust_cases.JUDGED),
         vote_agreement=trust_cases.AGREEMENT,
-        user_ledger=trust_cases.LEDGER,
+        user_checks=trust_cases.USER_CHECKS,
     )
     files = whole_text.files(run)
     own, other = (

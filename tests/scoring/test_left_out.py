@@ -11,22 +11,22 @@ from plans import A, B, card, gate, planned, trial
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import NO_PRICES
 from ci_evals.domain.progress import TrialFinished
-from ci_evals.domain.results.simulated_user import Breach, UserAudit, UserLedger
+from ci_evals.domain.results.simulated_user import UserAudit, UserChecks, Violation
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.transcript import EndState
 from ci_evals.job.limits import Budget, Limits, LimitsWatcher
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.shards import Leg
-from ci_evals.scoring.simulated_users import user_ledger
+from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.stop import Stop
 
 KEPT = UserAudit()
 
 
 def audit(*rules: str, by_model: bool | None = None) -> UserAudit:
-    broken = tuple(Breach(rule=rule, turn=1, text="x", reason="r") for rule in rules)
-    return UserAudit(breaches=broken, by_model=by_model)
+    broken = tuple(Violation(rule=rule, turn=1, text="x", reason="r") for rule in rules)
+    return UserAudit(violations=broken, by_model=by_model)
 
 
 def lost(index: int = 1, rule: str = "meta"):
@@ -177,19 +177,19 @@ def test_the_ledger_counts_conversations():
     deaf = sound("passed").model_copy(update={"user_audit": audit(by_model=False)})
     scripted = trial("passed")
     counted = card(planned(A, loops=4), again, lost(2), deaf, scripted)
-    assert counted.user_ledger == UserLedger(
+    assert counted.user_checks == UserChecks(
         conversations=5,
-        played_again=2,
+        rerun=2,
         invalid=1,
         audited=1,
         not_audited=1,
         by_rule={"meta": 2, "length": 1, "repeats": 1},
-        broken=counted.user_ledger.broken,
+        violation_rate=counted.user_checks.violation_rate,
     )
-    assert (counted.user_ledger.broken.value, counted.user_ledger.broken.count) == (2 / 3, 3)
-    assert list(counted.user_ledger.by_rule) == ["meta", "length", "repeats"]
-    assert card(planned(A), scripted).user_ledger is None
-    assert card(planned(A), None).user_ledger is None
+    assert (counted.user_checks.violation_rate.value, counted.user_checks.violation_rate.count) == (2 / 3, 3)
+    assert list(counted.user_checks.by_rule) == ["meta", "length", "repeats"]
+    assert card(planned(A), scripted).user_checks is None
+    assert card(planned(A), None).user_checks is None
 
 
 def test_merging_makes_it_anew():
@@ -204,8 +204,8 @@ def test_merging_makes_it_anew():
         for name in ("a", "b")
     ]
     merged = merge(legs)
-    assert (merged.card.counts.invalid_users, merged.card.user_ledger.invalid) == (2, 2)
-    assert merged.card.user_ledger.conversations == 6
+    assert (merged.card.counts.invalid_users, merged.card.user_checks.invalid) == (2, 2)
+    assert merged.card.user_checks.conversations == 6
 
 
 def test_how_often_users_break_their_role_is_told_with_an_interval():
@@ -219,7 +219,7 @@ def test_how_often_users_break_their_role_is_told_with_an_interval():
             )
             for rate in rates
         ]
-        told = user_ledger(tests).broken
+        told = user_checks(tests).violation_rate
         covered += told.low <= 0.15 <= told.high
     assert covered / runs >= 0.92
 

@@ -19,7 +19,7 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision, Odds
 from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
-from ci_evals.domain.results.simulated_user import UserLedger
+from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.studies import Studies
 from ci_evals.domain.results.suite import Counts, SuiteResult
 from ci_evals.domain.results.usage import Latency, Usage
@@ -165,6 +165,6 @@ class Results(Record):
     )
     judge_checks: tuple[JudgeCheck, ...] = Field((), description="One check for each model that judges.")
     vote_agreement: VoteAgreement | None = Field(None, description="Null where criteria had one vote each.")
-    user_ledger: UserLedger | None = Field(None, description="Null where no model played the user.")
+    user_checks: UserChecks | None = Field(None, description="Null where no model played the user.")
     studies: Studies = Studies()
     suites: tuple[SuiteResult, ...]

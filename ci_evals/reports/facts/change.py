@@ -15,7 +15,7 @@ from ci_evals.scoring import coverage
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.comparison.compare import SUSPECT
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.simulated_users import user_ledger
+from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.validity import unsound
 
 COMMIT = 7
@@ -275,7 +275,7 @@ def _of_models(results: Results, suite: SuiteResult) -> dict[str, object]:
     """What is known of one suite's judge and simulated user, as far as it is known of the run's."""
     return {
         "vote_agreement": vote_agreement((suite,)) if results.vote_agreement else None,
-        "user_ledger": user_ledger(suite.tests) if results.user_ledger else None,
+        "user_checks": user_checks(suite.tests) if results.user_checks else None,
     }
 
 

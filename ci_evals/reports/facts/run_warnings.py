@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ci_evals.domain.results.judge import PartAgreement, VoteAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.simulated_user import UserLedger
+from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.studies import Attacks, Calibration, Preference, Probe, Probed
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import trust
@@ -23,7 +23,7 @@ def warnings(results: Results) -> tuple[str, ...]:
     """What a reader must know before the numbers: for each thing what it is, and what to do."""
     found = results.studies
     return (
-        *(_left_out(results.user_ledger) if results.user_ledger else ()),
+        *(_left_out(results.user_checks) if results.user_checks else ()),
         *(_disagree(results.vote_agreement) if results.vote_agreement else ()),
         *(_may_not_gate(found.calibration) if found.calibration else ()),
         *(_vacuous(found.probe) if found.probe else ()),
@@ -59,7 +59,7 @@ class Doubts:
         return {name: told for name in self._found if (told := self.of(suite, test, name))}
 
 
-def _left_out(found: UserLedger) -> Iterator[str]:
+def _left_out(found: UserChecks) -> Iterator[str]:
     if found.invalid:
         one = found.invalid == 1
         yield (

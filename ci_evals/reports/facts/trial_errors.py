@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.results.simulated_user import Breach
+from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
@@ -91,27 +91,27 @@ def mishap(trial: TrialResult) -> str | None:
     if trial.error or trial.status not in _SPOILT:
         return trial.error
     if trial.status is EndState.INVALID_USER:
-        found = trial.user_audit.breaches if trial.user_audit else ()
-        return "; ".join(f"{breach(one, trial)}: {one.reason}" for one in found) or None
+        found = trial.user_audit.violations if trial.user_audit else ()
+        return "; ".join(f"{violation(one, trial)}: {one.reason}" for one in found) or None
     details = [turn.error_detail for turn in trial.turns.without_traces() if turn.error_detail]
     return details[-1] if details else None
 
 
-def breach(found: Breach, trial: TrialResult) -> str:
+def violation(found: Violation, trial: TrialResult) -> str:
     """Which rule a simulated user broke, and where: `repeats in turn 3`."""
     where = "on leaving" if found.turn > len(trial.turns) else f"in turn {found.turn}"
     return f"{rule(found.rule)} {where}"
 
 
 def rule(name: str) -> str:
-    """A rule of the ledger, as people read it."""
+    """A rule of the user checks, as people read it."""
     return name.replace("_", " ")
 
 
 def _shared(trial: TrialResult) -> str:
     """Why a trial was spoilt, in words that others share: of invalid users the broken rules."""
-    if trial.status is EndState.INVALID_USER and trial.user_audit and trial.user_audit.breaches:
-        return ", ".join(dict.fromkeys(rule(one.rule) for one in trial.user_audit.breaches))
+    if trial.status is EndState.INVALID_USER and trial.user_audit and trial.user_audit.violations:
+        return ", ".join(dict.fromkeys(rule(one.rule) for one in trial.user_audit.violations))
     return mishap(trial) or "it gave no reason"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results.judge import Estimate, JudgeCheck, JudgeUsed, VoteAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.simulated_user import UserLedger
+from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.studies import AttackKind, Attacks, Calibration, Noise, Preference, Probe
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
@@ -49,7 +49,7 @@ def remarks(results: Results) -> tuple[Remark, ...]:
     told = (
         (JUDGE, " ".join(filter(None, [_checks(results.judge_checks), _grounds(results)]))),
         ("Votes", results.vote_agreement and _votes(results.vote_agreement)),
-        ("Simulated user", results.user_ledger and _user(results.user_ledger)),
+        ("Simulated user", results.user_checks and _user(results.user_checks)),
         ("Calibration", found.calibration and _calibration(found.calibration)),
         (
             "Calibration",
@@ -154,9 +154,9 @@ def sentence(text: str) -> str:
     return f"{text.strip().rstrip('.')}."
 
 
-def breaches(ledger: UserLedger) -> str:
+def violations(checks: UserChecks) -> str:
     """Broken rules with the number of conversations, the commonest first: `repeats 2, meta text 1`."""
-    found = sorted(ledger.by_rule.items(), key=lambda item: (-item[1], item[0]))
+    found = sorted(checks.by_rule.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{rule(name)} {count:,}" for name, count in found)
 
 
@@ -178,14 +178,16 @@ def _votes(found: VoteAgreement) -> str:
     )
 
 
-def _user(found: UserLedger) -> str:
+def _user(found: UserChecks) -> str:
     looked = f"{numbers.count(found.conversations, 'conversation')} looked at"
     if found.audited:
         looked += f", {found.audited:,} by a model as well"
-    broke = f"{fault(found.broken)} of the first users broke their role" if found.broken else ""
-    played = f"{numbers.count(found.played_again, 'trial')} played again" if found.played_again else ""
+    broke = (
+        f"{fault(found.violation_rate)} of the first users broke their role" if found.violation_rate else ""
+    )
+    played = f"{numbers.count(found.rerun, 'trial')} played again" if found.rerun else ""
     left = f"{found.invalid:,} left out" if found.invalid else ""
-    broken = f"broken rules, by conversations: {breaches(found)}" if found.by_rule else ""
+    broken = f"broken rules, by conversations: {violations(found)}" if found.by_rule else ""
     if not broken and not broke:
         broken = "no rule was broken"
     return "; ".join(filter(None, [looked, broke, played, left, broken])) + "."

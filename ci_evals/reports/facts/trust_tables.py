@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results.judge import PartAgreement, VoteAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.simulated_user import UserLedger
+from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.studies import Attacks, Calibration, Counted, Noise, Preference, Probe
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import trust
@@ -40,7 +40,7 @@ def grids(results: Results) -> tuple[Grid, ...]:
     found = results.studies
     made = (
         results.vote_agreement and _agreement(results.vote_agreement),
-        results.user_ledger and _ledger(results.user_ledger),
+        results.user_checks and _ledger(results.user_checks),
         found.calibration and _calibration(found.calibration),
         found.noise and _noise(found.noise),
         found.noise and _gains(found.noise),
@@ -77,7 +77,7 @@ def _named(parts: Iterable[PartAgreement], before: str) -> list[tuple[str, PartA
     return [(before, part) for part in parts]
 
 
-def _ledger(found: UserLedger) -> Grid:
+def _ledger(found: UserChecks) -> Grid:
     rows = sorted(found.by_rule.items(), key=lambda item: (-item[1], item[0]))
     return Grid(
         "Rules that simulated users broke",

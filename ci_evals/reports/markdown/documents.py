@@ -117,7 +117,7 @@ def test_report(
             several=len(test.trials) > 1,
             mishap=trial_errors.mishap(trial),
             process=process.of_trial(trial),
-            breaches=judged.breaches(trial),
+            violations=judged.violations(trial),
             verdicts=[
                 (_facts_of(finding, doubts or {}), _reason(finding), judged.behind(finding))
                 for finding in trial.findings

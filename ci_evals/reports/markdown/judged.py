@@ -51,19 +51,19 @@ def lines(finding: Finding, doubt: str | None) -> Iterator[str]:
             yield f"{vote.outcome}, {vote.model}: {_short(vote.reason)}"
 
 
-def breaches(trial: TrialResult) -> str:
+def violations(trial: TrialResult) -> str:
     """Where the trial's simulated user broke its role, with the words that show it; empty where nowhere."""
-    found = trial.user_audit.breaches if trial.user_audit else ()
+    found = trial.user_audit.violations if trial.user_audit else ()
     if not found:
         return ""
     told = [
         (
-            sanitize.inline(f"{trial_errors.breach(one, trial)}: {one.reason}", 600),
+            sanitize.inline(f"{trial_errors.violation(one, trial)}: {one.reason}", 600),
             sanitize.quote(sanitize.cut(one.text, _QUOTE_BYTES)) if one.text.strip() else "",
         )
         for one in found
     ]
-    return section("breaches", breaches=told)
+    return section("violations", violations=told)
 
 
 def tally(votes: Sequence[Vote]) -> str:

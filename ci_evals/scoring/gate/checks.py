@@ -239,7 +239,7 @@ class _Checks:
             seen=errors,
             holds=errors <= allowed,
         )
-        if self.card.user_ledger:
+        if self.card.user_checks:
             invalid, allowed = self.card.counts.invalid_users, self.policy.max_invalid_users
             yield GateCheck(
                 name="max-invalid-users",

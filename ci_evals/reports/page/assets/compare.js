@@ -103,8 +103,8 @@ function shortText({ kind, name, value }) {
 }
 
 /**
- * Both conversations, turn by turn. `head` and `base` are {turns, label, rests, breaches}, the last two
- * functions from a turn's number to the verdicts on it, and to the breaches of the simulated user in it; `told` is the parting in words.
+ * Both conversations, turn by turn. `head` and `base` are {turns, label, rests, violations}, the last two
+ * functions from a turn's number to the verdicts on it, and to the violations of the simulated user in it; `told` is the parting in words.
  */
 function bothNode(head, base, parting, told, href) {
   const count = Math.max(head.turns.length, base.turns.length);
@@ -128,7 +128,7 @@ function bothNode(head, base, parting, told, href) {
   return el("ol", { class: "turns both" }, items);
 }
 
-function sideNode(side, { turns, label, rests, breaches }, place, marks) {
+function sideNode(side, { turns, label, rests, violations }, place, marks) {
   const one = turns[place];
   return el(
     "div",
@@ -137,7 +137,7 @@ function sideNode(side, { turns, label, rests, breaches }, place, marks) {
     one
       ? [
           saidNode(one, quotedIn(rests(one.index), one.index)),
-          breachesNode(breaches(one.index)),
+          violationsNode(violations(one.index)),
           deedsNode(one, turns[place - 1], marks),
           restsNode(rests(one.index)),
           rawNodes(one),

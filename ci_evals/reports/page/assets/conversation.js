@@ -6,10 +6,10 @@ const MOST_SAID = 20_000;
 const MOST_NAMED = 300;
 
 /**
- * One turn, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]; `breaches` are
+ * One turn, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]; `violations` are
  * the simulated user's in it.
  */
-function turnNode(one, { before, rests, breaches, href }) {
+function turnNode(one, { before, rests, violations, href }) {
   return el(
     "li",
     { class: "turn", tabindex: "-1" },
@@ -21,7 +21,7 @@ function turnNode(one, { before, rests, breaches, href }) {
       el(
         "div",
         { class: "beside" },
-        breachesNode(breaches),
+        violationsNode(violations),
         deedsNode(one, before),
         restsNode(rests),
         rawNodes(one),

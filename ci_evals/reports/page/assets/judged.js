@@ -135,15 +135,15 @@ function patternOf(words) {
   return found.length ? new RegExp(found.join("[\\s*_`~]+"), "giu") : null;
 }
 
-/** The breaches of a trial's simulated user, of one turn or, of the number behind the last one, on leaving. */
-function breachesOf(trial, turn) {
-  return (trial.userAudit?.breaches ?? []).filter((breach) => breach.turn === turn);
+/** The violations of a trial's simulated user, of one turn or, of the number behind the last one, on leaving. */
+function violationsOf(trial, turn) {
+  return (trial.userAudit?.violations ?? []).filter((violation) => violation.turn === turn);
 }
 
 /** Where a simulated user broke its role, at the place; null where it did not. */
-function breachesNode(breaches) {
-  if (!breaches.length) return null;
-  const items = breaches.map(({ rule, reason, text }) =>
+function violationsNode(violations) {
+  if (!violations.length) return null;
+  const items = violations.map(({ rule, reason, text }) =>
     el(
       "li",
       { dir: "auto" },
@@ -155,7 +155,7 @@ function breachesNode(breaches) {
   );
   return el(
     "div",
-    { class: "breach" },
+    { class: "violation" },
     el("p", { class: "label" }, "The simulated user broke its role"),
     el("ul", {}, items),
   );
@@ -164,9 +164,9 @@ function breachesNode(breaches) {
 /** What was made of the simulated user of a trial, in a line; null where that is nothing beyond the ordinary. */
 function auditNode({ userAudit }, href, turns) {
   if (!userAudit) return null;
-  const { breaches, byModel } = userAudit;
-  if (breaches.length) {
-    const places = [...new Set(breaches.map((breach) => breach.turn))].map((turn) =>
+  const { violations, byModel } = userAudit;
+  if (violations.length) {
+    const places = [...new Set(violations.map((violation) => violation.turn))].map((turn) =>
       turn > turns ? "on leaving" : ["in ", turnLink(turn, href)],
     );
     const told = places.flatMap((place, at) => [at ? ", " : "", place]);

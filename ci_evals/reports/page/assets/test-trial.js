@@ -17,16 +17,16 @@ function drawTrial(root, mine, theirs, other, index) {
     doubts,
   });
   const rests = (turn) => [...verdicts.nodes].filter(([finding]) => finding.evidence.includes(turn));
-  const breaches = (turn) => breachesOf(trial, turn);
+  const violations = (turn) => violationsOf(trial, turn);
   opened.parting = theirs ? partingOf(mine, theirs) : null;
   const said = theirs
     ? bothNode(
-        { turns: mine, label: `This run, trial ${trial.index}`, rests, breaches },
+        { turns: mine, label: `This run, trial ${trial.index}`, rests, violations },
         {
           turns: theirs,
           label: `Baseline, trial ${beside}`,
           rests: () => [],
-          breaches: (turn) => breachesOf(baseTrial, turn),
+          violations: (turn) => violationsOf(baseTrial, turn),
         },
         opened.parting,
         partingText(opened.parting, name),
@@ -39,7 +39,7 @@ function drawTrial(root, mine, theirs, other, index) {
           turnNode(one, {
             before: mine[place - 1],
             rests: rests(one.index),
-            breaches: breaches(one.index),
+            violations: violations(one.index),
             href: href(one.index),
           }),
         ),
@@ -77,7 +77,7 @@ function drawTrial(root, mine, theirs, other, index) {
       trial.closingRemark
         ? closingNode(trial.closingRemark, theirs ? "User, on leaving, in this run" : "User, on leaving")
         : null,
-      breachesNode(breaches(mine.length + 1)),
+      violationsNode(violations(mine.length + 1)),
       baseTrial?.closingRemark ? closingNode(baseTrial.closingRemark, "User, on leaving, in the baseline") : null,
       measuresNode(trial),
     ].filter(Boolean),
@@ -134,7 +134,7 @@ function endedNode(trial, turns) {
   const details = turns.map((one) => one.errorDetail).filter(Boolean);
   const spoilt = ["agent_error", "failed", "interrupted"].includes(trial.status);
   // Where the simulated user broke its role is told with the places.
-  const told = trial.userAudit?.breaches.length ? null : trial.error;
+  const told = trial.userAudit?.violations.length ? null : trial.error;
   const error = told ?? (spoilt ? details.at(-1) : null);
   const tried = trial.attempts.map((one) => one.status.replace("_", " ") + (one.error ? ` (${one.error})` : ""));
   return el(

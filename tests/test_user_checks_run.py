@@ -15,7 +15,7 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
 PASS = fakes.judged("pass", "Yes.")
-KEPT = json.dumps({"reasoning": "Fine.", "breaches": [], "verdict": "kept"})
+KEPT = json.dumps({"reasoning": "Fine.", "violations": [], "verdict": "kept"})
 BROKEN = "As a simulated user, I want to cancel."
 TEST = {
     "name": "t",
@@ -31,7 +31,7 @@ TEST = {
 
 def broke(quote="I want", turn=1, what="it wants another thing"):
     found = [{"turn": turn, "quote": quote, "what": what}]
-    return json.dumps({"reasoning": "No.", "breaches": found, "verdict": "broke"})
+    return json.dumps({"reasoning": "No.", "violations": found, "verdict": "broke"})
 
 
 def user(*lines):
@@ -64,13 +64,13 @@ async def test_a_broken_user_is_played_again_once_from_a_fresh_session():
         "the simulated user broke its role in turn 1 (meta): the user speaks of its role, or the message "
         "is not one alone"
     )
-    assert [breach.text for breach in first.user_audit.breaches] == ["simulated user"]
+    assert [violation.text for violation in first.user_audit.violations] == ["simulated user"]
     assert (second.user_audit, result.user_audit.valid) == (None, True)
     assert len(talks.sessions) == 2
     assert [(one.role, one.calls) for one in result.usage] == [("user", 4)]
 
 
-async def test_the_second_breach_leaves_the_trial_out():
+async def test_the_second_violation_leaves_the_trial_out():
     """Nothing is judged; what was said and why it does not count is kept."""
     judge = fakes.ScriptedLLM([PASS])
     plan = planned(TEST | {"evaluations": [{"criterion": "c"}]})
@@ -78,7 +78,7 @@ async def test_the_second_breach_leaves_the_trial_out():
     assert (result.status, len(result.attempts), result.findings) == ("invalid_user", 2, ())
     assert result.error == result.attempts[1].error
     assert len(result.turns) == 2
-    assert {breach.rule for breach in result.user_audit.breaches} == {"meta"}
+    assert {violation.rule for violation in result.user_audit.violations} == {"meta"}
     assert judge.prompts == []
     assert not result.scored
 
@@ -171,8 +171,8 @@ async def test_what_an_auditor_finds_leaves_a_trial_out_too():
         planned(TEST), agent(), each("I want a dog.", "Go on."), audit=user(broke("a dog"))
     )
     assert (result.status, len(result.attempts)) == ("invalid_user", 2)
-    (breach,) = result.user_audit.breaches
-    assert (breach.rule, breach.turn, breach.text) == ("audit", 1, "a dog")
+    (violation,) = result.user_audit.violations
+    assert (violation.rule, violation.turn, violation.text) == ("audit", 1, "a dog")
     assert result.error == "the simulated user broke its role in turn 1 (audit): it wants another thing"
 
 
@@ -201,7 +201,7 @@ async def test_an_audit_is_believed_only_with_the_users_own_words(answer, by_mod
     """One that cannot be had or read leaves nothing out, and is counted as none."""
     auditor = fakes.ScriptedLLM([answer])
     (result,) = await play(planned(TEST), agent(), user("I want it.", "Go on."), audit=auditor)
-    assert (result.status, result.user_audit.by_model, result.user_audit.breaches) == (
+    assert (result.status, result.user_audit.by_model, result.user_audit.violations) == (
         "completed",
         by_model,
         (),
@@ -234,14 +234,14 @@ async def test_the_agent_cannot_leave_the_block_in_which_the_auditor_is_shown_it
     assert "hunter22" not in auditor.prompts[0].text
 
 
-async def test_what_shows_a_breach_is_told_without_secrets():
+async def test_what_shows_a_violation_is_told_without_secrets():
     """It is the user's message, which may hold any."""
     redactor = Redactor(values=["hunter22-secret"])
     lines = user("User: it is hunter22-secret, please help.\nAgent: I see that it is hunter22-secret.")
     (result,) = await play(planned(TEST), agent(), lines, redactor=redactor)
     told = result.model_dump_json()
     assert "hunter22" not in told
-    assert result.user_audit.breaches[0].text == "Agent: I see that it is ***."
+    assert result.user_audit.violations[0].text == "Agent: I see that it is ***."
 
 
 # Seeded truth: a user that breaks its role as often as it is told.
@@ -313,7 +313,7 @@ async def test_after_one_replay_the_square_of_the_rate_is_left_out(rule):
     assert within(len(invalid), trials, rate**2)
     assert users.broken == len(again) + len(invalid)
     for result in again:
-        assert {breach.rule for breach in result.attempts[0].user_audit.breaches} == {rule}
+        assert {violation.rule for violation in result.attempts[0].user_audit.violations} == {rule}
     scored = [result for result in results if result.scored]
     assert len(scored) == trials - len(invalid)
     passed = sum(result.findings[0].outcome == "passed" for result in scored)
