@@ -11,7 +11,7 @@ import world
 from werkzeug import Response
 
 from ci_evals.adapters.transport import connections
-from ci_evals.adapters.transport.bounds import AnswerTooLargeError
+from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.domain.errors import UsageError
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

@@ -10,8 +10,8 @@ import github_api
 import whole_text
 
 from ci_evals._version import __version__
-from ci_evals.adapters.chain import Chain
 from ci_evals.adapters.recording import tape
+from ci_evals.adapters.signing import Chain
 from ci_evals.domain import journal
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.base import Record

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
+from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError

@@ -4,7 +4,7 @@ import json
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
-from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
+from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.domain.base import Amount, Model
 from ci_evals.domain.transcript import Integration, Reply
 

@@ -18,7 +18,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
-from ci_evals.adapters.transport.bounds import AnswerTooLargeError
+from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.support import placeholders

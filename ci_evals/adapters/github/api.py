@@ -15,9 +15,8 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from ci_evals.adapters.transport.bounds import AnswerTooLargeError
 from ci_evals.adapters.transport.connections import header_value, host_of, new_client, proxy_for
-from ci_evals.adapters.transport.payload import shorten
+from ci_evals.adapters.transport.payload import AnswerTooLargeError, shorten
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.rate_limits import told_seconds
 from ci_evals.adapters.transport.retry import MAX_RESENDS, Patience, may_resend

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import Run
-from ci_evals.adapters.github.keys import check_key
+from ci_evals.adapters.github.workflow import check_key
 from ci_evals.domain.errors import GitHubError
 from ci_evals.support.text import whole
 

@@ -23,7 +23,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import connections, payload, retry
-from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
+from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import Process, handed_on
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count

@@ -23,7 +23,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
-from ci_evals.adapters.transport.bounds import AnswerTooLargeError
+from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError

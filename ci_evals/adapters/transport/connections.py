@@ -14,7 +14,7 @@ try:
 except ImportError:  # Windows, where sockets do not count as open files
     resource = None  # type: ignore[assignment]
 
-from ci_evals.adapters.transport.bounds import MAX_ANSWER_MB
+from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.domain.errors import UsageError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from aiohttp.tracing import Trace
 from yarl import URL
 
 from ci_evals.adapters.transport import pool
-from ci_evals.adapters.transport.bounds import AnswerTooLargeError
+from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.pool import KEEPALIVE_SECONDS, Share
 
 MOST_HEADERS = 250

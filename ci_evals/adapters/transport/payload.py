@@ -13,6 +13,9 @@ from pydantic import JsonValue
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 
+MAX_ANSWER_MB = 16
+"""Maximum size of an answer after decompression: 400 kB of gzip can hold 400 MB."""
+
 MAX_DEPTH = 100
 """Deeper branches are cut off: no agent nests so far, and what writes JSON gives up at some 250 levels."""
 
@@ -32,6 +35,13 @@ _SIGNS = (",", "[", "{")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEXT_VALUE = re.compile(r'"[^"]*"|([,{[])(?!\s*[\]}])')
 """A text, or what stands before each value but the first; an empty list or object holds none."""
+
+
+class AnswerTooLargeError(Exception):
+    """An answer is longer than allowed. Not an error of httpx2, since those are retried."""
+
+    def __init__(self, max_mb: int = MAX_ANSWER_MB) -> None:
+        super().__init__(f"answered with more than {max_mb} MB")
 
 
 def parse(body: bytes, most_values: int = MOST_VALUES) -> JsonValue:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ci_evals.adapters.github import commands, workflow
+from ci_evals.adapters.github import workflow
 from ci_evals.cli.terminal.console import Console, error_console
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
@@ -71,13 +71,13 @@ def complain(error: UsageError, environ: Mapping[str, str]) -> None:
     if not isinstance(error, SuiteError) or not inside(environ):
         accuse(str(error), environ, elsewhere=f"error: {error}")
         return
-    for problem in error.problems[: commands.MOST]:
+    for problem in error.problems[: workflow.MAX_ANNOTATIONS]:
         file = place_of(problem.file, environ)
         line, column = (problem.line, problem.column) if file else (None, None)
         # The log shows the message alone.
         told = sanitize.one_line(console.redactor.text(str(problem)))
         _show_error(console, told, file=file, line=line, col=column)
-    for problem in error.problems[commands.MOST :]:
+    for problem in error.problems[workflow.MAX_ANNOTATIONS :]:
         console.say(f"error: {sanitize.one_line(str(problem))}")
 
 
@@ -92,8 +92,8 @@ def accuse(message: str, environ: Mapping[str, str], *, elsewhere: str = "") -> 
 
 def _show_error(console: Console, told: str, **place: str | int | None) -> None:
     """An annotation, and what GitHub would cut off of it once more."""
-    console.command(commands.command("error", sanitize.log(told), **place, title="ci-evals"))
-    if len(told) > commands.MESSAGE_LIMIT:
+    console.command(workflow.command("error", sanitize.log(told), **place, title="ci-evals"))
+    if len(told) > workflow.MESSAGE_LIMIT:
         console.say(told)
 
 
@@ -102,7 +102,7 @@ def warn(message: str, environ: Mapping[str, str]) -> None:
     console = error_console(environ)
     if inside(environ):
         told = sanitize.log_line(console.redactor.text(message))
-        console.command(commands.command("warning", told, title="ci-evals"))
+        console.command(workflow.command("warning", told, title="ci-evals"))
     else:
         console.say(f"warning: {message}")
 
@@ -114,11 +114,11 @@ def group(title: str, environ: Mapping[str, str]) -> Iterator[None]:
     if not inside(environ):
         yield
         return
-    console.command(commands.command("group", title))
+    console.command(workflow.command("group", title))
     try:
         yield
     finally:
-        console.command(commands.command("endgroup"))
+        console.command(workflow.command("endgroup"))
 
 
 def inside(environ: Mapping[str, str]) -> bool:

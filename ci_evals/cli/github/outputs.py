@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ci_evals.adapters.github import commands, workflow
+from ci_evals.adapters.github import workflow
 from ci_evals.cli.github import actions
 from ci_evals.cli.terminal.console import show
 from ci_evals.domain.errors import Exit
@@ -57,14 +57,14 @@ def annotate(results: Results, environ: Mapping[str, str]) -> None:
     found = annotations(results)
     for level in Level:
         of_level = [one for one in found if one.level is level]
-        for one in of_level[: commands.MOST]:
+        for one in of_level[: workflow.MAX_ANNOTATIONS]:
             file = actions.place_of(one.file, environ)
             show(
-                commands.command(
+                workflow.command(
                     level, one.message, file=file, line=one.line if file else None, title=one.title
                 )
             )
-        if (more := len(of_level) - commands.MOST) > 0:
+        if (more := len(of_level) - workflow.MAX_ANNOTATIONS) > 0:
             show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
 
 

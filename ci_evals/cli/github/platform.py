@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.github.context import Context, read
-from ci_evals.adapters.github.keys import check_key
+from ci_evals.adapters.github.workflow import check_key
 from ci_evals.cli.settings.choices import Commenting
 from ci_evals.cli.settings.suite_commands import (
     REQUIRED,
