@@ -1,11 +1,14 @@
 """What the core asks of the outside world: an agent to talk to, and a model to ask."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
+from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
+
+T = TypeVar("T")
 
 
 class Agent(Protocol):
@@ -38,7 +41,7 @@ class Prompt:
     schema: dict[str, Any] | None = None
     schema_name: str = "answer"
     sample_id: str = ""
-    """Sets apart questions that are put in the same words and are to be answered each by itself, as votes."""
+    """Distinguishes questions in the same words that are each answered by themselves, such as votes."""
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,21 @@ class LLM(Protocol):
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Asks once; retries of failed calls are the adapter's business."""
+
+
+async def ask_twice(llm: LLM, prompt: Prompt, read: Callable[[Completion], T]) -> T:
+    """Ask a model, and once more if the answer is of no use to `read`, which then raises `LLMAnswerError`.
+
+    A prompt with a sample id gets another one each time, so that no cache repeats the answer.
+
+    Raises:
+        LLMAnswerError: the second answer is of no use either.
+        LLMError: the model cannot be asked.
+    """
+    for attempt in range(2):
+        sample_id = prompt.sample_id and f"{prompt.sample_id}/{attempt}"
+        try:
+            return read(await llm.complete(replace(prompt, sample_id=sample_id)))
+        except LLMAnswerError as error:
+            last = error
+    raise type(last)(f"{last} (asked twice)") from last

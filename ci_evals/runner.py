@@ -24,7 +24,7 @@ from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answer_matching import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
-from ci_evals.grading.semantic import Meanings
+from ci_evals.grading.semantic import SemanticMatcher
 from ci_evals.metering import Meter, MeteredEmbedder, MeteredLLM
 from ci_evals.ports import LLM, Agent, Embedder
 from ci_evals.scoring import process
@@ -161,7 +161,7 @@ class _Played:
     user_seconds: float
     meters: tuple[Meter, ...]
     judge: Judge | Verdict
-    meanings: Meanings | Verdict
+    meanings: SemanticMatcher | Verdict
     adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
 
 
@@ -211,7 +211,7 @@ class _Player:
             ended = ended or Ended(EndState.INTERRUPTED)
             transcript, looked = conversation.transcript(ended), None
             if user_meter:
-                looked = await self.stop.cuts_off(audit.look(test, transcript, auditor))
+                looked = await self.stop.cuts_off(audit.check(test, transcript, auditor))
             if looked and not looked.valid:
                 broke = {"status": EndState.INVALID_USER, "error": audit.reason(looked)}
                 transcript = transcript.model_copy(update=broke)
@@ -230,7 +230,7 @@ class _Player:
             user_seconds=user_meter.seconds if user_meter else 0.0,
             meters=tuple(m for m in (user_meter, auditor_meter, *judge_meters, embedder_meter) if m),
             judge=self._judge(trial, judge_meters, participants.judge_votes, ended),
-            meanings=Meanings(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
+            meanings=SemanticMatcher(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
             adjust_findings=participants.adjust_findings,
         )
 

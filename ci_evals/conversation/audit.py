@@ -1,21 +1,21 @@
-"""The audit: a model looks whether a simulated user kept to what it was told.
+"""The audit: a model checks whether a simulated user kept to its instructions.
 
-One cheap question after a conversation in which the rules have found nothing. What it finds counts only with
-words that the simulated user wrote.
+It is one cheap question after a conversation in which the rules found no violation. A violation counts only
+with words that the simulated user wrote.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from ci_evals.conversation.user_checks import is_looked_at, spoken, violations
+from ci_evals.conversation.user_checks import is_checked, spoken, violations
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.results.simulated_user import UserAudit, Violation
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
-from ci_evals.ports import LLM, Prompt
-from ci_evals.support.json_text import answered
+from ci_evals.ports import LLM, Completion, Prompt, ask_twice
+from ci_evals.support.json_text import parse_answer, strict_object
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 from ci_evals.support.text import has_words
@@ -25,7 +25,7 @@ TEMPLATE = "conversation/prompts/audit.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 RULE = "audit"
-"""What a violation that a model has found says of its rule."""
+"""The rule of a violation that a model found."""
 
 _ENDS: Mapping[EndState, str] = {
     EndState.COMPLETED: "all messages that were planned had been sent",
@@ -35,7 +35,7 @@ _ENDS: Mapping[EndState, str] = {
 }
 
 
-class _Found(BaseModel):
+class _ReportedViolation(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     turn: int
@@ -43,47 +43,36 @@ class _Found(BaseModel):
     what: str
 
 
-class Answer(BaseModel):
-    """What the auditor must answer, reasoning before verdict."""
+class AuditAnswer(BaseModel):
+    """The form of an auditor's answer, reasoning before verdict."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     reasoning: str
-    violations: list[_Found]
+    violations: list[_ReportedViolation]
     verdict: Literal["kept", "broke", "cannot_tell"]
 
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
+SCHEMA = strict_object(
+    {
         "reasoning": {"type": "string"},
         "violations": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "turn": {"type": "integer"},
-                    "quote": {"type": "string"},
-                    "what": {"type": "string"},
-                },
-                "required": ["turn", "quote", "what"],
-                "additionalProperties": False,
-            },
+            "items": strict_object(
+                {"turn": {"type": "integer"}, "quote": {"type": "string"}, "what": {"type": "string"}}
+            ),
         },
         "verdict": {"type": "string", "enum": ["kept", "broke", "cannot_tell"]},
-    },
-    "required": ["reasoning", "violations", "verdict"],
-    "additionalProperties": False,
-}
-"""The part of JSON Schema that every provider enforces."""
+    }
+)
 
 
-async def look(test: Test, transcript: Transcript, auditor: "Auditor | None") -> UserAudit | None:
-    """Check, by rules and else by the auditor, a user that a model played.
+async def check(test: Test, transcript: Transcript, auditor: "Auditor | None") -> UserAudit | None:
+    """Check a simulated user by rules, and ask the auditor only if they find no violation.
 
-    None where it wrote nothing, or the conversation broke off.
+    None if the simulated user wrote nothing, or the conversation broke off.
     """
-    if not is_looked_at(transcript):
+    if not is_checked(transcript):
         return None
     if found := violations(test, transcript):
         return UserAudit(violations=found)
@@ -91,91 +80,87 @@ async def look(test: Test, transcript: Transcript, auditor: "Auditor | None") ->
 
 
 def reason(audit: UserAudit) -> str:
-    """Why a conversation is left out, from the first violation."""
+    """Return why a conversation is excluded, from the first violation."""
     first = audit.violations[0]
     return f"the simulated user broke its role in turn {first.turn} ({first.rule}): {first.reason}"
 
 
 class Auditor:
-    """Asks a model. It sees what the simulated user was told and what was said, and no criterion."""
+    """Asks a model. It sees the simulated user's instructions and the conversation, but no criterion."""
 
     def __init__(self, llm: LLM, redactor: Redactor) -> None:
         self._llm = llm
         self._redactor = redactor
 
     async def audit(self, test: Test, transcript: Transcript) -> UserAudit:
-        """What the model finds; `by_model` is false where it cannot be asked or read. Raises nothing."""
-        told = self._redactor.json(
-            {
-                "guidelines": test.guidelines,
-                "user_info": test.user_info,
-                "conversation": _told(transcript),
-            }
-        )
+        """Return what the model finds; `by_model` is false if it cannot be asked or read. Raises nothing."""
+        data = {
+            "guidelines": test.guidelines,
+            "user_info": test.user_info,
+            "conversation": _conversation(transcript),
+        }
         prompt = Prompt(
             system=render(SYSTEM_TEMPLATE),
-            text=render(TEMPLATE, **told, end=_ENDS[transcript.status]),
+            text=render(TEMPLATE, **self._redactor.json(data), end=_ENDS[transcript.status]),
             schema=SCHEMA,
             schema_name="audit",
         )
-        for _ in range(2):
-            try:
-                answer = read_answer((await self._llm.complete(prompt)).text)
-            except LLMAnswerError:
-                continue
-            except LLMError:
-                break
-            if answer and not _is_void(answer):
-                # It was shown the words without secrets, and so it quotes them.
-                written = self._redactor.json(_written(transcript))
-                return UserAudit(violations=tuple(_violations(answer, written)), by_model=True)
-        return UserAudit(by_model=False)
+        try:
+            answer = await ask_twice(self._llm, prompt, _read)
+        except LLMError:
+            return UserAudit(by_model=False)
+        # The model was shown the messages without secrets, and so it quotes them.
+        messages = self._redactor.json(_own_messages(transcript))
+        return UserAudit(violations=tuple(_confirmed(answer, messages)), by_model=True)
 
 
-def read_answer(text: str) -> Answer | None:
-    """The auditor's answer, or None where it is not exactly what was asked for."""
-    try:
-        return Answer.model_validate(answered(text))
-    except (ValueError, RecursionError, ValidationError):
-        return None
+def _read(completion: Completion) -> AuditAnswer:
+    """Return the answer, unless it gives no reason in words or its verdict contradicts its violations."""
+    answer = parse_answer(AuditAnswer, completion.text)
+    if answer is None or not has_words(answer.reasoning):
+        raise LLMAnswerError("the auditor's answer could not be read")
+    if answer.verdict != "cannot_tell" and bool(answer.violations) is not (answer.verdict == "broke"):
+        raise LLMAnswerError("the auditor contradicted itself")
+    return answer
 
 
-def _is_void(answer: Answer) -> bool:
-    """True for an answer that gives no reason in words, or whose verdict contradicts its violations."""
-    contradicts = answer.verdict != "cannot_tell" and bool(answer.violations) is not (
-        answer.verdict == "broke"
-    )
-    return contradicts or not has_words(answer.reasoning)
-
-
-def _told(transcript: Transcript) -> Sequence[Mapping[str, object]]:
-    by = {UserSource.AUTO: "simulated user", UserSource.FIXED: "test's author"}
-    said: list[Mapping[str, object]] = [
-        {"turn": one.index, "written_by": by[one.user_source], "user": one.user, "agent": one.agent}
-        for one in transcript.turns
+def _conversation(transcript: Transcript) -> Sequence[Mapping[str, object]]:
+    authors = {UserSource.AUTO: "simulated user", UserSource.FIXED: "test's author"}
+    turns: list[Mapping[str, object]] = [
+        {
+            "turn": turn.index,
+            "written_by": authors[turn.user_source],
+            "user": turn.user,
+            "agent": turn.agent,
+        }
+        for turn in transcript.turns
     ]
     if transcript.closing_remark:
-        remark = {
-            "written_by": by[UserSource.AUTO],
-            "closing_remark_that_was_not_sent": transcript.closing_remark,
-        }
-        said.append({"turn": len(said) + 1, **remark})
-    return said
+        turns.append(
+            {
+                "turn": len(turns) + 1,
+                "written_by": authors[UserSource.AUTO],
+                "closing_remark_that_was_not_sent": transcript.closing_remark,
+            }
+        )
+    return turns
 
 
-def _written(transcript: Transcript) -> dict[int, str]:
-    """What the simulated user itself wrote, by the turn."""
-    own = {one.index: one.user for one in transcript.turns if one.user_source is UserSource.AUTO}
-    remark = {len(transcript.turns) + 1: transcript.closing_remark} if transcript.closing_remark else {}
-    return own | remark
+def _own_messages(transcript: Transcript) -> dict[int, str]:
+    """Return the messages that the simulated user itself wrote, by turn."""
+    messages = {turn.index: turn.user for turn in transcript.turns if turn.user_source is UserSource.AUTO}
+    if transcript.closing_remark:
+        messages[len(transcript.turns) + 1] = transcript.closing_remark
+    return messages
 
 
-def _violations(answer: Answer, written: Mapping[int, str]) -> list[Violation]:
-    """Those whose words stand in the message that they name; of a user that kept to its role none."""
+def _confirmed(answer: AuditAnswer, messages: Mapping[int, str]) -> list[Violation]:
+    """Return the violations whose words occur in the message that they name."""
     if answer.verdict != "broke":
         return []
     return [
-        Violation(rule=RULE, turn=one.turn, text=one.quote, reason=one.what)
-        for one in answer.violations
-        if spoken(one.quote) and f" {spoken(one.quote)} " in f" {spoken(written.get(one.turn, ''))} "
+        Violation(rule=RULE, turn=reported.turn, text=reported.quote, reason=reported.what)
+        for reported in answer.violations
+        if (quote := spoken(reported.quote))
+        and f" {quote} " in f" {spoken(messages.get(reported.turn, ''))} "
     ]

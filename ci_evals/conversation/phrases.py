@@ -92,7 +92,7 @@ def wants_confirmation(reply: str) -> bool:
     return not has("has_acted", reply) and any(has("right", one) for one in asked)
 
 
-def wanted(reply: str) -> str:
+def requests(reply: str) -> str:
     """The sentences in which the agent wants to be told something."""
     told = (one for one in _sentences(reply) if has("wants_value", one) and has("asks", one))
     return " ".join(sentence for sentence in told if not has("closing", sentence))

@@ -10,7 +10,8 @@ from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading import graded_criteria, strict
 from ci_evals.grading.answer_matching import NO_MODEL
 from ci_evals.grading.judge import Judge, JudgeContext
-from ci_evals.grading.semantic import Meanings
+from ci_evals.grading.replies import NO_REPLY
+from ci_evals.grading.semantic import SemanticMatcher
 
 NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
 
@@ -20,12 +21,12 @@ async def grade(
     turns: Sequence[PlannedTurn],
     transcript: Transcript,
     judge: Judge | Verdict,
-    meanings: Meanings | Verdict = NO_MODEL,
+    meanings: SemanticMatcher | Verdict = NO_MODEL,
 ) -> tuple[Finding, ...]:
-    """A finding for each evaluation of the test, in its order; models are asked for all at the same time.
+    """Return a finding for each evaluation of the test, in its order; models are asked concurrently.
 
-    A verdict in place of a judge is that of every judged criterion: why nobody was asked. One in place of
-    `meanings` is that of every answer that is compared by its meaning.
+    A verdict in place of `judge` or `meanings` says why nobody is asked, and is that of every evaluation that
+    needs one.
     """
     context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
 
@@ -38,16 +39,14 @@ async def grade(
             return strict.decide(evaluation, transcript)
         if isinstance(context, Verdict):
             return context
-        if not transcript.turns:
-            return Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
-        return await judged(context, evaluation)
+        return await judged(context, evaluation) if transcript.turns else NO_REPLY
 
-    verdicts = await asyncio.gather(*(decide(evaluation) for evaluation in test.evaluations))
+    verdicts = await asyncio.gather(*map(decide, test.evaluations))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
 
 
 async def judged(context: JudgeContext, evaluation: Judged) -> Verdict:
-    """What the judge makes of a criterion: passed or failed, by a grade where it has a rubric."""
+    """Return the judge's verdict on a criterion, with a grade if it has a rubric."""
     if isinstance(evaluation, Graded):
         return await graded_criteria.decide(context, evaluation)
     return await context.decide(evaluation)

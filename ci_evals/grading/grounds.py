@@ -1,11 +1,14 @@
-"""The grounds of a judge's answer: what it must rest on to count, and reasons that are none."""
+"""The grounds of a judge's answer: the words or turns that it rests on, checked against the conversation."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from ci_evals.domain.verdict import Quote, RestsOn
+from ci_evals.domain.verdict import Outcome, Quote, RestsOn, Verdict
+from ci_evals.grading import quotes
+from ci_evals.grading.voting import VoidAnswerError
+from ci_evals.support.json_text import strict_object
 
 NO_WORDS = "the judge gave a reason without words"
 NOTHING = (
@@ -14,15 +17,28 @@ NOTHING = (
 )
 CONTRADICTION = 'the judge contradicted itself: its verdict is {verdict!r}, and "met" is {met}'
 
-SCHEMA: dict[str, Any] = {
+CITATIONS_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": strict_object({"turn": {"type": "integer"}, "quote": {"type": "string"}}),
+}
+GROUNDS_SCHEMA: dict[str, Any] = {
     "rests_on": {"type": "string", "enum": ["quotes", "absence"]},
     "looked_at": {"type": "array", "items": {"type": "integer"}},
 }
-"""The properties of an answer in which a judge names its grounds."""
+"""The properties of an answer in which a judge states its grounds."""
 
 
-class Stated(BaseModel):
-    """The grounds that a judge names."""
+class Citation(BaseModel):
+    """Words of a turn that the judge rests on; empty ones are no grounds."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    turn: int
+    quote: str
+
+
+class StatedGrounds(BaseModel):
+    """The grounds that a judge states."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -35,26 +51,50 @@ class Grounds(NamedTuple):
     """The grounds of an answer, checked against the conversation."""
 
     rests_on: RestsOn | None
-    """None where it rests on nothing."""
+    """None if the answer rests on nothing."""
     turns: tuple[int, ...]
     quotes: tuple[Quote, ...]
 
+    def of(self, verdict: Verdict) -> Verdict:
+        """Return the verdict with these grounds."""
+        rests_on = None if verdict.outcome is Outcome.UNDECIDED else self.rests_on
+        update = {"evidence": self.turns, "quotes": self.quotes, "rests_on": rests_on}
+        return verdict.model_copy(update=update)
 
-def checked(
-    stated: Stated, quotes: Sequence[Quote], named: Sequence[int], turns: Container[int]
-) -> Grounds | str:
-    """The grounds of an answer, or why the answer is void.
+
+def check(
+    stated: StatedGrounds, citations: Sequence[Citation], texts: Mapping[int, Sequence[str]]
+) -> Grounds:
+    """Return the grounds of an answer.
 
     Args:
-        stated: What the judge names.
-        quotes: Its quotes that stand in the conversation.
-        named: The turns that its evidence names.
-        turns: Those that the conversation has.
+        stated: The grounds that the judge states.
+        citations: Its citations.
+        texts: The texts of each turn, as the judge was shown them.
+
+    Raises:
+        VoidAnswerError: it names a turn that does not exist, or quotes words that do not occur there.
     """
+    found = _quotes(citations, texts)
+    cited = {citation.turn for citation in citations}
     if stated.rests_on == "absence":
-        for number in stated.looked_at:
-            if number not in turns:
-                return f"the judge looked at turn {number}, which does not exist"
+        for turn in stated.looked_at:
+            if turn not in texts:
+                raise VoidAnswerError(f"the judge looked at turn {turn}, which does not exist")
         if stated.looked_at:
-            return Grounds("absence", tuple(sorted({*named, *stated.looked_at})), tuple(quotes))
-    return Grounds("quotes" if quotes else None, tuple(sorted({*named})), tuple(quotes))
+            return Grounds("absence", tuple(sorted({*cited, *stated.looked_at})), found)
+    return Grounds("quotes" if found else None, tuple(sorted(cited)), found)
+
+
+def _quotes(citations: Sequence[Citation], texts: Mapping[int, Sequence[str]]) -> tuple[Quote, ...]:
+    """Return each quote once, in order of turns. A judge that invents one has not read the conversation."""
+    found: dict[Quote, None] = {}
+    for citation in citations:
+        if citation.turn not in texts:
+            raise VoidAnswerError(f"the judge named turn {citation.turn}, which does not exist")
+        if quotes.is_empty(citation.quote):
+            continue
+        if not quotes.occurs(citation.quote, texts[citation.turn]):
+            raise VoidAnswerError(f"the judge quoted words that do not stand in turn {citation.turn}")
+        found[Quote(turn=citation.turn, text=citation.quote.strip())] = None
+    return tuple(sorted(found, key=lambda quote: quote.turn))

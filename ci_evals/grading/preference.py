@@ -1,4 +1,4 @@
-"""Which of two conversations a judge prefers: one call for each order in which they can be shown."""
+"""Preference between two conversations: one call for each order in which a judge can be shown them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.grading.grounds import NO_WORDS
-from ci_evals.grading.judge import conversation
-from ci_evals.ports import LLM, Prompt
-from ci_evals.support.json_text import answered
+from ci_evals.grading.judge import UNREADABLE
+from ci_evals.grading.transcript_view import conversation
+from ci_evals.ports import LLM, Completion, Prompt, ask_twice
+from ci_evals.support.json_text import parse_answer, strict_object
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import Data, as_data, render
 from ci_evals.support.text import has_words
@@ -24,19 +25,16 @@ SYSTEM_TEMPLATE = "grading/prompts/prefer_system.md.j2"
 TEMPLATE = "grading/prompts/prefer.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
+SCHEMA = strict_object(
+    {
         "reasoning": {"type": "string"},
         "better": {"type": "string", "enum": ["first", "second", "tie"]},
-    },
-    "required": ["reasoning", "better"],
-    "additionalProperties": False,
-}
+    }
+)
 
 
-class Answer(BaseModel):
-    """What the judge must answer, reasoning first."""
+class PreferenceAnswer(BaseModel):
+    """The form of a judge's answer, reasoning first."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -44,83 +42,71 @@ class Answer(BaseModel):
     better: Better
 
 
-class Choice(NamedTuple):
-    """What a judge says of two conversations."""
+class JudgedPreference(NamedTuple):
+    """A judge's preference, and its reason."""
 
     better: Better | None
-    """None where it could not be asked or read."""
+    """None if the judge could not be asked or read."""
     reason: str
 
 
 @dataclass(frozen=True)
-class Talk:
-    """One of the conversations."""
+class ComparedConversation:
+    """One of the two conversations."""
 
     turns: Sequence[PlannedTurn]
     transcript: Transcript
 
 
 @dataclass(frozen=True)
-class Contest:
+class ConversationPair:
     """Two conversations of the same test before a judge."""
 
     redactor: Redactor
     test: TestResult
     criteria: Sequence[str]
     """What matters to the test's author."""
-    one: Talk
-    other: Talk
+    one: ComparedConversation
+    other: ComparedConversation
 
     @cached_property
     def _shared(self) -> Mapping[str, Data]:
-        """What stands in the prompt whatever the order."""
-        told = {
-            "background": {"user_info": self.test.user_info, "guidelines": self.test.guidelines},
-            "criteria": list(self.criteria),
-        }
-        return {name: as_data(self.redactor.json(value)) for name, value in told.items()}
+        """The parts of the prompt that do not depend on the order."""
+        background = {"user_info": self.test.user_info, "guidelines": self.test.guidelines}
+        parts = {"background": background, "criteria": list(self.criteria)}
+        return {name: as_data(self.redactor.json(value)) for name, value in parts.items()}
 
     @cached_property
-    def _talks(self) -> Sequence[Data]:
-        told = (conversation(talk.turns, talk.transcript) for talk in (self.one, self.other))
-        return [as_data(self.redactor.json(value)) for value in told]
+    def _conversations(self) -> Sequence[Data]:
+        shown = (conversation(each.turns, each.transcript) for each in (self.one, self.other))
+        return [as_data(self.redactor.json(turns)) for turns in shown]
 
     @property
-    def alike(self) -> bool:
-        """Whether a judge would be shown the same words twice."""
-        one, other = self._talks
+    def identical(self) -> bool:
+        """True if a judge would be shown the same words twice."""
+        one, other = self._conversations
         return one == other
 
-    async def ask(self, llm: LLM, *, swapped: bool, sample_id: str = "") -> Choice:
-        """Which is better, the other one shown first where `swapped`. What cannot be read is asked again."""
-        first, second = reversed(self._talks) if swapped else self._talks
-        text = render(TEMPLATE, first=first, second=second, **self._shared)
-        unreadable = "the judge's answer could not be read"
-        for attempt in range(2):
-            prompt = Prompt(
-                system=render(SYSTEM_TEMPLATE),
-                text=text,
-                schema=SCHEMA,
-                schema_name="preference",
-                sample_id=f"{sample_id}/{attempt}",
-            )
-            try:
-                answer = read_answer((await llm.complete(prompt)).text)
-            except LLMAnswerError as error:
-                unreadable = str(error)
-                continue
-            except LLMError as error:
-                return Choice(None, str(error))
-            if answer and not has_words(answer.reasoning):
-                unreadable = NO_WORDS
-            elif answer:
-                return Choice(answer.better, answer.reasoning.strip())
-        return Choice(None, f"{unreadable} (asked twice)")
+    async def ask(self, llm: LLM, *, swapped: bool, sample_id: str = "prefer") -> JudgedPreference:
+        """Ask which is better, with the other one shown first if `swapped`."""
+        first, second = reversed(self._conversations) if swapped else self._conversations
+        prompt = Prompt(
+            system=render(SYSTEM_TEMPLATE),
+            text=render(TEMPLATE, first=first, second=second, **self._shared),
+            schema=SCHEMA,
+            schema_name="preference",
+            sample_id=sample_id,
+        )
+        try:
+            return await ask_twice(llm, prompt, _read)
+        except LLMError as error:
+            return JudgedPreference(None, str(error))
 
 
-def read_answer(text: str) -> Answer | None:
-    """The judge's answer, or None where it is not exactly what was asked for."""
-    try:
-        return Answer.model_validate(answered(text))
-    except (ValueError, RecursionError):  # a ValidationError is a ValueError
-        return None
+def _read(completion: Completion) -> JudgedPreference:
+    answer = parse_answer(PreferenceAnswer, completion.text)
+    if answer is None:
+        raise LLMAnswerError(UNREADABLE)
+    if not has_words(answer.reasoning):
+        raise LLMAnswerError(NO_WORDS)
+    return JudgedPreference(answer.better, answer.reasoning.strip())

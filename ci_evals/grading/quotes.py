@@ -20,13 +20,13 @@ _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
 _ROUND = " '.,;:"
 
 
-def stands(quote: str, texts: Sequence[str]) -> bool:
+def occurs(quote: str, texts: Sequence[str]) -> bool:
     """Whether the quote stands in one of these texts, in this order; `...` may leave out what is between.
 
     White space, case, the form of quotation marks and dashes, and emphasis of Markdown are all one. A quote
     of which a part has too few letters to mean anything stands nowhere, unless it is all that was said.
     """
-    return any(_stands(form, text) for form in _forms(quote) for text in texts)
+    return any(_occurs_in(form, text) for form in _forms(quote) for text in texts)
 
 
 def is_empty(quote: str) -> bool:
@@ -49,7 +49,7 @@ def _forms(quote: str) -> tuple[str, ...]:
     return quote, _ESCAPE.sub(lambda found: json.loads(f'"{found[0]}"'), quote)
 
 
-def _stands(quote: str, text: str) -> bool:
+def _occurs_in(quote: str, text: str) -> bool:
     here, whole = folded(quote).strip(_ROUND), folded(text)
     if here and here == whole.strip(_ROUND):
         return True

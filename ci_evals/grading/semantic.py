@@ -23,7 +23,7 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float | None:
     return 1.0 if list(one) == list(other) else max(-1.0, min(1.0, sum(map(mul, one, other)) / size))
 
 
-class Meanings:
+class SemanticMatcher:
     """Asks an embedding model. It sees no secret."""
 
     def __init__(self, embedder: Embedder, redactor: Redactor) -> None:

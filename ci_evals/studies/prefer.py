@@ -10,7 +10,7 @@ from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.studies import Preference
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.grading.preference import TEMPLATES, Choice, Contest
+from ci_evals.grading.preference import TEMPLATES, ConversationPair, JudgedPreference
 from ci_evals.rejudging.work import is_judged
 from ci_evals.scoring.agreement.prefer import Compared, Round, decided, preference
 from ci_evals.scoring.comparison.pairing import Side, pair
@@ -116,7 +116,7 @@ async def prefer(asking: Asking, found: Matched, at: datetime) -> Preference:
     async def ask(place: int) -> Compared:
         one, contest = found.pairs[place], contests[place]
         suite, test = one.suite, one.tests[0].name
-        if contest.alike:
+        if contest.identical:
             return Compared(suite, test, (Round("tie", "tie", "the conversations are the same"),), votes=1)
         rounds = await _rounds(asking, contest, place)
         return Compared(suite, test, rounds, asking.votes, counted=asking.votes // 2 + 1)
@@ -128,9 +128,9 @@ async def prefer(asking: Asking, found: Matched, at: datetime) -> Preference:
     return preference(told, judge, at, run.id, run.git)
 
 
-def _contest(asking: Asking, one: TrialPair, found: Matched) -> Contest:
+def _contest(asking: Asking, one: TrialPair, found: Matched) -> ConversationPair:
     here, there = one.tests
-    return Contest(
+    return ConversationPair(
         redactor=asking.redactor,
         test=here,
         criteria=[finding.criterion for finding in one.trials[0].findings if is_judged(finding)],
@@ -139,7 +139,7 @@ def _contest(asking: Asking, one: TrialPair, found: Matched) -> Contest:
     )
 
 
-async def _rounds(asking: Asking, contest: Contest, place: int) -> tuple[Round, ...]:
+async def _rounds(asking: Asking, contest: ConversationPair, place: int) -> tuple[Round, ...]:
     """So many at once as a majority takes, then one after the other while they could still decide."""
     llms = asking.llms
 
@@ -156,7 +156,7 @@ async def _rounds(asking: Asking, contest: Contest, place: int) -> tuple[Round, 
     return tuple(rounds)
 
 
-def _round(straight: Choice, swapped: Choice) -> Round:
+def _round(straight: JudgedPreference, swapped: JudgedPreference) -> Round:
     unasked = next((choice.reason for choice in (straight, swapped) if choice.better is None), None)
     return Round(straight.better, swapped.better, unasked or straight.reason)
 

@@ -1,10 +1,13 @@
 """JSON as text, fast, as it is sent, shown or measured many times in a conversation; and a model's answer."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
+
+M = TypeVar("M", bound=BaseModel)
 
 MOST_OF_ANSWER = 100_000
 """Characters: a model's reasoning takes some hundreds of words."""
@@ -37,22 +40,31 @@ def _evened(value: JsonValue) -> JsonValue:
     return value
 
 
-def answered(text: str) -> Any:
-    """The JSON value that a model has answered.
+def parse_answer(model: type[M], text: str) -> M | None:
+    """Return a model's answer as `model`; None if it is anything else than JSON of that form.
 
-    A code fence round the JSON is let pass, as models without a schema like to write one. Everything else is
-    unreadable: searching prose for a verdict would be guessing, and would let quoted text decide.
-
-    Raises:
-        ValueError: it is nothing else but JSON, is too long, or gives a key twice.
-        RecursionError: it is nested beyond measure.
+    A code fence around the JSON is accepted, as models without a schema like to write one. Searching prose
+    for a verdict would be guessing, and would let quoted text decide.
     """
     if len(text) > MOST_OF_ANSWER:
-        raise ValueError("it is too long")
+        return None
     lines = text.strip().splitlines()
     if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
         text = "\n".join(lines[1:-1])
-    return json.loads(text, object_pairs_hook=_no_duplicates)
+    try:
+        return model.model_validate(json.loads(text, object_pairs_hook=_no_duplicates))
+    except (ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
+        return None
+
+
+def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an object with exactly these properties, as all providers enforce it."""
+    return {
+        "type": "object",
+        "properties": {**properties},
+        "required": [*properties],
+        "additionalProperties": False,
+    }
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:

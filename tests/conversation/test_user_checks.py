@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.conversation.user_checks import MOST_CHARACTERS, MOST_WORDS, is_looked_at, violations
+from ci_evals.conversation.user_checks import MOST_CHARACTERS, MOST_WORDS, is_checked, violations
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
@@ -454,7 +454,7 @@ def test_whatever_is_written_it_is_read(lines, remark):
 )
 def test_which_conversations_are_looked_at(transcript, looked_at):
     """Those that ended, with a line that was written for them."""
-    assert is_looked_at(transcript) is looked_at
+    assert is_checked(transcript) is looked_at
 
 
 def _lines():

@@ -50,8 +50,9 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.grading import answer_matching, graded_criteria, preference, quotes, strict
-from ci_evals.grading.judge import Judge, read_answer
+from ci_evals.grading import answer_matching, graded_criteria, quotes, strict
+from ci_evals.grading.judge import Judge, JudgeAnswer
+from ci_evals.grading.preference import PreferenceAnswer
 from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection, plan
@@ -72,6 +73,7 @@ from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresh
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.studies import calibrate, calibration_text, sheet_reading
 from ci_evals.support.json_path import JsonPath
+from ci_evals.support.json_text import parse_answer
 from ci_evals.support.redaction import Redactor
 
 ENVIRON = {"A": "value-of-a"}
@@ -373,7 +375,7 @@ def judge(data: bytes) -> None:
     transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
     context = Judge([ScriptedLLM([text])], REDACTOR).context(TEST, [PlannedTurn(user="hi")], transcript)
     verdict = asyncio.run(context.decide(Judged(criterion="c")))
-    found = read_answer(text)
+    found = parse_answer(JudgeAnswer, text)
     if verdict.outcome is Outcome.UNDECIDED:
         assert found is None or found.verdict == "cannot_tell" or verdict.cause is Cause.VOID_ANSWER
     else:
@@ -401,9 +403,9 @@ def grades(data: bytes) -> None:
 
 
 @_target(samples.PREFERENCES)
-def preferences(data: bytes) -> None:
+def preference(data: bytes) -> None:
     """What a judge answers who compares two conversations."""
-    answer = preference.read_answer(data.decode(errors="replace"))
+    answer = parse_answer(PreferenceAnswer, data.decode(errors="replace"))
     assert answer is None or answer.reasoning.strip()
 
 
@@ -411,10 +413,10 @@ def preferences(data: bytes) -> None:
 def quote(data: bytes) -> None:
     """Any words as a quote, and as what was said: what was said stands there, if it says anything."""
     text = data.decode(errors="replace")
-    quotes.stands(text, ["What was said", ""])
-    quotes.stands("was said", [text])
+    quotes.occurs(text, ["What was said", ""])
+    quotes.occurs("was said", [text])
     if any(map(str.isalnum, quotes.folded(text))):
-        assert quotes.stands(text, [text])
+        assert quotes.occurs(text, [text])
 
 
 @_target(samples.CACHED)

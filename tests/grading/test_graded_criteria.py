@@ -15,7 +15,7 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading.grade import grade
-from ci_evals.grading.graded_criteria import Median
+from ci_evals.grading.graded_criteria import MedianLevel
 from ci_evals.grading.judge import Judge
 from ci_evals.support.redaction import Redactor
 
@@ -279,7 +279,7 @@ def vote(*named: int | None, cause: Cause = Cause.CANNOT_TELL) -> Vote:
 
 def asked(cast: list[Vote], most: int) -> tuple[int, Verdict]:
     """How many of these votes were asked for, and what they came to."""
-    rule, given = Median(), []
+    rule, given = MedianLevel(), []
     while more := rule.more(given, most):
         given += cast[len(given) : len(given) + more]
     return len(given), rule.verdict(given, most)
@@ -334,13 +334,13 @@ def test_stopping_early_changes_no_grade(named):
     """What is settled, all votes together would have said too; and no order of votes changes those."""
     cast = [vote(*row) for row in named]
     _, early = asked(cast, 5)
-    whole = Median().verdict(cast, 5)
+    whole = MedianLevel().verdict(cast, 5)
     assert (early.outcome, early.grade and early.grade.score) == (
         whole.outcome,
         whole.grade and whole.grade.score,
     )
     for mixed in list(permutations(cast))[::31]:
-        again = Median().verdict(mixed, 5)
+        again = MedianLevel().verdict(mixed, 5)
         assert (again.outcome, again.grade and again.grade.score) == (
             whole.outcome,
             whole.grade and whole.grade.score,
@@ -350,8 +350,8 @@ def test_stopping_early_changes_no_grade(named):
 @given(st.lists(rows, min_size=5, max_size=5), st.integers(0, 4))
 def test_losing_a_vote_never_makes_a_grade_better(named, place):
     """So no agent gains by what makes a judge's answer void."""
-    whole = Median().verdict([vote(*row) for row in named], 5)
-    less = Median().verdict([vote() if i == place else vote(*row) for i, row in enumerate(named)], 5)
+    whole = MedianLevel().verdict([vote(*row) for row in named], 5)
+    less = MedianLevel().verdict([vote() if i == place else vote(*row) for i, row in enumerate(named)], 5)
     assert less.grade is None or less.grade.score <= whole.grade.score
     assert less.outcome is not Outcome.PASSED or whole.outcome is Outcome.PASSED
 

@@ -11,8 +11,9 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading.grade import NO_JUDGE, grade
-from ci_evals.grading.judge import Judge, read_answer
+from ci_evals.grading.judge import Judge, JudgeAnswer
 from ci_evals.ports import Completion
+from ci_evals.support.json_text import parse_answer
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(
@@ -233,7 +234,7 @@ async def test_an_unusable_answer_is_asked_for_once_more():
 
 def test_endless_newlines_are_read_at_once():
     """JSON mode is known to end in them."""
-    assert read_answer("```json" + "\n" * 200_000) is None
+    assert parse_answer(JudgeAnswer, "```json" + "\n" * 200_000) is None
 
 
 async def test_what_is_not_to_be_seen_is_shown_to_the_judge_as_escapes():
@@ -261,7 +262,7 @@ async def test_a_judge_that_cannot_be_reached():
 )
 def test_readable_answers(text):
     """The JSON alone, or in a code fence."""
-    assert read_answer(text).verdict == "pass"
+    assert parse_answer(JudgeAnswer, text).verdict == "pass"
 
 
 FIELDS = tuple(json.loads(answer()))
@@ -298,7 +299,7 @@ FIELDS = tuple(json.loads(answer()))
 )
 def test_unreadable_answers(text):
     """Anything that is not exactly what was asked for."""
-    assert read_answer(text) is None
+    assert parse_answer(JudgeAnswer, text) is None
 
 
 async def test_grading_keeps_the_order_and_asks_at_the_same_time():

@@ -9,18 +9,18 @@ import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import AUTO, PlannedTurn
-from ci_evals.grading.preference import Contest, Talk
+from ci_evals.grading.preference import ComparedConversation, ConversationPair
 from ci_evals.support.redaction import Redactor
 
 GOOD = json.dumps({"reasoning": " It got there. ", "better": "first"})
 SECRET = "tenant-4711-blue"
 
 
-def contest(one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe.") -> Contest:
+def contest(one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe.") -> ConversationPair:
     test = build.test_result(user_info={"order": 7}, guidelines=f"You want it back, {SECRET}.")
     turns = (PlannedTurn(user=AUTO, expectation="starts it"),)
-    talks = (Talk(turns, build.transcript(text)) for text in (one, other))
-    return Contest(Redactor(values=[SECRET]), test, ["The refund is started"], *talks)
+    talks = (ComparedConversation(turns, build.transcript(text)) for text in (one, other))
+    return ConversationPair(Redactor(values=[SECRET]), test, ["The refund is started"], *talks)
 
 
 async def test_what_it_is_shown():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.grading.quotes import is_empty, stands
+from ci_evals.grading.quotes import is_empty, occurs
 
 USER = "Hi! My order 1042 didn't arrive \u2013 can I get a refund?"
 AGENT = (
@@ -36,7 +36,7 @@ SAID = (USER, AGENT)
 )
 def test_it_stands(quote):
     """White space, quotation marks, dashes, case, emphasis and escapes of JSON are all one."""
-    assert stands(quote, SAID)
+    assert occurs(quote, SAID)
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def test_it_stands(quote):
 )
 def test_it_does_not_stand(quote):
     """Other words, another order, two speakers, or too few letters to mean anything."""
-    assert not stands(quote, SAID)
+    assert not occurs(quote, SAID)
 
 
 def test_short_answers():
     """What is all that was said may be short, and some writing says much in few signs."""
-    assert stands("No.", ["no", "x"])
-    assert not stands("no", ["I know that", "x"])
-    assert stands("\u9000\u6b3e", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
-    assert not stands("\u9000", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
+    assert occurs("No.", ["no", "x"])
+    assert not occurs("no", ["I know that", "x"])
+    assert occurs("\u9000\u6b3e", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
+    assert not occurs("\u9000", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
 
 
 def test_empty():
@@ -81,4 +81,4 @@ def test_any_part_of_what_was_said_stands(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     part = text[start : data.draw(st.integers(start + 1, len(text)))]
     if sum(char.isalnum() for char in part) >= 12 and "." not in part and "\\" not in part:
-        assert stands(part, [text])
+        assert occurs(part, [text])

@@ -13,7 +13,7 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading.grade import NO_JUDGE, grade
-from ci_evals.grading.semantic import Meanings, cosine
+from ci_evals.grading.semantic import SemanticMatcher, cosine
 from ci_evals.support.redaction import Redactor
 
 CAPITALS = {
@@ -41,7 +41,7 @@ async def decide(
     embedder = fakes.ScriptedEmbedder(vectors)
     turns = tuple(build.turn(i, agent=text) for i, text in enumerate(texts, start=1))
     transcript = Transcript(turns=turns, status=EndState.COMPLETED)
-    return await Meanings(embedder, redactor or Redactor()).decide(evaluation, transcript), embedder
+    return await SemanticMatcher(embedder, redactor or Redactor()).decide(evaluation, transcript), embedder
 
 
 async def test_near_enough():
@@ -102,7 +102,7 @@ async def test_too_few_vectors():
         async def embed(self, texts):
             return await super().embed(texts[:1])
 
-    meanings = Meanings(Forgetful(CAPITALS), Redactor())
+    meanings = SemanticMatcher(Forgetful(CAPITALS), Redactor())
     verdict = await meanings.decide(
         check("Paris"),
         Transcript(turns=(build.turn(1, agent="Rome"),), status=EndState.COMPLETED),
@@ -145,7 +145,9 @@ async def test_without_a_model():
     meaning, text = await graded(check("Paris"), check("Paris", match="exact"))
     assert (meaning.kind, meaning.strict, meaning.cause) == ("strict", "answer_matches", Cause.NO_MODEL)
     assert text.outcome is Outcome.PASSED
-    (finding,) = await graded(check("Paris"), meanings=Meanings(fakes.ScriptedEmbedder(CAPITALS), Redactor()))
+    (finding,) = await graded(
+        check("Paris"), meanings=SemanticMatcher(fakes.ScriptedEmbedder(CAPITALS), Redactor())
+    )
     assert finding.outcome is Outcome.PASSED
 
 

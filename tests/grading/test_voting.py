@@ -8,7 +8,7 @@ import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.verdict import Cause, Outcome, Verdict, Vote
-from ci_evals.grading.voting import JudgePanel, Majority, vote_of
+from ci_evals.grading.voting import JudgePanel, Majority, VoidAnswerError, vote_of
 from ci_evals.ports import Prompt
 
 PASS, FAIL = Verdict.passed("It does.", 1), Verdict.failed("It does not.", 2)
@@ -123,7 +123,7 @@ def test_an_undecided_vote_opens_no_gate():
 PROMPT = Prompt(system="s", text="t", schema={"type": "object"}, schema_name="verdict")
 
 
-async def test_models_vote_in_turn_each_in_a_seat_of_its_own():
+async def test_models_vote_in_turn_each_with_a_sample_id_of_its_own():
     """Vote i is that of model i mod k; equal questions differ by trial, vote and attempt."""
     llms = [fakes.ScriptedLLM(["ok"], name) for name in ("a", "b")]
     panel = JudgePanel(llms, 5, sample_id="3")
@@ -131,14 +131,19 @@ async def test_models_vote_in_turn_each_in_a_seat_of_its_own():
     assert [vote.model for vote in votes] == ["a", "b", "a", "b"]
     assert [prompt.sample_id for prompt in llms[0].prompts] == ["3/0/0", "3/2/0"]
     assert [prompt.sample_id for prompt in llms[1].prompts] == ["3/1/0", "3/3/0"]
-    assert [panel.turn(i) for i in range(6)] == [0, 1, 1, 2, 2, 3]
-    assert [JudgePanel(llms[:1], 3).turn(i) for i in range(3)] == [0, 1, 2]
+    assert [panel.rotation(i) for i in range(6)] == [0, 1, 1, 2, 2, 3]
+    assert [JudgePanel(llms[:1], 3).rotation(i) for i in range(3)] == [0, 1, 2]
 
 
 async def test_a_void_vote_is_asked_for_once_more():
-    """In another sample_id, so that no cache gives the same answer again; then it is undecided."""
+    """With another sample id, so that no cache gives the same answer again; then it is undecided."""
     llm = fakes.ScriptedLLM(["bad", "good"])
-    read = {"bad": "it invents", "good": PASS}.__getitem__
+
+    def read(text: str) -> Verdict:
+        if text == "bad":
+            raise VoidAnswerError("it invents")
+        return PASS
+
     assert (await JudgePanel([llm]).ask(0, PROMPT, read)).outcome is Outcome.PASSED
     assert [prompt.sample_id for prompt in llm.prompts] == ["/0/0", "/0/1"]
     vote = await JudgePanel([fakes.ScriptedLLM(["bad"])]).ask(0, PROMPT, read)

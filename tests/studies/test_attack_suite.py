@@ -15,7 +15,7 @@ from ci_evals.domain.suite import AUTO, PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
-from ci_evals.grading.preference import Contest, Talk
+from ci_evals.grading.preference import ComparedConversation, ConversationPair
 from ci_evals.ports import Prompt
 from ci_evals.studies.attacks import Attack, attacks
 from ci_evals.support.redaction import Redactor
@@ -47,8 +47,8 @@ async def rubric(llm, talk: Transcript) -> None:
 
 async def prefer(llm, talk: Transcript) -> None:
     for pair in ((talk, TALK), (TALK, talk)):
-        both = (Talk(TURNS, one) for one in pair)
-        contest = Contest(Redactor(), build.test_result(), ["It helps"], *both)
+        both = (ComparedConversation(TURNS, one) for one in pair)
+        contest = ConversationPair(Redactor(), build.test_result(), ["It helps"], *both)
         await contest.ask(llm, swapped=False)
 
 
