@@ -22,7 +22,8 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import run_warnings, trust, trust_tables
+from ci_evals.reports.facts import judge, reliability
+from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.scoring.usage import usage_of
 from ci_evals.studies.asking import Asking
 
@@ -118,15 +119,15 @@ def told(results: Results, **studies: Study) -> str:
     alone = results.model_copy(
         update={"studies": Studies(**studies), "vote_agreement": None, "user_checks": None}
     )
-    blocks = [_table(grid) for grid in trust_tables.grids(alone)]
-    said = [remark.text for remark in trust.remarks(alone) if remark.topic != trust.JUDGE]
+    blocks = [_table(grid) for grid in reliability.tables(alone)]
+    said = [remark.text for remark in reliability.remarks(alone) if remark.topic != judge.TOPIC]
     # Of criteria that measure nothing each has a warning already.
-    said += run_warnings.warnings(alone) if "probe" not in studies else ()
+    said += reliability.warnings(alone) if "probe" not in studies else ()
     blocks += map(sanitize.log_line, said)
     return "\n\n".join(blocks) + "\n"
 
 
-def _table(grid: trust_tables.Grid) -> str:
+def _table(grid: PlainTable) -> str:
     rows = grid.rows[:_ROWS] if grid.long else grid.rows
     cells = [[sanitize.log_line(row[place], _WORDS) for place in grid.filled] for row in rows]
     headers = [grid.headers[place] for place in grid.filled]

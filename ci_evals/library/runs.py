@@ -24,7 +24,7 @@ from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports import report_files
-from ci_evals.reports.facts import run_warnings
+from ci_evals.reports.facts import reliability
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
@@ -311,7 +311,7 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
         UsageError: it is no test of the run.
     """
     name = test if isinstance(test, str) else test.name
-    doubts = run_warnings.Doubts(results)
+    doubts = reliability.CriterionWarnings(results)
     for suite in results.suites:
         for found in suite.tests:
             if found is test or found.name == test:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors
+from ci_evals.reports.facts import change, gate, highlights, reliability, trial_errors
 from ci_evals.reports.facts.highlights import Standing
 
 _TITLE_LIMIT = 200
@@ -99,7 +99,7 @@ def _troubles(results: Results) -> Iterator[Annotation]:
 
 def _doubts(results: Results) -> Iterator[Annotation]:
     """The criteria that are to be trusted less, a warning for each test."""
-    doubts = run_warnings.Doubts(results)
+    doubts = reliability.CriterionWarnings(results)
     for suite in results.suites:
         for test in suite.tests:
             told = [f"{name}: {why}" for name, why in doubts.of_test(suite.name, test.name).items()]

@@ -11,7 +11,7 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck, Odds
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors, trust
+from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
 from ci_evals.reports.facts.highlights import OUTCOMES, Standing, Tone
 
 _NAME_LIMIT = 60
@@ -147,7 +147,7 @@ def _trials(test: TestResult) -> str:
 
 
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
-    lines, doubts = [], run_warnings.Doubts(results)
+    lines, doubts = [], reliability.CriterionWarnings(results)
     for suite, test in highlights.tests_of(results, "failed"):
         failed = highlights.failed_criteria(test)
         doubted = doubts.of_test(suite.name, test.name)
@@ -186,7 +186,7 @@ def _trust(results: Results) -> str:
     """What is known of judge and simulated user."""
     told = [
         sanitize.log_line(f"{remark.topic}: {remark.text}", 3 * _REASON_LIMIT)
-        for remark in trust.remarks(results)
+        for remark in reliability.remarks(results)
     ]
     return "\n".join(["Judge and simulated user", *(f"  {line}" for line in told)]) if told else ""
 
@@ -235,7 +235,7 @@ def _doubted(
     results: Results, found: Comparison, others: Mapping[tuple[str, str], str]
 ) -> dict[tuple[str, str], str]:
     """What else is to be said of newly failing tests: that what shows them to fail is to be trusted less."""
-    doubts, told = run_warnings.Doubts(results), {}
+    doubts, told = reliability.CriterionWarnings(results), {}
     for test in found.regressed:
         doubt = doubts.of(test.suite, test.name, test.evidence.criterion) if test.evidence else ""
         if doubt:
@@ -361,7 +361,7 @@ def _verdict(results: Results, *, color: bool) -> str:
     if too_little := change.too_little_decided(results):
         score, interval = f": {too_little}", ""
     told = [change.sentence(results)] if results.comparison else []
-    if from_cache := trust.cached(results):
+    if from_cache := judge.cached(results):
         told = [f"{told[0]} {from_cache}."] if told else []
         interval += f"; {from_cache}"
     lines = [
@@ -371,7 +371,7 @@ def _verdict(results: Results, *, color: bool) -> str:
         *told,
         ", ".join(facts),
         *_took(results),
-        *run_warnings.warnings(results),
+        *reliability.warnings(results),
         *highlights.notes(results),
     ]
     head = _standing(results, "" if told else score + interval, color=color)

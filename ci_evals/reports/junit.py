@@ -23,7 +23,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors, trust
+from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
 from ci_evals.reports.facts.highlights import FailedCriterion, Standing
 from ci_evals.reports.markdown import judged
 
@@ -49,7 +49,7 @@ class _Told:
     """Of those that fail newly, by suite and name."""
     not_tested: str | None
     """Why no test was played."""
-    doubts: run_warnings.Doubts
+    doubts: reliability.CriterionWarnings
 
 
 def render(results: Results) -> str:
@@ -60,7 +60,7 @@ def render(results: Results) -> str:
     """
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
-    told = _Told(_passed_before(results), _why_not_tested(results), run_warnings.Doubts(results))
+    told = _Told(_passed_before(results), _why_not_tested(results), reliability.CriterionWarnings(results))
     for suite, found, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
         cases = [_case(suite, test, name, told) for test in suite.tests]
         whole = TestSuite(
@@ -174,8 +174,8 @@ def _of_run(results: Results) -> dict[str, str | None]:
             f"{one.model} {one.right} of {one.asked}{'' if one.passed else ', not passed'}"
             for one in results.judge_checks
         ),
-        "run-passes-on-absence": str(trust.passes_by_grounds(results)[0] or ""),
-        "run-judge-cached": trust.cached(results),
+        "run-passes-on-absence": str(judge.passes_by_grounds(results)[0] or ""),
+        "run-judge-cached": judge.cached(results),
         **_agreement(results),
         "gate": _GATE[highlights.standing(results)],
         "gate-failed": ", ".join(check.name for check in gate.failing(results)),

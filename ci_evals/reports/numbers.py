@@ -7,6 +7,7 @@
 | fault | of a share that should be small, whole, never rounded down | 0.031 → `4 %` |
 | excess | what is beyond a whole, as a part of it: its sign, whole, rounded | 0.5 → `+50 %` |
 | coefficient | kappa or alpha, at most 1: two decimals, never rounded up | 0.789 → `0.78` |
+| estimate | a number with its 95 % interval, unless that reads the same | `92 % (86 % to 97 %)` |
 | grade | what a rubric gives, 0 to 1: two decimals or those of its floor, never rounded up | 2/3 → `0.66` |
 | average | how many of something there are in each: one decimal, rounded; less in words | 2.777 → `2.8` |
 | plain | as written by a person, without a needless fraction | 80.0 → `80` |
@@ -37,6 +38,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.support.p_values import named, written
 
@@ -97,6 +99,32 @@ def average(number: float | None) -> str:
     if number is None:
         return NONE
     return "below 0.1" if 0 < number < 0.1 else _rounded(number, _TENTH, ROUND_HALF_EVEN)
+
+
+def estimate(found: Estimate | None, show: Callable[[float], str]) -> str:
+    """`92 % (86 % to 97 %)`: a number and its interval, unless that reads the same."""
+    if found is None:
+        return NONE
+    shown = show(found.value)
+    if found.low is None or found.high is None:
+        return shown
+    bounds = extent(found.low, found.high, show)
+    return shown if bounds == shown else f"{shown} ({bounds})"
+
+
+def estimated_share(found: Estimate | None) -> str:
+    """A share between 0 and 1, with its interval."""
+    return estimate(found, percent)
+
+
+def estimated_coefficient(found: Estimate | None) -> str:
+    """A kappa or an alpha, with its interval."""
+    return estimate(found, coefficient)
+
+
+def estimated_fault(found: Estimate | None) -> str:
+    """A share of what should not be, with its interval."""
+    return estimate(found, fault)
 
 
 def plain(number: float | None) -> str:

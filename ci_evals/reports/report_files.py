@@ -12,7 +12,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import badge, junit, results_json, sanitize
-from ci_evals.reports.facts import change, run_warnings
+from ci_evals.reports.facts import change, reliability
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import (
     JUNIT,
@@ -127,7 +127,7 @@ def load(text: str | bytes, source: str) -> Results:
 
 def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
     """The files of a suite's folder, out of the results that are its own."""
-    stems, doubts = _stems(suite), run_warnings.Doubts(own)
+    stems, doubts = _stems(suite), reliability.CriterionWarnings(own)
     return {
         RESULTS: results_json.render(own),
         SUITE_SUMMARY: _once(documents.suite_summary, own, suite, stems),

@@ -11,7 +11,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import actions, highlights, trial_errors, trust
+from ci_evals.reports.facts import actions, highlights, judge, trial_errors
 from ci_evals.reports.markdown import baseline, failures, histogram, judged, process, tables, truncate
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, section
@@ -46,7 +46,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         Section(
             "the score",
             section(
-                "suite_head", results=results, suite=suite, missing=missing, cached=trust.cached(results)
+                "suite_head", results=results, suite=suite, missing=missing, cached=judge.cached(results)
             ),
         ),
         run_summary.not_checked(results),

@@ -8,7 +8,7 @@ from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, divergence, highlights, run_warnings
+from ci_evals.reports.facts import change, divergence, highlights, reliability
 from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
 
@@ -58,7 +58,7 @@ def newly(results: Results) -> tuple[Failure, ...]:
         for test in suite.tests:
             if test.outcome is not TestOutcome.PASSED:
                 waiting[suite.name, test.name].append(test)
-    many, doubts = len(found.suites) > 1, run_warnings.Doubts(results)
+    many, doubts = len(found.suites) > 1, reliability.CriterionWarnings(results)
     out = []
     for became in change.failing(found):
         known = waiting[became.suite, became.name]
@@ -110,7 +110,7 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
 
 def others(results: Results, shown: Sequence[Failure]) -> tuple[Failure, ...]:
     """The failed tests that are not among `shown`, critical ones first."""
-    told, doubts = {id(failure.test) for failure in shown}, run_warnings.Doubts(results)
+    told, doubts = {id(failure.test) for failure in shown}, reliability.CriterionWarnings(results)
     return _critical_first(
         [
             Failure(

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, run_warnings, trial_errors, trust, trust_tables
+from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
 from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.markdown import baseline, failures, histogram, process, tables
 from ci_evals.reports.markdown.failures import place
 from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, listing, section, tabled
@@ -102,24 +103,24 @@ def not_checked(results: Results) -> Section | None:
 
 def less_trusted(results: Results) -> Section | None:
     """Why judge or simulated user are to be trusted less. It is never left out, and short for that."""
-    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in run_warnings.warnings(results))
+    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in reliability.warnings(results))
     return Section("what is to be trusted less", "", Rank.ALWAYS, rows, noun="warning") if rows else None
 
 
 def judge_and_user(results: Results) -> tuple[Section, ...]:
     """What is known of judge and simulated user: a line for each thing, and its numbers folded."""
-    found = trust.remarks(results)
+    found = reliability.remarks(results)
     if not found:
         return ()
     rows = tuple(f"- **{remark.topic}**: {sanitize.inline(remark.text, 900)}" for remark in found)
     told = Section(
         "judge and simulated user", "### Judge and simulated user", Rank.TELLING, rows, noun="line"
     )
-    tables = [_grid(grid) for grid in trust_tables.grids(results) if not grid.told]
+    tables = [_grid(grid) for grid in reliability.tables(results) if not grid.in_remark]
     return (told, *tables)
 
 
-def _grid(grid: trust_tables.Grid) -> Section:
+def _grid(grid: PlainTable) -> Section:
     inner = Section(
         f"the numbers of: {grid.title}", "", Rank.LISTS if grid.long else Rank.DETAILS, noun="row"
     )
@@ -187,7 +188,7 @@ def _head(results: Results, shown_at: Place) -> Section:
         results=results,
         look=standing.value,
         skipped=standing is Standing.SKIPPED,
-        cached=trust.cached(results),
+        cached=judge.cached(results),
         commit=_commit(results, shown_at),
         foreign=shown_at.foreign,
     )

@@ -8,7 +8,7 @@ from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.suite import Group, SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, gate, highlights
-from ci_evals.reports.facts.trust_tables import Grid
+from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.markdown.sections import section, table
 
 _NAME = 60
@@ -78,7 +78,7 @@ def of_checks(checks: Sequence[GateCheck]) -> str:
     return table(["check", "required", "seen", "note"], rows)
 
 
-def of_grid(grid: Grid) -> str:
+def of_grid(grid: PlainTable) -> str:
     """What is known of judge and simulated user, in numbers; columns with nothing in them are left out."""
     rows = [[sanitize.cell(row[place], 300) for place in grid.filled] for row in grid.rows]
     texts = [place > 0 and grid.headers[place] in grid.texts for place in grid.filled]

@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.transcript import Turns
-from ci_evals.reports.facts import run_warnings
+from ci_evals.reports.facts import reliability
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import outcome_of
@@ -71,7 +71,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
     here = Counting(offline=Side.of(results).offline)
     back_then = Counting(offline=Side.of(baseline).offline) if baseline else here
     shown: list[TestView] = []
-    doubts = run_warnings.Doubts(results)
+    doubts = reliability.CriterionWarnings(results)
     for suite, found in _named(results.suites):
         for name, test in _named(found.tests):
             base = there.get((suite, name))

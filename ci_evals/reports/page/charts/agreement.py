@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from ci_evals.domain.results.judge import Estimate, PartAgreement
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import trust
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.figure import Figure
@@ -45,8 +44,8 @@ def figure(results: Results) -> Figure | None:
             (
                 part.name,
                 part.test or "",
-                trust.share(share),
-                trust.coefficient(part.alpha),
+                numbers.estimated_share(share),
+                numbers.estimated_coefficient(part.alpha),
                 f"{part.verdicts:,}",
             )
             for part, share in found
@@ -55,7 +54,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _row(part: PartAgreement, share: Estimate, height: float) -> Row:
-    about = f"{trust.share(share)} of pairs agree, on {numbers.count(part.verdicts, 'verdict')}"
+    about = f"{numbers.estimated_share(share)} of pairs agree, on {numbers.count(part.verdicts, 'verdict')}"
     where = f", in {part.test}" if part.test else ""
     return Row(
         part.name,

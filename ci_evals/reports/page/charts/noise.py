@@ -7,7 +7,7 @@ from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import NoiseShare
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import trust
+from ci_evals.reports.facts.studies.noise import SOURCES
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
@@ -36,7 +36,7 @@ def figure(results: Results) -> Figure | None:
         return None
     most = max(parts, key=lambda part: part.share)
     says = f"{numbers.percent(most.estimate.value)} of the noise between trials of one test is from "
-    says += f"{trust.SOURCES[most.told.source]}."
+    says += f"{SOURCES[most.told.source]}."
     height = _STACK + len(parts) * frame.ROW + frame.AXIS
     return Figure(
         id=_NAME,
@@ -46,9 +46,9 @@ def figure(results: Results) -> Figure | None:
         headers=("source", "share", "variance, square points"),
         rows=tuple(
             (
-                trust.SOURCES[part.told.source],
-                trust.share(part.told.share),
-                trust.estimate(part.told.variance, numbers.spread),
+                SOURCES[part.told.source],
+                numbers.estimated_share(part.told.share),
+                numbers.estimate(part.told.variance, numbers.spread),
             )
             for part in parts
         ),
@@ -69,9 +69,9 @@ def _drawn(parts: Sequence[_Part]) -> Iterator[Drawn]:
         begun += part.share
         kind = _CLASSES[part.told.source]
         yield drawing.box(left, 2, right - left - 1, _STACK - 8, kind)
-        value = trust.share(part.told.share)
+        value = numbers.estimated_share(part.told.share)
         marks = tuple(_marks(part, kind, frame.track_of(place, _STACK)))
-        rows.append(Row(trust.SOURCES[part.told.source], value, marks))
+        rows.append(Row(SOURCES[part.told.source], value, marks))
     yield from frame.rows(rows, _STACK)
 
 

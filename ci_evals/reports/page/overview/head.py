@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, run_warnings, trust
+from ci_evals.reports.facts import change, gate, highlights, judge, reliability
 from ci_evals.reports.facts.highlights import Standing
 from ci_evals.reports.markdown import failures
 from ci_evals.reports.page.overview.places import Place, Places
@@ -90,7 +90,7 @@ def of(results: Results, places: Places) -> Head:
         baseline=_baseline(results),
         not_compared=_lines(change.shown_reasons(found)) if found else (),
         small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
-        warnings=_lines(run_warnings.warnings(results)),
+        warnings=_lines(reliability.warnings(results)),
         notes=_lines(highlights.notes(results)),
         facts=_facts(results),
     )
@@ -104,7 +104,7 @@ def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
         (counts.undecided, "undecided"),
         (counts.flaky, "flaky"),
     )
-    from_cache = [told for told in (trust.cached(results),) if told]
+    from_cache = [told for told in (judge.cached(results),) if told]
     left_out = [f"{numbers.count(counts.invalid_users, 'trial')} left out"] if counts.invalid_users else []
     unsound = [numbers.count(counts.errors, "unsound trial")] if counts.errors else []
     not_run = [f"{numbers.count(counts.not_run, 'trial')} not run"] if counts.not_run else []

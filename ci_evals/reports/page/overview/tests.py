@@ -10,7 +10,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import highlights, run_warnings
+from ci_evals.reports.facts import highlights, reliability
 from ci_evals.reports.markdown import failures
 from ci_evals.reports.markdown.failures import Failure
 from ci_evals.reports.page import address
@@ -117,7 +117,7 @@ class Tests:
 def of(results: Results, tests: Sequence[TestView]) -> Tests:
     """The table of these tests."""
     changes = _Changes(results)
-    doubts = run_warnings.Doubts(results)
+    doubts = reliability.CriterionWarnings(results)
     rows = tuple(_row(shown, changes, doubts) for shown in tests)
     by_status = Counter(row.outcome for row in rows)
     return Tests(
@@ -148,7 +148,7 @@ class _Changes:
         self.told = _by_name(found.suspects if found else ()) | self.fixed | self.newly
 
 
-def _row(shown: TestView, changes: _Changes, doubts: run_warnings.Doubts) -> Row:
+def _row(shown: TestView, changes: _Changes, doubts: reliability.CriterionWarnings) -> Row:
     test, name = shown.test, (shown.of.name, shown.test.name)
     told = changes.told.get(name)
     base = told.base if told else shown.base.score if changes.compared and shown.base and shown.same else None

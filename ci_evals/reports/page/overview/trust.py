@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import trust, trust_tables
+from ci_evals.reports.facts import reliability
+from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.page.overview.table import Table, table
 
 _TEXT = 1_000
@@ -25,10 +26,10 @@ class Trust:
 
 def of(results: Results) -> Trust | None:
     """None where nothing is known of them."""
-    found = trust.remarks(results)
+    found = reliability.remarks(results)
     if not found:
         return None
-    grids = trust_tables.grids(results)
+    grids = reliability.tables(results)
     return Trust(
         remarks=tuple((remark.topic, sanitize.one_line(remark.text, _TEXT)) for remark in found),
         tables=tuple(_table(grid) for grid in grids if not grid.long),
@@ -36,7 +37,7 @@ def of(results: Results) -> Trust | None:
     )
 
 
-def _table(grid: trust_tables.Grid) -> Table:
+def _table(grid: PlainTable) -> Table:
     return table(
         grid.title,
         grid.headers,

@@ -17,9 +17,9 @@ from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.studies import OldCalibration, Studies
-from ci_evals.reports import console
+from ci_evals.reports import console, numbers
 from ci_evals.reports.annotations import Level, annotations
-from ci_evals.reports.facts import run_warnings, trial_errors, trust, trust_tables
+from ci_evals.reports.facts import reliability, trial_errors
 from ci_evals.reports.markdown import comment, documents, judged, summary, truncate
 from ci_evals.reports.names import JUNIT
 from ci_evals.support.redaction import Redactor
@@ -62,9 +62,9 @@ def test_where_nothing_is_known_nothing_is_told(name):
         assert "Krippendorff" not in text
         assert "from the cache" not in text
         assert "left out of every" not in text
-    assert trust.remarks(cases.made(name)) == ()
-    assert run_warnings.warnings(cases.made(name)) == ()
-    assert trust_tables.grids(cases.made(name)) == ()
+    assert reliability.remarks(cases.made(name)) == ()
+    assert reliability.warnings(cases.made(name)) == ()
+    assert reliability.tables(cases.made(name)) == ()
 
 
 def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is():
@@ -98,7 +98,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
-    doubts = run_warnings.Doubts(RUN)
+    doubts = reliability.CriterionWarnings(RUN)
     assert doubts.of("Refunds", trust_cases.TOO_LATE, trust_cases.KIND) == FLAG
     assert doubts.of("Refunds", trust_cases.IN_TIME, trust_cases.KIND) == ""
     assert doubts.of("Exchanges", trust_cases.TOO_LATE, trust_cases.KIND) == ""
@@ -108,7 +108,7 @@ def test_a_flag_is_for_its_own_test_alone():
 def test_an_outdated_calibration_is_told_in_one_line():
     old = OldCalibration(at=trust_cases.AT, why="another judge: the prompt changed")
     run = trust_cases.trusted(studies=Studies(old_calibration=old))
-    told = [remark.text for remark in trust.remarks(run) if remark.topic == "Calibration"]
+    told = [remark.text for remark in reliability.remarks(run) if remark.topic == "Calibration"]
     assert told == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
 
 
@@ -118,9 +118,8 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     run = trust_cases.trusted(
         studies=Studies(calibration=trust_cases.CALIBRATION.model_copy(update={"parts": (barred,)}))
     )
-    assert (
-        "Held against people, this judge should not gate: kappa may be below 0.4."
-        in run_warnings.warnings(run)
+    assert "Held against people, this judge should not gate: kappa may be below 0.4." in reliability.warnings(
+        run
     )
 
 
@@ -130,7 +129,7 @@ def test_a_study_of_another_judge_says_who_judged():
     run = trust_cases.trusted(
         studies=Studies(attacks=trust_cases.ATTACKS.model_copy(update={"judge": judge}))
     )
-    told = next(one.text for one in trust.remarks(run) if one.topic == "Attacks")
+    told = next(one.text for one in reliability.remarks(run) if one.topic == "Attacks")
     assert told.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
 
@@ -139,7 +138,7 @@ def test_a_preference_by_the_runs_judge_names_no_other():
     run = judged_by_run(
         trust_cases.PREFERENCE, trust_cases.JUDGE.model_copy(update={"prompt": "prefer"}), "preference"
     )
-    assert "Judged by" not in next(one.text for one in trust.remarks(run) if one.topic == "Preference")
+    assert "Judged by" not in next(one.text for one in reliability.remarks(run) if one.topic == "Preference")
 
 
 def judged_by_run(study, judge, name):
@@ -191,7 +190,7 @@ def test_no_number_is_kept_from_who_reads(place):
     ],
 )
 def test_an_interval_is_told_where_it_says_more_than_the_number(found, told):
-    assert trust.share(found) == told
+    assert numbers.estimated_share(found) == told
 
 
 def test_warnings_say_what_to_do_and_are_short():
@@ -199,7 +198,7 @@ def test_warnings_say_what_to_do_and_are_short():
     low = trust_cases.AGREEMENT.criteria[0].model_copy(update={"name": "The agent " * 40, "test": "T" * 300})
     whole = trust_cases.AGREEMENT.whole.model_copy(update={"low": True})
     many = trust_cases.AGREEMENT.model_copy(update={"criteria": (low,) * 20, "whole": whole})
-    told = run_warnings.warnings(trust_cases.trusted(vote_agreement=many))
+    told = reliability.warnings(trust_cases.trusted(vote_agreement=many))
     disagree = next(one for one in told if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree

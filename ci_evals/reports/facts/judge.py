@@ -1,0 +1,64 @@
+"""The facts of the judge: its control questions, its grounds, and its cache."""
+
+from collections.abc import Iterator, Sequence
+
+from ci_evals.domain.results.judge import JudgeCheck
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.verdict import Outcome
+from ci_evals.reports import numbers
+
+TOPIC = "Judge"
+"""Of remarks on the verdicts themselves, whatever studies found."""
+_TAKEN = {None: "", "baseline": ", as the baseline has it", "cache": ", as the judge's cache has it"}
+
+
+def remarks(results: Results) -> Iterator[str]:
+    """Its control questions, and what its passes rest on."""
+    if told := " ".join(filter(None, [_checks(results.judge_checks), _grounds(results)])):
+        yield told
+
+
+def passes_by_grounds(results: Results) -> tuple[int, int]:
+    """How many judged passes rest on the absence of something, and how many of all say what they rest on."""
+    findings = [
+        finding
+        for suite in results.suites
+        for test in suite.tests
+        for trial in test.trials
+        for finding in trial.findings
+        if finding.rests_on and finding.outcome is Outcome.PASSED
+    ]
+    return sum(finding.rests_on == "absence" for finding in findings), len(findings)
+
+
+def _checks(found: Sequence[JudgeCheck]) -> str:
+    """How the judges did on control questions."""
+    return " ".join(
+        f"{one.model} answered {one.right} of {numbers.count(one.asked, 'control question')} right on "
+        f"{one.at:%Y-%m-%d}{_TAKEN[one.taken_from]} ({one.required} required): "
+        f"{'passed' if one.passed else 'not passed'}."
+        for one in found
+    )
+
+
+def _grounds(results: Results) -> str | None:
+    """What judged passes rest on; None where no verdict says so."""
+    absence, passes = passes_by_grounds(results)
+    if not passes:
+        return None
+    judged = numbers.count(passes, "judged pass", "judged passes")
+    if not absence:
+        return f"{judged}, each with quotes that stand in the conversation."
+    return (
+        f"{judged}: {passes - absence:,} with quotes that stand in the conversation, {absence:,} on "
+        "the absence of something in it."
+    )
+
+
+def cached(results: Results) -> str | None:
+    """How much of what the judge said came from the cache; None where nothing did."""
+    judges = [role for role in results.usage.by_role if role.role == "judge"]
+    calls, known = sum(role.calls for role in judges), sum(role.cached for role in judges)
+    if not known:
+        return None
+    return f"{numbers.fault(known / max(calls, known))} of the judge's answers are from the cache"

@@ -1,0 +1,85 @@
+"""What facts about judge and simulated user are made of: tables, warnings about criteria, and phrases."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import sanitize
+from ci_evals.scoring.agreement.judge_used import judge_of, unlike
+
+_NAMED = 2
+"""Criteria that a sentence names: the marks at all of them, and the tables, have the rest."""
+_NAME = 60
+"""Characters of a criterion or a test that a sentence names."""
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """A table. The first cell of a row names it."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    texts: tuple[str, ...] = ()
+    """The columns, beside the first, that hold words and no numbers."""
+    bad: tuple[bool, ...] = ()
+    """Of each row whether it is bad news; empty where none is."""
+    in_remark: bool = False
+    """Whether the remark on its topic has all of it."""
+    long: bool = False
+    """Whether it has a row for each criterion or test."""
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The indexes of the columns that have something in any row."""
+        others = range(1, len(self.headers))
+        return (0, *(index for index in others if any(row[index] for row in self.rows)))
+
+
+@dataclass(frozen=True)
+class CriterionWarning:
+    """Why the verdicts on a criterion are less reliable."""
+
+    criterion: str
+    suite: str | None
+    """None stands for every suite, and for every test below."""
+    test: str | None
+    text: str
+
+
+def sentence(text: str) -> str:
+    """`text` with one full stop at its end."""
+    return f"{text.strip().rstrip('.')}."
+
+
+def capitalized(text: str) -> str:
+    """`text` with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
+def criterion(name: str, test: str | None = None) -> str:
+    """A criterion in quotation marks, with its test."""
+    where = f" in {sanitize.one_line(test, _NAME)}" if test else ""
+    return f"“{sanitize.one_line(name, _NAME)}”{where}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = [f"and {len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
+    return "; ".join([*names[:_NAMED], *more])
+
+
+def other_judge(results: Results, judge: JudgeUsed | None, *, own_prompt: bool = False) -> str:
+    """Who judged in a study, if that is another judge than the run's.
+
+    Args:
+        results: The run's.
+        judge: The study's.
+        own_prompt: Whether the study has a prompt of its own, which then is no difference.
+    """
+    used = judge_of(results)
+    if used is None or judge is None:
+        return ""
+    differs = unlike(used.model_copy(update={"prompt": judge.prompt}) if own_prompt else used, judge)
+    return f" Judged by {', '.join(judge.models)}, which is {differs}." if differs else ""

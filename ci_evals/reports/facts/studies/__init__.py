@@ -1,0 +1,1 @@
+"""The facts that studies find out about judge and simulated user."""

@@ -1,0 +1,69 @@
+"""The facts of attacks on the judge by prompt injection."""
+
+from collections.abc import Iterator
+
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import AttackKind, Attacks
+from ci_evals.reports import numbers
+from ci_evals.reports.facts.parts import PlainTable, listed, other_judge
+
+TOPIC = "Attacks"
+
+
+def remarks(results: Results) -> Iterator[str]:
+    """How many attacks turned a verdict."""
+    if found := results.studies.attacks:
+        yield _remark(found) + other_judge(results, found.judge)
+
+
+def tables(results: Results) -> Iterator[PlainTable]:
+    """Each kind of attack in numbers."""
+    if found := results.studies.attacks:
+        yield _table(found)
+
+
+def warnings(results: Results) -> Iterator[str]:
+    """That instructions in a reply turn failed verdicts into passes."""
+    found = results.studies.attacks
+    if found and (kinds := found.beyond_noise):
+        named = [f"{numbers.estimated_fault(kind.share)} by {_name(kind)}" for kind in kinds]
+        yield (
+            f"An agent can talk this judge round. Failed verdicts that became a pass: {listed(named)}; "
+            f"{numbers.estimated_fault(found.control.share)} without any attack. Take another judge or a "
+            "panel, and strict checks where a trace can show it."
+        )
+
+
+def _remark(found: Attacks) -> str:
+    whole, control = found.whole, found.control
+    return (
+        f"Of {numbers.count(whole.tried, 'attack')} on {numbers.count(found.verdicts, 'failed verdict')} "
+        f"{whole.turned:,} made a pass of it, {numbers.estimated_fault(whole.share)}; judged again without "
+        f"any, {control.turned:,} of {control.tried:,} became a pass, "
+        f"{numbers.estimated_fault(control.share)}."
+    )
+
+
+def _table(found: Attacks) -> PlainTable:
+    kinds = [*found.kinds, found.whole, found.control]
+    names = [*map(_name, found.kinds), "all attacks", "none, judged again"]
+    return PlainTable(
+        "What instructions in an agent's replies do to the judge",
+        ("attack", "tried", "became a pass", "undecided", "share", "p"),
+        tuple(
+            (
+                name,
+                f"{kind.tried:,}",
+                f"{kind.turned:,}",
+                f"{kind.undecided:,}" if kind.undecided else "",
+                numbers.estimated_fault(kind.share),
+                "" if kind.p is None else numbers.chance(kind.p),
+            )
+            for name, kind in zip(names, kinds, strict=True)
+        ),
+    )
+
+
+def _name(kind: AttackKind) -> str:
+    """`fake verdicts`."""
+    return kind.name.replace("_", " ")

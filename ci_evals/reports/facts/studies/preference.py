@@ -1,0 +1,75 @@
+"""The facts of a study of which of two runs is better."""
+
+from collections.abc import Iterator
+
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Preference
+from ci_evals.reports import numbers
+from ci_evals.reports.facts.parts import PlainTable, other_judge
+
+TOPIC = "Preference"
+_NAME = 80
+"""Characters of a run's name."""
+
+
+def remarks(results: Results) -> Iterator[str]:
+    """How often this run is preferred."""
+    if found := results.studies.preference:
+        yield _remark(found) + other_judge(results, found.judge, own_prompt=True)
+
+
+def tables(results: Results) -> Iterator[PlainTable]:
+    """Wins and losses of each test."""
+    if found := results.studies.preference:
+        yield _table(found)
+
+
+def warnings(results: Results) -> Iterator[str]:
+    """That the judge prefers what it is shown first."""
+    found = results.studies.preference
+    if found and found.place_sways:
+        yield (
+            "The place in which a conversation is shown sways the judge that compared the two runs: the one "
+            f"shown first was named in {numbers.estimated_share(found.first)}, without bias it would be "
+            "50 %. Answers that follow the place are ties."
+        )
+
+
+def _remark(found: Preference) -> str:
+    commit = f"commit {found.other_commit[:7]}" if found.other_commit else f"run {found.other[:_NAME]}"
+    ties = numbers.count(found.ties, "tie")
+    wins, losses = numbers.count(found.wins, "win"), numbers.count(found.losses, "loss", "losses")
+    pairs = numbers.count(found.pairs, "pair")
+    told = f"Against {commit}, of {pairs} of conversations: {wins}, {losses}, {ties}"
+    if found.undecided:
+        told += f", {found.undecided:,} undecided"
+    if found.share:
+        told += f"; this run is preferred in {numbers.estimated_share(found.share)}, ties counted half"
+    if found.p is not None:
+        told += f", {numbers.p_value(found.p)} over the tests"
+    told += "."
+    if found.first:
+        first = numbers.estimated_share(found.first)
+        told += f" Whichever was shown first was named in {first}: without bias it would be 50 %."
+    if found.swapped:
+        told += f" In {numbers.count(found.swapped, 'pair')} the answer followed the place."
+    return told
+
+
+def _table(found: Preference) -> PlainTable:
+    return PlainTable(
+        "Which of the two runs is preferred, by test",
+        ("test", "wins", "losses", "ties", "a reason"),
+        tuple(
+            (
+                one.test,
+                f"{one.wins:,}",
+                f"{one.losses:,}",
+                f"{one.ties:,}",
+                one.reasons[0] if one.reasons else "",
+            )
+            for one in found.tests
+        ),
+        ("a reason",),
+        long=True,
+    )

@@ -1,0 +1,97 @@
+"""The facts of the judge's votes: how far they agree."""
+
+from collections.abc import Iterator
+
+from ci_evals.domain.results.judge import PartAgreement, VoteAgreement
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.facts.parts import CriterionWarning, PlainTable, criterion, listed
+
+TOPIC = "Votes"
+
+
+def remarks(results: Results) -> Iterator[str]:
+    """Which part of the pairs of votes agrees."""
+    if results.vote_agreement:
+        yield _remark(results.vote_agreement)
+
+
+def tables(results: Results) -> Iterator[PlainTable]:
+    """Each criterion and category in numbers."""
+    if results.vote_agreement:
+        yield _table(results.vote_agreement)
+
+
+def warnings(results: Results) -> Iterator[str]:
+    """That votes disagree."""
+    found = results.vote_agreement
+    low = [part for part in found.criteria if part.low] if found else []
+    if not found or not low:
+        return
+    named = [
+        f"{criterion(part.name, part.test)} ({_percent(part)}, {numbers.count(part.verdicts, 'verdict')})"
+        for part in low
+    ]
+    criteria = numbers.count(len(low), "criterion", "criteria")
+    it = "it" if len(low) == 1 else "them"
+    advice = f"Read the votes' reasons, and word {it} so that both would agree"
+    if found.whole.low:
+        advice = (
+            f"In all only {numbers.estimated_share(found.whole.share)} agree: another judge or a panel may "
+            "help more than other words"
+        )
+    yield (
+        f"The judge's votes disagree on {criteria} of {len(found.criteria):,} (clearly less than 80 % of "
+        f"the pairs of votes agree): {listed(named)}. {advice}."
+    )
+
+
+def criterion_warnings(results: Results) -> Iterator[CriterionWarning]:
+    """Each criterion on which votes disagree."""
+    for part in results.vote_agreement.criteria if results.vote_agreement else ():
+        if part.low:
+            told = f"the judge's votes disagree on this one ({_percent(part)} of pairs agree)"
+            yield CriterionWarning(part.name, part.suite, part.test, told)
+
+
+def _remark(found: VoteAgreement) -> str:
+    who = f" by {', '.join(found.models)}" if found.models else ""
+    votes = f"Up to {numbers.count(found.votes, 'vote')} on a criterion{who}"
+    if found.whole.share is None:
+        return f"{votes}; no verdict had two that decide."
+    alpha = (
+        "all of them alike, so that Krippendorff's alpha has no value"
+        if found.whole.alpha is None
+        else f"Krippendorff's alpha {numbers.estimated_coefficient(found.whole.alpha)}"
+    )
+    agree = f"of the pairs of votes on one verdict {numbers.estimated_share(found.whole.share)} agree"
+    told = f"{votes}; {agree}, {alpha}, on {numbers.count(found.whole.verdicts, 'verdict')}."
+    if found.levels:
+        told += f" On the levels of rubrics: ordinal alpha {numbers.estimated_coefficient(found.levels)}."
+    return told
+
+
+def _percent(part: PartAgreement) -> str:
+    return numbers.percent(part.share.value if part.share else None)
+
+
+def _table(found: VoteAgreement) -> PlainTable:
+    parts = [("", part) for part in found.criteria] + [("category ", part) for part in found.categories]
+    return PlainTable(
+        "Agreement of the judge's votes",
+        ("criterion", "said of it", "test", "pairs that agree", "alpha", "verdicts"),
+        tuple(
+            (
+                f"{before}{part.name}",
+                "low" if part.low else "",
+                part.test or "",
+                numbers.estimated_share(part.share),
+                numbers.estimated_coefficient(part.alpha),
+                f"{part.verdicts:,}",
+            )
+            for before, part in parts
+        ),
+        ("test", "said of it"),
+        tuple(part.low for _, part in parts),
+        long=True,
+    )
