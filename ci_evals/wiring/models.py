@@ -141,7 +141,9 @@ def _over_sdk(
 ) -> SdkLLM:
     if not (key or token):
         raise UsageError(no_key(provider))
-    return _class_of(provider, os.environ)(model, key, timeout=timeout, token=token, redactor=redactor)
+    return _class_of(provider, os.environ)(
+        model, key, timeout=timeout, token=token, redactor=redactor, environ=os.environ
+    )
 
 
 def _class_of(provider: str, environ: Mapping[str, str]) -> type[SdkLLM]:

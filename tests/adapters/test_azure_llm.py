@@ -1,6 +1,7 @@
 """Models that are deployed at Azure OpenAI, and providers that are opened by a bearer token."""
 
 import json
+import os
 
 import pytest
 import world
@@ -59,7 +60,7 @@ async def ask(llm, prompt=PLAIN):
 
 async def test_a_deployment(resource):
     """Its name is in the path, the API's version in the query, the key in Azure's own header."""
-    llm = AzureOpenAILLM("judge", "azure-key-1")
+    llm = AzureOpenAILLM("judge", "azure-key-1", environ=os.environ)
     assert await ask(llm, JUDGING) == Completion("{}", input_tokens=21, output_tokens=5)
     (asked,) = resource.asked
     assert asked.path == "/openai/deployments/judge/chat/completions"
@@ -71,8 +72,8 @@ async def test_a_deployment(resource):
 
 async def test_a_token_of_the_directory(resource):
     """Microsoft Entra's tokens are bearer tokens; a key goes before them."""
-    await ask(AzureOpenAILLM("judge", None, token="azure-key-1"))
-    await ask(AzureOpenAILLM("judge", "azure-key-1", token="other"))
+    await ask(AzureOpenAILLM("judge", None, token="azure-key-1", environ=os.environ))
+    await ask(AzureOpenAILLM("judge", "azure-key-1", token="other", environ=os.environ))
     by_token, by_key = resource.asked
     assert by_token.headers["Authorization"] == "Bearer azure-key-1"
     assert "api-key" not in by_token.headers
@@ -84,12 +85,12 @@ async def test_what_azure_refuses(resource):
     with pytest.raises(
         LLMAccessError, match=r"refused the key.*LLM_API_KEY or AZURE_OPENAI_API_KEY to a valid"
     ):
-        await ask(AzureOpenAILLM("judge", "wrong-key-1"))
+        await ask(AzureOpenAILLM("judge", "wrong-key-1", environ=os.environ))
     with pytest.raises(LLMAccessError, match="set AZURE_OPENAI_AD_TOKEN to a valid token"):
-        await ask(AzureOpenAILLM("judge", None, token="wrong-key-1"))
+        await ask(AzureOpenAILLM("judge", None, token="wrong-key-1", environ=os.environ))
     resource.asked.clear()
     with pytest.raises(LLMError, match=r"Azure OpenAI at .* 404: .*: The API deployment does not exist"):
-        await ask(AzureOpenAILLM("my judge", "azure-key-1"), JUDGING)
+        await ask(AzureOpenAILLM("my judge", "azure-key-1", environ=os.environ), JUDGING)
     assert len(resource.asked) == 1
 
 
@@ -97,7 +98,7 @@ async def test_the_v1_api_is_openais_own(resource, monkeypatch):
     """Under another address; what the model is called is the deployment's name."""
     monkeypatch.setenv("OPENAI_BASE_URL", resource.url_for("/openai/v1/"))
     with pytest.raises(LLMError, match="404"):
-        await ask(OpenAILLM("judge", "azure-key-1"))
+        await ask(OpenAILLM("judge", "azure-key-1", environ=os.environ))
     (asked,) = resource.asked
     assert (asked.path, asked.args.to_dict()) == ("/openai/v1/chat/completions", {})
     assert asked.headers["Authorization"] == "Bearer azure-key-1"
@@ -122,12 +123,12 @@ def test_what_is_missing_or_mistaken(monkeypatch):
     """Before the run: no version, and an endpoint that is the other API's."""
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/openai/v1/")
     with pytest.raises(UsageError, match=r"OPENAI_API_VERSION is not: .* OPENAI_BASE_URL"):
-        AzureOpenAILLM("judge", "key-123456")
+        AzureOpenAILLM("judge", "key-123456", environ=os.environ)
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
     with pytest.raises(UsageError, match=r"ends before '/openai', and not 'https://x.*OPENAI_BASE_URL to it"):
-        AzureOpenAILLM("judge", "key-123456")
+        AzureOpenAILLM("judge", "key-123456", environ=os.environ)
     with pytest.raises(UsageError, match="there is no key for Azure OpenAI"):
-        AzureOpenAILLM("judge", None, "https://x.openai.azure.com/openai")
+        AzureOpenAILLM("judge", None, "https://x.openai.azure.com/openai", environ=os.environ)
 
 
 async def test_anthropic_by_a_bearer_token():
@@ -146,4 +147,4 @@ async def test_anthropic_by_a_bearer_token():
 def test_a_variable_that_is_set_to_nothing(kind, monkeypatch):
     """As a workflow does where a secret or variable is not there: the provider itself is asked."""
     monkeypatch.setenv(kind.vendor.address, "")
-    assert f"at api.{kind.vendor.module}.com" in kind("m", "key-123456")._who
+    assert f"at api.{kind.vendor.module}.com" in kind("m", "key-123456", environ=os.environ)._who

@@ -55,7 +55,7 @@ EPOCH = int(NOW.timestamp())
 )
 def test_how_times_are_told(header: str | None, expected: float | None) -> None:
     """As seconds, as a time of many kinds or as a duration; anything else counts as not told."""
-    found = rate_limits.told_seconds(header, NOW)
+    found = rate_limits.seconds_until(header, NOW)
     assert found == (None if expected is None else pytest.approx(expected))
 
 
@@ -124,7 +124,7 @@ def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None
 )
 def test_what_a_refusal_asks_for(headers: dict[str, str], expected: float | None) -> None:
     """Its own word first, then the reset of what is used up, then a reset alone; by its own clock."""
-    assert rate_limits.told_wait(httpx2.Headers(headers), NOW) == expected
+    assert rate_limits.requested_wait(httpx2.Headers(headers), NOW) == expected
 
 
 NAMES = st.sampled_from(
@@ -149,7 +149,7 @@ VALUES = st.one_of(
 def test_no_header_breaks_the_reader(pairs: list[tuple[str, str]]) -> None:
     """Whatever a server puts there, the wait is a number of seconds within a minute, or our own."""
     headers = httpx2.Headers([(name.encode(), value.encode("latin-1")) for name, value in pairs])
-    for told in (rate_limits.told_wait(headers, NOW), rate_limits.used_up(headers, NOW)):
+    for told in (rate_limits.requested_wait(headers, NOW), rate_limits.used_up(headers, NOW)):
         assert 0 <= retry.wait_seconds(0, told, 1.0) <= retry.MAX_WAIT_SECONDS
 
 

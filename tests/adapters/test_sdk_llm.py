@@ -822,11 +822,11 @@ async def test_the_address_is_the_one_that_the_sdk_would_take(
 def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(models: Models) -> None:
     """Without a base URL the SDK's own variable counts, and an ageing model prints no warning of the SDK."""
     code = (
-        "import asyncio\n"
+        "import asyncio, os\n"
         "from ci_evals.adapters.models.{0}_llm import {1} as LLM\n"
         "from ci_evals.ports import Prompt\n"
         "async def main():\n"
-        "    llm = LLM('{2}', '{3}')\n"
+        "    llm = LLM('{2}', '{3}', environ=os.environ)\n"
         "    print((await llm.complete(Prompt('', 'Hi'))).text)\n"
         "    await llm.aclose()\n"
         "asyncio.run(main())\n"

@@ -518,7 +518,7 @@ def rate_limits(data: bytes) -> None:
     """Headers that tell of limits, `name: value` a line."""
     lines = [line.partition(b":") for line in data.split(b"\n")]
     headers = httpx2.Headers([(name.strip(), value.strip()) for name, _, value in lines])
-    for read in (limits.told_wait, limits.used_up):
+    for read in (limits.requested_wait, limits.used_up):
         told = read(headers, build.STARTED_AT)
         assert told is None or told >= 0
         assert 0 < retry.wait_seconds(0, told, 1) <= retry.MAX_WAIT_SECONDS

@@ -211,7 +211,7 @@ class AgentServer:
         failure = self._refused(response, call)
         if isinstance(failure, AgentAccessError):
             raise failure
-        wait = rate_limits.told_wait(response.headers, datetime.now(UTC))
+        wait = rate_limits.requested_wait(response.headers, datetime.now(UTC))
         status, requested = response.status_code, "retry-after" in response.headers and wait is not None
         repeatable = retry.may_resend(status, idempotent=call.idempotent, wait_requested=requested)
         if repeatable or retry.limits_rate(status, wait_requested=requested):

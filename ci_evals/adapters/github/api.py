@@ -18,7 +18,7 @@ import httpx2
 from ci_evals.adapters.transport.connections import header_value, host_of, new_client, proxy_for
 from ci_evals.adapters.transport.payload import AnswerTooLargeError, shorten
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
-from ci_evals.adapters.transport.rate_limits import told_seconds
+from ci_evals.adapters.transport.rate_limits import seconds_until
 from ci_evals.adapters.transport.retry import MAX_RESENDS, Patience, may_resend
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.support.redaction import Redactor
@@ -244,13 +244,13 @@ class GitHub:
         if _is_limited(answer):
             raise RetryableError(failure, httpx2.codes.TOO_MANY_REQUESTS, self._limit_seconds(answer))
         if may_resend(status, idempotent=idempotent, wait_requested=False):
-            wait = told_seconds(answer.headers.get("retry-after"), self._now())
+            wait = seconds_until(answer.headers.get("retry-after"), self._now())
             raise RetryableError(failure, status, wait)
         raise failure
 
     def _limit_seconds(self, answer: httpx2.Response) -> float:
         """How long a rate limit asks to wait."""
-        wait = told_seconds(answer.headers.get("retry-after"), self._now())
+        wait = seconds_until(answer.headers.get("retry-after"), self._now())
         if wait is not None:
             return wait
         reset = answer.headers.get("x-ratelimit-reset", "")

@@ -4,8 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens, told_by
-from ci_evals.adapters.models.vendor import Mode, Vendor
+from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
 from ci_evals.domain.errors import Paid
 from ci_evals.ports import Prompt
 
@@ -34,19 +33,19 @@ class AnthropicLLM(SdkLLM):
         default_address="https://api.anthropic.com",
         path="/v1/messages",
         models_path="/v1/models",
-        modes=(Mode.JSON_SCHEMA, Mode.TEXT),
+        formats=(AnswerFormat.JSON_SCHEMA, AnswerFormat.TEXT),
         bearer="ANTHROPIC_AUTH_TOKEN",
         bearer_argument="auth_token",
     )
 
-    def _body(self, prompt: Prompt, mode: Mode) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
         body: dict[str, Any] = {
             "max_tokens": MAX_TOKENS,
             "messages": [{"role": "user", "content": prompt.text}],
         }
         if prompt.system:
             body["system"] = prompt.system
-        if mode is Mode.JSON_SCHEMA:
+        if answer_format is AnswerFormat.JSON_SCHEMA:
             body["output_config"] = {"format": {"type": "json_schema", "schema": prompt.schema}}
         return body
 
@@ -60,7 +59,7 @@ class AnthropicLLM(SdkLLM):
         blocks = answer.get("content")
         if not isinstance(blocks, list):
             raise ValueError(  # noqa: TRY004  # a fault of the answer, not of a caller
-                f"gave an answer without content: {told_by(answer)}"
+                f"gave an answer without content: {explanation(answer)}"
             )
         # Other blocks hold what the model thought, which is no part of its answer.
         texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]

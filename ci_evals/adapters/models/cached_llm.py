@@ -1,4 +1,4 @@
-"""A model that is not asked twice: what it answered to a question is given again."""
+"""A model that is not asked the same question twice."""
 
 import json
 from collections.abc import Sequence
@@ -11,18 +11,15 @@ from ci_evals.support.digest import digest
 
 
 class CachedLLM:
-    """A model with a cache before it. Implements the port `LLM`.
-
-    Only an answer that whoever asked has accepted is kept, so that none that is void is ever given again.
-    """
+    """A model behind a cache. Implements the port `LLM`. Only accepted answers are kept."""
 
     def __init__(self, llm: LLM, cache: AnswerCache, who: Sequence[str]) -> None:
-        """`who` says what an answer depends on besides model and question: provider, address, purpose."""
+        """Cache a model. `who` is what answers depend on besides model and question: provider, address, …."""
         self.model = llm.model
         self._llm, self._cache, self._who = llm, cache, [*who]
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The answer that was given earlier, at no cost; else the model is asked."""
+        """Return the cached answer, at no cost, or ask the model."""
         key = self._key(prompt)
         if (answer := self._cache.find(key, self.model)) is not None:
             return Completion(answer, cost_usd=0.0, cached=True)
@@ -30,7 +27,7 @@ class CachedLLM:
         return replace(completion, accept=partial(self._cache.keep, key, self.model, completion.text))
 
     def _key(self, prompt: Prompt) -> str:
-        """The digest of all that the answer depends on, and of the sample_id, whose answer is its own."""
-        schema = json.dumps(prompt.schema)  # whose order counts: it is the order of writing
-        asked = [prompt.system, prompt.text, schema, prompt.schema_name, prompt.sample_id]
-        return digest([VERSION, *self._who, self.model, *asked])
+        """Return the digest of all that the answer depends on."""
+        schema = json.dumps(prompt.schema)  # the order of its keys counts
+        question = [prompt.system, prompt.text, schema, prompt.schema_name, prompt.sample_id]
+        return digest([VERSION, *self._who, self.model, *question])

@@ -18,7 +18,7 @@ class LocalEmbedder:
     """A model out of a folder, or of the Hugging Face Hub by its name. Implements the port `Embedder`."""
 
     def __init__(self, model: str) -> None:
-        """Loads the model, which takes a second, and a download the first time that the Hub's is used.
+        """Load the model, which takes a second, and a download if it comes from the Hub for the first time.
 
         Args:
             model: `local:FOLDER` or `local:NAME`.
@@ -30,7 +30,7 @@ class LocalEmbedder:
         self._model = _loaded(model.removeprefix(LOCAL))
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """In a thread of its own. Tokens are not counted, since nobody pays for them."""
+        """Embed texts in a thread. Tokens are not counted, since they cost nothing."""
         vectors = await in_thread(self._encode, [whole(text) for text in texts])
         return Embeddings(tuple(tuple(float(number) for number in vector) for vector in vectors), 0)
 
@@ -61,7 +61,7 @@ def _loaded(name: str) -> Any:
         return StaticModel.from_pretrained(folder if folder.exists() else name, force_download=False)
     except Exception as error:
         where = "in that folder" if folder.exists() else "of that name, here or on the Hugging Face Hub"
-        told = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         raise UsageError(
-            f"--embedding-model={LOCAL}{name}: there is no model for model2vec {where}: {told}"
+            f"--embedding-model={LOCAL}{name}: there is no model for model2vec {where}: {reason}"
         ) from error

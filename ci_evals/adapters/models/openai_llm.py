@@ -1,6 +1,5 @@
 """OpenAI's models, and every server that is compatible with its chat completions."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -8,8 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens, told_by
-from ci_evals.adapters.models.vendor import Mode, Vendor
+from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
@@ -37,21 +35,21 @@ class OpenAILLM(SdkLLM):
         default_address="https://api.openai.com/v1",
         path="/chat/completions",
         models_path="/models",
-        modes=(Mode.JSON_SCHEMA, Mode.JSON_OBJECT, Mode.TEXT),
+        formats=(AnswerFormat.JSON_SCHEMA, AnswerFormat.JSON_OBJECT, AnswerFormat.TEXT),
     )
 
-    def _body(self, prompt: Prompt, mode: Mode) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
         # No temperature, which newer models refuse; no limit of tokens, which compatible servers name in
         # their own ways.
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         body: dict[str, Any] = {"messages": [*messages, {"role": "user", "content": prompt.text}]}
-        match mode:
-            case Mode.JSON_SCHEMA:
+        match answer_format:
+            case AnswerFormat.JSON_SCHEMA:
                 schema = {"name": prompt.schema_name, "schema": prompt.schema, "strict": True}
                 body["response_format"] = {"type": "json_schema", "json_schema": schema}
-            case Mode.JSON_OBJECT:
+            case AnswerFormat.JSON_OBJECT:
                 body["response_format"] = {"type": "json_object"}
-            case Mode.TEXT:
+            case AnswerFormat.TEXT:
                 pass
         return body
 
@@ -73,16 +71,16 @@ class OpenAILLM(SdkLLM):
             case {"choices": [{"message": {"content": content}}, *_]}:
                 text = _without_thought(_text(content))
             case _:
-                raise ValueError(f"gave an answer without a message: {told_by(answer)}")
+                raise ValueError(f"gave an answer without a message: {explanation(answer)}")
         if not text.strip():
             raise ValueError("gave an empty answer")
         return text
 
 
 class AzureOpenAILLM(OpenAILLM):
-    """A model that is deployed at Azure OpenAI, behind its classic API: the model's name is the deployment's.
+    """A model deployed at Azure OpenAI, behind its classic API: the model's name is the deployment's.
 
-    The newer API of Azure is OpenAI's own under another address, and served by `OpenAILLM`.
+    Azure's newer API is OpenAI's own at another address; `OpenAILLM` serves it.
     """
 
     vendor: ClassVar[Vendor] = replace(
@@ -97,33 +95,41 @@ class AzureOpenAILLM(OpenAILLM):
         bearer_argument="azure_ad_token",
     )
 
-    def __init__(self, model: str, key: str | None, base_url: str | None = None, **options: Any) -> None:
-        """As of `SdkLLM`. The address, if it is given, ends in `/openai`.
+    def __init__(
+        self,
+        model: str,
+        key: str | None,
+        base_url: str | None = None,
+        *,
+        environ: Mapping[str, str],
+        **options: Any,
+    ) -> None:
+        """Create the model as `SdkLLM` does. A `base_url` ends in `/openai`.
 
         Raises:
-            UsageError: also where the API's version is not known, or the address is that of the newer API.
+            UsageError: also if the API's version is unknown, or the address is that of the newer API.
         """
-        if not os.environ.get("OPENAI_API_VERSION"):
+        if not environ.get("OPENAI_API_VERSION"):
             raise UsageError(
                 "AZURE_OPENAI_ENDPOINT is set, and OPENAI_API_VERSION is not: set it to a version of Azure's "
                 "API; or set OPENAI_BASE_URL to its v1 API, https://NAME.openai.azure.com/openai/v1/"
             )
-        endpoint = os.environ.get(self.vendor.address, "")
+        endpoint = environ.get(self.vendor.address, "")
         if not base_url and "/openai" in urlsplit(endpoint).path:
             raise UsageError(
                 f"AZURE_OPENAI_ENDPOINT is the address of a resource, which ends before '/openai', and not "
                 f"{endpoint!r}; for the v1 API set OPENAI_BASE_URL to it instead"
             )
-        super().__init__(model, key, base_url, **options)
+        super().__init__(model, key, base_url, environ=environ, **options)
 
 
 def is_azure(environ: Mapping[str, str]) -> bool:
-    """Whether the variables of OpenAI's SDK name a resource at Azure, and no other address."""
+    """Return whether the variables of OpenAI's SDK name a resource at Azure and no other address."""
     return bool(environ.get(AzureOpenAILLM.vendor.address)) and not environ.get(OpenAILLM.vendor.address)
 
 
 def _text(content: JsonValue) -> str:
-    """A message's content: a text, or a list of parts."""
+    """Return the text of a message's content: a text, or a list of parts."""
     match content:
         case str():
             return content
@@ -136,11 +142,11 @@ def _text(content: JsonValue) -> str:
 
 
 def _without_thought(text: str) -> str:
-    """`text` without the block that it begins with where a server leaves a model's thinking in its answer."""
-    begun = text.lstrip()
-    if not begun.startswith(_THOUGHT_BEGINS):
+    """Remove the model's thinking, which some servers leave at the start of an answer."""
+    stripped = text.lstrip()
+    if not stripped.startswith(_THOUGHT_BEGINS):
         return text
-    _, ended, rest = begun.partition(_THOUGHT_ENDS)
-    if not ended:
+    _, end, rest = stripped.partition(_THOUGHT_ENDS)
+    if not end:
         raise ValueError("broke the answer off while the model was thinking")
     return rest.lstrip()

@@ -1,19 +1,19 @@
-"""What the models behind a vendor's Python SDK have in common: clients, falling back, and errors in words.
+"""The base of models behind a vendor's Python SDK: clients, fallback of answer formats, error messages.
 
-Calls go through the SDK's documented low-level `post`: its headers and variables serve as they are, while the
-typed methods would cost twice the processor time, warn on the console about ageing models, and stumble over
-answers of compatible servers that differ in a field which is not read here. Its retries are off: of a server
-that limits the rate all calls have to know (`transport.rate_limiter`).
+Calls go through the SDK's documented low-level `post`. Its typed methods would cost twice the processor time,
+warn on the console about aging models, and fail on answers of compatible servers that differ in a field that
+is not read here. The SDK retries nothing: all calls have to learn of a rate limit (`transport.rate_limiter`).
 """
 
 import asyncio
 import json
-import os
 import re
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
@@ -21,7 +21,6 @@ from typing import Any, ClassVar
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.vendor import Mode, Vendor
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
@@ -34,38 +33,85 @@ from ci_evals.support.text import whole
 from ci_evals.threads import in_thread
 
 CHECK_SECONDS = 5.0
-"""What asking whether a key is good may take."""
+"""Timeout of a key check."""
 
 _HEAD_START = 0.05
 """Seconds for the first messages to go out."""
 _JSON_ANSWER = "adapters/prompts/json_answer.md.j2"
-_OF_A_MODEL = frozenset({"usage", "choices", "content"})
-"""Keys of an answer that a model gave, and that is paid for, whatever use it is of."""
-_MOST_NUMBERS = 1_000_000
-"""Of an answer that is vectors: those of some hundred texts."""
-_FORM_REFUSED = frozenset({400, 404, 422, 501})
-"""Statuses that may be meant for the form without a word of it."""
-_NEVER_OF_THE_FORM = frozenset({401, 402, 403, 408, 429, 529})
-_OF_THE_FORM = re.compile(
+_MODEL_KEYS = frozenset({"usage", "choices", "content"})
+"""Keys of an answer that a model gave and that is paid for, usable or not."""
+_MAX_NUMBERS = 1_000_000
+"""Maximum of values in an answer that holds vectors: those of some hundred texts."""
+_MAYBE_FORMAT = frozenset({400, 404, 422, 501})
+"""Statuses that may be about the format even if the message does not mention it."""
+_NEVER_FORMAT = frozenset({401, 402, 403, 408, 429, 529})
+_MENTIONS_FORMAT = re.compile(
     r"response_format|json_schema|json_object|json[ _]mode|output_config|schema|structured|grammar|gbnf"
     r"|guided[ _](json|decoding)",
     re.IGNORECASE,
 )
-_FORMS = frozenset({"response_format", "output_config"})
-"""Keys of a request that ask for a form."""
-_OF_SOMETHING_ELSE = re.compile(
+_FORMAT_KEYS = frozenset({"response_format", "output_config"})
+"""Keys of a request that ask for a format."""
+_OTHER_CAUSE = re.compile(
     r"(model|deployment)\b.{0,200}\b(not (found|exist)|unavailable)|(unknown|invalid|no such) model"
     r"|model_not_found|\bmodel:|context[ _]?(length|window|size)|too long|too many tokens",
     re.IGNORECASE,
 )
 
 
+class AnswerFormat(StrEnum):
+    """A way to request an answer that fits a schema."""
+
+    JSON_SCHEMA = "json_schema"
+    """The request holds the schema, and the provider enforces it."""
+    JSON_OBJECT = "json_object"
+    """The provider guarantees JSON; the prompt holds the schema."""
+    TEXT = "text"
+    """The prompt holds the schema; the provider guarantees nothing."""
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """The differences between SDKs."""
+
+    name: str
+    """Name in messages."""
+    module: str
+    """Module of the SDK, which takes a second or two to import."""
+    client: str
+    """Class of its asynchronous client."""
+    key: str
+    """Environment variable of the API key."""
+    address: str
+    """Environment variable of the API's address."""
+    default_address: str | None
+    path: str
+    """Path of completions."""
+    models_path: str
+    """Path of the list of models: a request that costs nothing."""
+    formats: tuple[AnswerFormat, ...]
+    """Formats that the provider supports, the strictest first."""
+    bearer: str | None = None
+    """Environment variable of a bearer token in place of the key."""
+    bearer_argument: str = "api_key"
+    """The client's argument for the bearer token."""
+    below: str = ""
+    """Path of the API below the address in the variable."""
+
+    def url(self, base_url: str | None, environ: Mapping[str, str]) -> str:
+        """Return the API's address as the SDK would choose it. An empty variable counts as unset."""
+        configured = environ.get(self.address)
+        return base_url or (
+            f"{configured.rstrip('/')}{self.below}" if configured else self.default_address or ""
+        )
+
+
 class SdkLLM(ABC):
     """A model behind a vendor's SDK. Implements the port `LLM`.
 
-    A server that refuses a form of asking is asked in the next one: servers that are compatible with a
-    provider often know only some of its forms. If the refusal names the form, it is not tried again for the
-    rest of this object's life; any other refusal may be about that one question, and weakens no later one.
+    If a server refuses an answer format, the next one is tried, since compatible servers often support only
+    some. If the refusal names the format, this object never requests that format again; any other refusal may
+    be about one question and has no effect on later ones.
     """
 
     vendor: ClassVar[Vendor]
@@ -80,17 +126,19 @@ class SdkLLM(ABC):
         token: str | None = None,
         redactor: Redactor | None = None,
         limiter: RateLimiter | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
-        """Opens nothing yet, and does not import the SDK, which takes a second or two.
+        """Create the model without opening connections or importing the SDK, which takes seconds.
 
         Args:
-            model: Its name.
-            key: The API key; without one `token` counts.
-            base_url: Where the API is; without it the vendor's own variable says so, or the vendor is asked.
+            model: Name of the model.
+            key: API key; without it `token` is used.
+            base_url: Address of the API; by default the one in `environ`, or the vendor's own.
             timeout: Seconds that each attempt may take in all.
-            token: A bearer token in place of the key, for vendors and gateways that give such.
-            redactor: Knows the run's secrets, for what is told of errors; the key is added.
-            limiter: For its calls; by default as many at once as open files allow.
+            token: Bearer token in place of the key.
+            redactor: Removes the run's secrets from error messages; the key is added.
+            limiter: Limiter of its calls; by default as many at once as open files allow.
+            environ: Environment, for the vendor's own variables.
 
         Raises:
             UsageError: the key or the address cannot be used.
@@ -106,133 +154,133 @@ class SdkLLM(ABC):
         self._redactor = Redactor(known.keys | {self._key}, known.values)
         self._timeout = timeout
         try:
-            self._url = str(httpx2.URL(vendor.url(base_url, os.environ)))
+            self._url = str(httpx2.URL(vendor.url(base_url, environ or {})))
         except httpx2.InvalidURL as error:
             raise UsageError(f"the base URL for {vendor.name} cannot be used: {error}") from None
         if not self._url.startswith(("http://", "https://")):
             raise UsageError(f"the base URL {self._url!r} for {vendor.name} is no http(s):// address")
         self._who = f"{vendor.name} at {connections.host_of(self._url)}"
         self._proxy = connections.proxy_for(self._url)
-        self._key_held = False
-        """Whether the key was accepted once: a 403 after that is about one prompt, not about the key."""
+        self._key_accepted = False
+        """Whether the key was accepted once: a later 403 is about one prompt, not about the key."""
         self._module: ModuleType | None = None
         self._importing: asyncio.Future[ModuleType] | None = None
         self._client: Any = None
-        """The SDK's, once one was needed."""
+        """The SDK's client, created on first use."""
         self._limiter = limiter or RateLimiter(most=connections.fair_share())
-        self._refused = 0
-        """How many of the vendor's forms of asking the server has refused for good."""
+        self._refused_formats = 0
+        """Number of the vendor's formats that the server has refused for good."""
 
     @property
     def address(self) -> str:
-        """Where the API is."""
+        """The address of the API."""
         return self._url
 
     @property
     def mode(self) -> str:
-        """How the next question with a schema is asked: `json_schema`, `json_object` or `text`."""
-        return self.vendor.modes[self._refused].value
+        """The format of the next question with a schema: `json_schema`, `json_object` or `text`."""
+        return self.vendor.formats[self._refused_formats].value
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks once, in the strictest form that the server has not refused for good."""
+        """Ask once, in the strictest format that the server has not refused for good."""
         prompt = replace(prompt, system=whole(prompt.system), text=whole(prompt.text))
         if prompt.schema is None:
-            return self._completion(await self._post(prompt, Mode.TEXT))
-        modes = self.vendor.modes
-        refused = self._refused
-        for place in range(self._refused, len(modes)):
+            return self._completion(await self._post(prompt, AnswerFormat.TEXT))
+        formats = self.vendor.formats
+        refused = self._refused_formats
+        for index in range(self._refused_formats, len(formats)):
             try:
-                fitted = prompt if modes[place] is Mode.JSON_SCHEMA else with_schema(prompt)
-                response = await self._post(fitted, modes[place])
-            except _FormRefusedError as error:
-                # If the plainest form is refused as well, the form was not the trouble: nothing is
-                # remembered then, and the last error is the one to show.
-                if place == len(modes) - 1:
+                fitted = prompt if formats[index] is AnswerFormat.JSON_SCHEMA else with_schema(prompt)
+                response = await self._post(fitted, formats[index])
+            except _FormatRefusedError as error:
+                # If plain text is refused as well, the format was not the problem: nothing is
+                # remembered, and the last error is the one to show.
+                if index == len(formats) - 1:
                     raise error.failure from None
-                if error.named and refused == place:
+                if error.named and refused == index:
                     refused += 1
             else:
-                self._refused = max(self._refused, refused)
+                self._refused_formats = max(self._refused_formats, refused)
                 return self._completion(response)
-        raise AssertionError("the last form returns or raises")
+        raise AssertionError("the last format returns or raises")
 
     async def check(self) -> None:
-        """Asks which models there are, to learn for nothing whether the key is good.
+        """Check the key at no cost, by listing the models.
 
-        A server may refuse its list to every key: then one without a question tells whether it takes ours.
+        Some servers refuse the list to every key; then a request without a question decides.
 
         Raises:
-            LLMAccessError: it is not, or has no quota left. Any other answer, or none, says nothing.
+            LLMAccessError: the key is invalid or has no quota left. Any other answer proves nothing.
         """
-        refused = await self._refusal_of_key("get", self.vendor.models_path)
-        if refused and refused.status_code == httpx2.codes.UNAUTHORIZED:
-            refused = await self._refusal_of_key("post", self.vendor.path, body={"model": self.model})
-        if refused:
-            raise self._status_failure(refused)
+        refusal = await self._key_refusal("get", self.vendor.models_path)
+        if refusal and refusal.status_code == httpx2.codes.UNAUTHORIZED:
+            refusal = await self._key_refusal("post", self.vendor.path, body={"model": self.model})
+        if refusal:
+            raise self._status_failure(refusal)
 
-    async def _refusal_of_key(self, method: str, path: str, **options: Any) -> httpx2.Response | None:
-        """The answer to a request that costs nothing, if it shows that the key will not do."""
+    async def _key_refusal(self, method: str, path: str, **options: Any) -> httpx2.Response | None:
+        """Return the answer to a request that costs nothing, if it shows that the key is refused."""
         sdk = await self._sdk()
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 await getattr(self._client_of(sdk), method)(path, cast_to=httpx2.Response, **options)
         except sdk.APIStatusError as error:
-            found: httpx2.Response = error.response
-            return found if rate_limits.refuses_key(found.status_code, found.content) else None
+            response: httpx2.Response = error.response
+            return response if rate_limits.refuses_key(response.status_code, response.content) else None
         except (TimeoutError, sdk.APIConnectionError, AnswerTooLargeError):
             pass
         return None
 
     def waits(self) -> tuple[str, Waiting | None]:
-        """Who is asked, and how long it is waited for now."""
+        """Return the name of the service and the current wait for it."""
         return self._who, self._limiter.waiting()
 
     def note(self) -> str | None:
-        """What a person should know of limits that the provider set to the rate; None if it set none."""
+        """Return a sentence on rate limits of the provider; None if there were none."""
         return self._limiter.note(f"{self._who} ({self.model})")
 
     async def aclose(self) -> None:
-        """Closes what is open. The object can be used again afterwards."""
+        """Close the client. The object can be used again afterwards."""
         importing, self._importing = self._importing, None
         if importing and importing.get_loop() is asyncio.get_running_loop():
-            importing.cancel()  # nobody waits for it any more
+            importing.cancel()
             await asyncio.gather(importing, return_exceptions=True)
         if self._client:
             client, self._client = self._client, None
             await client.close()
 
     @abstractmethod
-    def _body(self, prompt: Prompt, mode: Mode) -> dict[str, Any]:
-        """The body of a request that asks a prompt in one of the forms, but for the model's name."""
+    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
+        """Return the body of a request, without the model's name."""
 
     @abstractmethod
     def _paid(self, usage: JsonValue) -> Paid:
-        """The tokens that an answer took, out of its `usage`."""
+        """Return the tokens of an answer by its `usage`."""
 
     @abstractmethod
     def _read(self, answer: dict[str, JsonValue]) -> str:
-        """What the model said in an answer.
+        """Return the model's text in an answer.
 
         Raises:
-            ValueError: there is nothing to go on, with a clause to go after "OpenAI at api.openai.com".
+            ValueError: there is none. The message continues "OpenAI at api.openai.com …".
         """
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, JsonValue]:
-        """The answer to a request for another thing than words, with the same clients, resends and errors."""
+        """Send another request than for words, with the same client, retries and errors."""
         try:
-            return self._object(await self._send(path, body), _MOST_NUMBERS)
+            return self._object(await self._send(path, body), _MAX_NUMBERS)
         except _RefusedError as error:
             raise error.failure from None
 
-    async def _post(self, prompt: Prompt, mode: Mode) -> httpx2.Response:
+    async def _post(self, prompt: Prompt, answer_format: AnswerFormat) -> httpx2.Response:
         try:
-            return await self._send(self.vendor.path, self._body(prompt, mode))
+            return await self._send(self.vendor.path, self._body(prompt, answer_format))
         except _RefusedError as error:
             if prompt.schema is not None:
-                told = payload.error_detail(error.content, self._redactor)
-                named = _names_form(error.status, told)
-                if named or (error.status in _FORM_REFUSED and not _OF_SOMETHING_ELSE.search(told)):
-                    raise _FormRefusedError(error.failure, named=named) from None
+                detail = payload.error_detail(error.content, self._redactor)
+                named = _names_format(error.status, detail)
+                if named or (error.status in _MAYBE_FORMAT and not _OTHER_CAUSE.search(detail)):
+                    raise _FormatRefusedError(error.failure, named=named) from None
             raise error.failure from None
 
     async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
@@ -245,7 +293,7 @@ class SdkLLM(ABC):
                 path, cast_to=httpx2.Response, body={"model": self.model, **body}
             )
         except sdk.APIStatusError as error:
-            raise self._refusal(error.response, wants_form=not _FORMS.isdisjoint(body)) from None
+            raise self._refusal(error.response, wants_format=not _FORMAT_KEYS.isdisjoint(body)) from None
         except sdk.APITimeoutError:
             which = f" at the last of {attempt} attempts" if attempt > 1 else ""
             failure = LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}")
@@ -260,43 +308,44 @@ class SdkLLM(ABC):
             raise RetryableError(LLMError(f"the connection to {self._who} broke: {reason}")) from error
         except AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
-        self._key_held = True
+        self._key_accepted = True
         return response
 
-    def _refusal(self, response: httpx2.Response, *, wants_form: bool) -> Exception:
+    def _refusal(self, response: httpx2.Response, *, wants_format: bool) -> Exception:
         """Turn an error status into an error, retryable or final. A question asked twice does no harm.
 
-        A form that the server refuses by name is not asked for again, whatever the status.
+        A format that the server refuses by name is not requested again, whatever the status.
         """
         status, failure = response.status_code, self._status_failure(response)
-        told = rate_limits.told_wait(response.headers, datetime.now(UTC))
-        again = retry.may_resend(status, idempotent=True, wait_requested=told is not None)
+        wait = rate_limits.requested_wait(response.headers, datetime.now(UTC))
+        repeatable = retry.may_resend(status, idempotent=True, wait_requested=wait is not None)
         # Both vendors' SDKs obey this header of their servers.
-        again = {"true": True, "false": False}.get(response.headers.get("x-should-retry", ""), again)
-        again = again and not rate_limits.is_too_large(response.content)
-        if (
-            again
-            and wants_form
-            and _names_form(status, payload.error_detail(response.content, self._redactor))
-        ):
-            again = False
+        repeatable = {"true": True, "false": False}.get(
+            response.headers.get("x-should-retry", ""), repeatable
+        )
         refused = _RefusedError(failure, status, response.content)
-        if not again or isinstance(failure, LLMAccessError):
+        if (
+            not repeatable
+            or isinstance(failure, LLMAccessError)
+            or rate_limits.is_too_large(response.content)
+            or (
+                wants_format and _names_format(status, payload.error_detail(response.content, self._redactor))
+            )
+        ):
             return refused
         given_up = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
-        return RetryableError(refused, status, told, final=_RefusedError(given_up, status, response.content))
+        return RetryableError(refused, status, wait, final=_RefusedError(given_up, status, response.content))
 
     async def _sdk(self) -> Any:
-        """The SDK's module, imported in a thread at the first call: what is under way meanwhile goes on."""
+        """Import the SDK in a thread at the first call, so that other work goes on meanwhile."""
         if self._module is None:
             loop = asyncio.get_running_loop()
             if self._importing is None or self._importing.get_loop() is not loop:
                 self._importing = loop.create_task(_imported(self.vendor.module))
-            self._module = await asyncio.shield(self._importing)  # others wait for it too
+            self._module = await asyncio.shield(self._importing)  # other calls wait for it too
         return self._module
 
     def _client_of(self, sdk: Any) -> Any:
-        """One client for all calls."""
         if not self._client:
             self._client = getattr(sdk, self.vendor.client)(
                 **{self._key_argument: self._key},
@@ -313,19 +362,20 @@ class SdkLLM(ABC):
         try:
             return Completion(self._read(answer), paid.input_tokens, paid.output_tokens)
         except ValueError as error:
-            told = payload.shorten(self._redactor.text(str(error)))
-            by_model = _OF_A_MODEL & answer.keys()
-            raise LLMAnswerError(f"{self._who} {told}", paid if by_model else None) from None
+            reason = payload.shorten(self._redactor.text(str(error)))
+            by_model = _MODEL_KEYS & answer.keys()
+            raise LLMAnswerError(f"{self._who} {reason}", paid if by_model else None) from None
 
     def _object(
-        self, response: httpx2.Response, most_values: int = payload.MOST_VALUES
+        self, response: httpx2.Response, max_values: int = payload.MAX_VALUES
     ) -> dict[str, JsonValue]:
         try:
-            answer = payload.parse(response.content, most_values)
+            answer = payload.parse(response.content, max_values)
         except ValueError as error:
-            found = payload.excerpt(response.content, self._redactor)
-            told = f"{self._who} gave an answer that cannot be read ({error}): {found}"
-            raise LLMAnswerError(told) from None
+            excerpt = payload.excerpt(response.content, self._redactor)
+            raise LLMAnswerError(
+                f"{self._who} gave an answer that cannot be read ({error}): {excerpt}"
+            ) from None
         if not isinstance(answer, dict):
             raise LLMAnswerError(f"{self._who} gave an answer that is no JSON object")
         return answer
@@ -342,7 +392,7 @@ class SdkLLM(ABC):
             return LLMAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        if status == 401 or (status == 403 and not self._key_held):
+        if status == 401 or (status == 403 and not self._key_accepted):
             return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
         if status == 429:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")
@@ -350,15 +400,15 @@ class SdkLLM(ABC):
 
 
 async def _imported(module: str) -> ModuleType:
-    """An SDK. While it is imported the loop gets its turn only now and then: first messages go out before."""
+    """Import an SDK after the first messages went out, since the loop hardly gets its turn meanwhile."""
     if module not in sys.modules:
         await asyncio.sleep(_HEAD_START)
     return await in_thread(import_module, module)
 
 
-def _names_form(status: int, told: str) -> bool:
-    """Whether a refusal names the form of asking: some servers answer 500 to one that they do not know."""
-    return status not in _NEVER_OF_THE_FORM and _OF_THE_FORM.search(told) is not None
+def _names_format(status: int, detail: str) -> bool:
+    """Whether a refusal names the answer format: some servers answer 500 to one that they do not know."""
+    return status not in _NEVER_FORMAT and _MENTIONS_FORMAT.search(detail) is not None
 
 
 class _RefusedError(Exception):
@@ -371,8 +421,8 @@ class _RefusedError(Exception):
         super().__init__(str(failure))
 
 
-class _FormRefusedError(Exception):
-    """The server refused a request in a way that may be meant for its form, and is where that is `named`."""
+class _FormatRefusedError(Exception):
+    """The server refused a request, maybe for its answer format; certainly if the format is `named`."""
 
     def __init__(self, failure: LLMError, *, named: bool) -> None:
         self.failure = failure
@@ -381,21 +431,21 @@ class _FormRefusedError(Exception):
 
 
 def with_schema(prompt: Prompt) -> Prompt:
-    """The prompt with the schema in its text, if it has one, for a model that is asked in plain text."""
+    """Put a prompt's schema into its text, for a model that is asked in plain text."""
     if prompt.schema is None:
         return prompt
     schema = json.dumps(prompt.schema, indent=2, ensure_ascii=False)
     return replace(prompt, text=render(_JSON_ANSWER, text=prompt.text, schema=schema))
 
 
-def told_by(answer: dict[str, JsonValue]) -> str:
-    """What an answer that holds no message says instead, uncut."""
+def explanation(answer: dict[str, JsonValue]) -> str:
+    """Return the text of an answer that holds no message, unshortened."""
     return payload.explain(answer) or json.dumps(answer)
 
 
 def tokens(usage: JsonValue, key: str) -> int | None:
-    """A count of tokens out of a usage object; None where the server reports none, or none that can be true.
+    """Return a token count of a usage object; None if it is missing or implausible.
 
-    No question and no answer has no tokens: servers that do not count report 0.
+    Servers that do not count report 0.
     """
     return token_count(payload.member(usage, key)) or None

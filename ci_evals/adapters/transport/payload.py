@@ -19,7 +19,7 @@ MAX_ANSWER_MB = 16
 MAX_DEPTH = 100
 """Deeper branches are cut off: no agent nests so far, and what writes JSON gives up at some 250 levels."""
 
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 """A megabyte of brackets becomes a hundred of objects, and looking through them takes seconds. A large trace
 holds some thousand values."""
 
@@ -44,7 +44,7 @@ class AnswerTooLargeError(Exception):
         super().__init__(f"answered with more than {max_mb} MB")
 
 
-def parse(body: bytes, most_values: int = MOST_VALUES) -> JsonValue:
+def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
     """The JSON in `body`, cleaned (see `clean`).
 
     Raises:

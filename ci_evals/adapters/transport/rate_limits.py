@@ -60,7 +60,7 @@ _LACKS_PERMISSION = re.compile(r"\bscopes?\b|permission|lacks the required", re.
 _FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
 
 
-def told_wait(headers: httpx2.Headers, now: datetime) -> float | None:
+def requested_wait(headers: httpx2.Headers, now: datetime) -> float | None:
     """The seconds that a refusal asks to wait, in whichever way; none if it does not, or not readably.
 
     A time is counted from the server's own `Date`, whose clock it was read from, and from `now` without one.
@@ -68,13 +68,13 @@ def told_wait(headers: httpx2.Headers, now: datetime) -> float | None:
     now = _at_server(headers, now)
     if (text := headers.get("retry-after-ms", "").strip()) and (number := _number(text)) is not None:
         return number / 1000
-    if (told := told_seconds(headers.get("retry-after", ""), now)) is not None:
+    if (told := seconds_until(headers.get("retry-after", ""), now)) is not None:
         return told
     if (told := used_up(headers, now)) is not None:
         return told
     if any(b"remaining" in name.lower() for name, _ in headers.raw):
         return None  # nothing that is counted there is used up, so its reset is no help
-    resets = [told_seconds(headers.get(name, ""), now) for name in _RESETS]
+    resets = [seconds_until(headers.get(name, ""), now) for name in _RESETS]
     return max((found for found in resets if found is not None), default=None)
 
 
@@ -92,13 +92,13 @@ def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
         if b"remaining" in name and b"limit" in name:
             if _NOTHING_LEFT.fullmatch(value):
                 reset = name.replace(b"remaining", b"reset").decode("latin-1")
-                found.append(told_seconds(headers.get(reset, ""), _at_server(headers, now)))
+                found.append(seconds_until(headers.get(reset, ""), _at_server(headers, now)))
         elif name == _DRAFT:
             found += _of_draft(value.decode("latin-1"))
     return max((seconds for seconds in found if seconds is not None), default=None)
 
 
-def told_seconds(text: str | None, now: datetime) -> float | None:
+def seconds_until(text: str | None, now: datetime) -> float | None:
     """The seconds that a header's value stands for; 0 for a time that has passed, none if unreadable.
 
     It may be a number of seconds, a time since 1970 in seconds or milliseconds, a duration such as `6m0s` or
