@@ -19,7 +19,7 @@ _OF_DIGESTS: Mapping[str, str] = {
 }
 
 
-class RunContext(Record):
+class RunIdentity(Record):
     """The CI run and the commit that trials belong to. None for everything that is not known."""
 
     ci: bool = False
@@ -32,7 +32,7 @@ class RunContext(Record):
     checkout: CleanText | None = None
     """The commit that is checked out in the working folder."""
 
-    def refusal(self, earlier: "RunContext") -> str | None:
+    def refusal(self, earlier: "RunIdentity") -> str | None:
         """Return why a run here must not use the trials of an earlier one; None if it may.
 
         In CI a journal has to be of the same run and commit: nobody can write a commit's own hash into it, so
@@ -51,7 +51,7 @@ class RunContext(Record):
                 return f"it is of {_commit(then)}, and this is {_commit(now)}"
         return None
 
-    def caution(self, earlier: "RunContext") -> str | None:
+    def caution(self, earlier: "RunIdentity") -> str | None:
         """Return what to warn of where such trials are used all the same, as outside CI."""
         then, now = earlier.checkout or earlier.commit, self.checkout or self.commit
         if then is None or now is None or then == now:
@@ -59,7 +59,7 @@ class RunContext(Record):
         return f"the resumed trials were played at commit {then[:12]}, and this is commit {now[:12]}"
 
 
-def _run(context: RunContext) -> str:
+def _run(context: RunIdentity) -> str:
     return f"run {context.run_id}" if context.run_id else "no GitHub run"
 
 
@@ -81,7 +81,7 @@ class Header(Record):
     """How many tests of each suite are played: entries tell them by their places, which digests do not."""
     connection: CleanText = ""
     """The digest of the options that decide how agents are reached."""
-    context: RunContext = RunContext()
+    context: RunIdentity = RunIdentity()
 
     def unlike(self, other: "Header") -> tuple[str, ...]:
         """What makes results of the one none of the other, in words."""

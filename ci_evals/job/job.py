@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from ci_evals.adapters.journal import Journal
-from ci_evals.domain.journal import Header, RunContext
+from ci_evals.domain.journal import Header, RunIdentity
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.judge import CheckMode
@@ -66,7 +66,7 @@ class Job:
     after_judge_check: Callable[[], None] = lambda: None
     """Called once they are answered."""
     git: Git = field(default_factory=Git)
-    context: RunContext = field(default_factory=RunContext)
+    context: RunIdentity = field(default_factory=RunIdentity)
     """The CI run and the commit, which a journal that is resumed must share."""
     ci: str | None = None
     warnings: tuple[str, ...] = ()

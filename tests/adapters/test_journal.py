@@ -16,7 +16,7 @@ import pytest
 from ci_evals._version import __version__
 from ci_evals.adapters.journal import NAME, Journal
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.journal import Header, JournalMark, RunContext
+from ci_evals.domain.journal import Header, JournalMark, RunIdentity
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.run import Digests, Tool
 
@@ -160,7 +160,7 @@ async def test_a_journal_with_a_secret_is_resumed_with_that_secret_alone(tmp_pat
             Journal(tmp_path, resume=True, secret=secret)
 
 
-THERE = RunContext(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d" * 40)
+THERE = RunIdentity(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d" * 40)
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ async def test_elsewhere_another_commit_is_warned_of(tmp_path):
     """Whoever works on an agent commits now and then, and answers for the run."""
     said = []
     journal = Journal(tmp_path)
-    journal.open(header().model_copy(update={"context": RunContext(checkout="d" * 40)}))
+    journal.open(header().model_copy(update={"context": RunIdentity(checkout="d" * 40)}))
     journal.close()
     again = Journal(tmp_path, resume=True, say=said.append)
-    again.open(header().model_copy(update={"context": RunContext(checkout="e" * 40)}))
+    again.open(header().model_copy(update={"context": RunIdentity(checkout="e" * 40)}))
     again.close()
     assert said == [
         "warning: the resumed trials were played at commit dddddddddddd, and this is commit eeeeeeeeeeee"

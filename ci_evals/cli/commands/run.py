@@ -17,7 +17,7 @@ from ci_evals.adapters.signing import can_sign
 from ci_evals.cli import recording
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.platform import Held, Platform, asked_baseline, wants_comment
-from ci_evals.cli.github.run_identity import run_context
+from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judge_cache import folder_of, refused
@@ -116,7 +116,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     places = Places(settings.output_dir, settings.junit)
     inputs = _inputs(settings, loaded)
     places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
-    context = run_context(platform.context, environ)
+    context = run_identity(platform.context, environ)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
     secret = _signing_secret(adapter) if context.ci else None
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)

@@ -6,7 +6,7 @@ from pathlib import Path
 from ci_evals.adapters.checkout import checkout_of
 from ci_evals.adapters.github.context import Context
 from ci_evals.cli.judge_cache import in_ci
-from ci_evals.domain.journal import RunContext
+from ci_evals.domain.journal import RunIdentity
 
 COMMITS = (
     "CI_COMMIT_SHA",  # GitLab, Woodpecker
@@ -22,13 +22,13 @@ COMMITS = (
 """Variables in which CI services other than GitHub name the commit."""
 
 
-def run_context(context: Context, environ: Mapping[str, str]) -> RunContext:
+def run_identity(context: Context, environ: Mapping[str, str]) -> RunIdentity:
     """Return the CI run and the commit, as far as they are known."""
     own = context.own_run
     checkout = checkout_of(Path.cwd())
     commit = context.sha or next((environ[name] for name in COMMITS if environ.get(name)), None)
     ci = in_ci(environ)
-    return RunContext(
+    return RunIdentity(
         ci=ci,
         run_id=str(own.id) if own else None,
         attempt=own.attempt if own else None,
