@@ -3,7 +3,6 @@
 An input beside arguments is refused, since nothing would come of it.
 """
 
-import os
 import signal
 import sys
 
@@ -14,23 +13,25 @@ if __name__ == "__main__":
 
 from ci_evals.cli.app import PROGRAM, invoke
 from ci_evals.cli.outcome import guarded
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.inputs import check_unused, read
 
 
-def run_inputs() -> object:
-    """Runs what the action's inputs ask for."""
-    invocation = read(os.environ)
-    os.environ.update(invocation.variables)
-    return invoke(invocation.arguments, PROGRAM)
+def run_inputs(context: RunContext) -> object:
+    """Run what the action's inputs ask for."""
+    inputs = read(context.environ)
+    context.options = inputs.options
+    return invoke(["run", "--", *inputs.suites], context, PROGRAM)
 
 
-def run_arguments() -> object:
-    """Runs a command line, as of a step with `args`."""
-    check_unused(os.environ)
-    return invoke(sys.argv[1:], PROGRAM)
+def run_arguments(context: RunContext) -> object:
+    """Run a command line, as of a step with `args`."""
+    check_unused(context.environ)
+    return invoke(sys.argv[1:], context, PROGRAM)
 
 
 if __name__ == "__main__":
+    process = RunContext()
     if len(sys.argv) > 1:
-        guarded(run_arguments, sys.argv[1:])
-    guarded(run_inputs, ["run"])
+        guarded(lambda: run_arguments(process), sys.argv[1:], process)
+    guarded(lambda: run_inputs(process), ["run"], process)

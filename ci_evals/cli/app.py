@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ci_evals._version import __version__
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.options import takes
 from ci_evals.cli.settings.result_commands import (
     CommentSettings,
@@ -61,7 +62,7 @@ def common(
 
 @app.command()
 @takes(RunSettings)
-def run(settings: RunSettings) -> None:
+def run(settings: RunSettings, context: RunContext) -> None:
     """Play suites against the agent, judge, write reports, and exit as the gate decides.
 
     Exit codes: 0 the gate holds, or a pull request without secrets was skipped; 1 it does not hold; 2 wrong
@@ -76,12 +77,12 @@ def run(settings: RunSettings) -> None:
     gc.disable()  # until it plays: imports leave no garbage, and looking for it takes a tenth of their time
     from ci_evals.cli.commands.run import run_suites
 
-    run_suites(settings)
+    run_suites(settings, context)
 
 
 @app.command()
 @takes(ValidateSettings)
-def validate(settings: ValidateSettings) -> None:
+def validate(settings: ValidateSettings, context: RunContext) -> None:
     """Check suites: every problem with file, line and column; exit 2 if there is any.
 
     With --strict also what makes a suite weak though it runs, as warnings: no strict check, a criterion that
@@ -90,12 +91,12 @@ def validate(settings: ValidateSettings) -> None:
     """
     from ci_evals.cli.commands.validate import validate as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(InitSettings)
-def init(settings: InitSettings) -> None:
+def init(settings: InitSettings, context: RunContext) -> None:
     """Write a starter suite and the workflow that plays it on every pull request.
 
     Asks nothing: the default branch, the folder of suites and their adapter are taken from what is there. A
@@ -108,12 +109,12 @@ def init(settings: InitSettings) -> None:
     """
     from ci_evals.cli.commands.init import init as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command("import")
 @takes(ImportSettings)
-def import_(settings: ImportSettings) -> None:
+def import_(settings: ImportSettings, context: RunContext) -> None:
     """Make a suite of another tool's file. What cannot be taken along is named, and kept in the suite.
 
     \b
@@ -127,31 +128,32 @@ def import_(settings: ImportSettings) -> None:
     """
     from ci_evals.cli.commands.importing import import_suite
 
-    import_suite(settings)
+    import_suite(settings, context)
 
 
 @app.command()
 @takes(EstimateSettings)
-def plan(settings: EstimateSettings) -> None:
+def plan(settings: EstimateSettings, context: RunContext) -> None:
     """Show what would run: tests, turns, trials, calls, and an estimate of tokens, cost and duration.
 
     Calls nothing and needs no key. Prices are those of the bundled table, or those of your own file alone.
     """
     from ci_evals.cli.commands.plan import plan as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
-def list_suites() -> None:
+def list_suites(ctx: typer.Context) -> None:
     """List the bundled suites."""
     from ci_evals.cli.commands.list_suites import list_suites as work
 
-    work()
+    work(ctx.ensure_object(RunContext))
 
 
 @app.command()
 def schema(
+    ctx: typer.Context,
     results: Annotated[
         bool, typer.Option("--results", help="The schema of _results.json in place of the suite's.")
     ] = False,
@@ -159,12 +161,12 @@ def schema(
     """Print the JSON Schema of a suite; name it as "$schema" in a suite and editors complete it."""
     from ci_evals.cli.commands.schema import schema as work
 
-    work(results=results)
+    work(ctx.ensure_object(RunContext), results=results)
 
 
 @app.command()
 @takes(ReportSettings)
-def report(settings: ReportSettings) -> None:
+def report(settings: ReportSettings, context: RunContext) -> None:
     """Write every report anew, beside the _results.json that it is made from. Plays and judges nothing.
 
     Further runs stand beside it in report.html: what each costs against what it scores, and the trend.
@@ -176,12 +178,12 @@ def report(settings: ReportSettings) -> None:
     """
     from ci_evals.cli.commands.report import report as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(CompareSettings)
-def compare(settings: CompareSettings) -> None:
+def compare(settings: CompareSettings, context: RunContext) -> None:
     """Compare two runs test by test, and tell whether a change is more than noise.
 
     Exit code 1 where the score dropped as --max-drop and --regression forbid; 3 where one of them is asked
@@ -193,12 +195,12 @@ def compare(settings: CompareSettings) -> None:
     """
     from ci_evals.cli.commands.compare import compare as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(CommentSettings)
-def comment(settings: CommentSettings) -> None:
+def comment(settings: CommentSettings, context: RunContext) -> None:
     """Post a run's results as a comment on its pull request, or bring the comment that is there up to date.
 
     For the second workflow of a fork's pull request and the last job of a matrix; `run` posts by itself. It
@@ -210,12 +212,12 @@ def comment(settings: CommentSettings) -> None:
     """
     from ci_evals.cli.commands.comment import comment as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(OddsSettings)
-def odds(settings: OddsSettings) -> None:
+def odds(settings: OddsSettings, context: RunContext) -> None:
     """Tell how often an unchanged agent would fail this gate, from the noise of a recorded run.
 
     The gate is the run's own; options put other numbers in its place. Proposes the highest --min-score that
@@ -223,12 +225,12 @@ def odds(settings: OddsSettings) -> None:
     """
     from ci_evals.cli.commands.compare import odds as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(MergeSettings)
-def merge(settings: MergeSettings) -> None:
+def merge(settings: MergeSettings, context: RunContext) -> None:
     """Make one run of the results of several, as of a matrix's legs: one file, one gate, one set of reports.
 
     Every number is made anew from the trials. The gate is that of these options; whether a leg held its own
@@ -241,12 +243,12 @@ def merge(settings: MergeSettings) -> None:
     """
     from ci_evals.cli.commands.merge import merge_runs
 
-    merge_runs(settings)
+    merge_runs(settings, context)
 
 
 @app.command()
 @takes(RejudgeSettings)
-def rejudge(settings: RejudgeSettings) -> None:
+def rejudge(settings: RejudgeSettings, context: RunContext) -> None:
     """Judge a saved run's conversations again, by another judge or the same once more. Asks no agent.
 
     Strict verdicts stay as they are; every judged one is given anew, and every number with it. Tells which
@@ -259,12 +261,12 @@ def rejudge(settings: RejudgeSettings) -> None:
     """
     from ci_evals.cli.commands.rejudge import rejudge_run
 
-    rejudge_run(settings)
+    rejudge_run(settings, context)
 
 
 @app.command()
 @takes(PreferSettings)
-def prefer(settings: PreferSettings) -> None:
+def prefer(settings: PreferSettings, context: RunContext) -> None:
     """Let a judge say which of two runs' conversations are better, test by test. Asks no agent.
 
     Each pair is shown twice, with places swapped; an answer that follows the place is a tie. Tells wins,
@@ -275,12 +277,12 @@ def prefer(settings: PreferSettings) -> None:
     """
     from ci_evals.cli.commands.prefer import prefer as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(LabelSettings)
-def label(settings: LabelSettings) -> None:
+def label(settings: LabelSettings, context: RunContext) -> None:
     """Write a sheet on which people say what the judge should have said, and a page to fill it in.
 
     The sheet does not tell what the judge said. Give each person a copy of its own, and hold the filled ones
@@ -291,12 +293,12 @@ def label(settings: LabelSettings) -> None:
     """
     from ci_evals.cli.commands.label import label as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(CalibrateSettings)
-def calibrate(settings: CalibrateSettings) -> None:
+def calibrate(settings: CalibrateSettings, context: RunContext) -> None:
     """Hold the judge against what people said, and tell whether it may gate.
 
     Accuracy, sensitivity, specificity, Cohen's kappa and Krippendorff's alpha with intervals, by criterion
@@ -308,12 +310,12 @@ def calibrate(settings: CalibrateSettings) -> None:
     """
     from ci_evals.cli.commands.calibrate import calibrate as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(AttackSettings)
-def attack(settings: AttackSettings) -> None:
+def attack(settings: AttackSettings, context: RunContext) -> None:
     """Try to talk the judge round: put fake verdicts and instructions into replies that had failed.
 
     Tells the share of verdicts that become a pass, by kind of attack, beside that of the same verdicts judged
@@ -324,12 +326,12 @@ def attack(settings: AttackSettings) -> None:
     """
     from ci_evals.cli.commands.attack import attack as work
 
-    work(settings)
+    work(settings, context)
 
 
 @app.command()
 @takes(NoiseSettings)
-def noise(settings: NoiseSettings) -> None:
+def noise(settings: NoiseSettings, context: RunContext) -> None:
     """Find out where the noise of scores comes from: the agent, the simulated user or the judge.
 
     Judges a sample of the run again, plays it again with the user's words held, and plays it anew. Tells each
@@ -341,7 +343,7 @@ def noise(settings: NoiseSettings) -> None:
     """
     from ci_evals.cli.commands.noise import noise as work
 
-    work(settings)
+    work(settings, context)
 
 
 @dataclass(frozen=True)
@@ -386,7 +388,7 @@ class DemoAgentSettings:
 
 @app.command()
 @takes(DemoAgentSettings)
-def demo_agent(settings: DemoAgentSettings) -> None:
+def demo_agent(settings: DemoAgentSettings, _: RunContext) -> None:
     """Serve the embedded demo agent, which speaks the AUI task API, until interrupted.
 
     It keeps to its playbooks. To see what a gate makes of worse agents, let it slip, or break a workflow:
@@ -412,20 +414,21 @@ def demo_agent(settings: DemoAgentSettings) -> None:
     serve(settings.host, settings.port, manners)
 
 
-def invoke(args: Sequence[str], name: str | None = None) -> object:
-    """Runs a command, and gives back the exit code of one that ends early, as `--help` does.
+def invoke(args: Sequence[str], context: RunContext, name: str | None = None) -> object:
+    """Run a command, and return the exit code of one that ends early, as `--help` does.
 
     `name` is the program's in its usage, by default that of the file that was started.
 
     Raises:
         typer.TyperException: the command line cannot be read.
     """
-    return app(args=list(args), prog_name=name, standalone_mode=False)
+    return app(args=list(args), prog_name=name, standalone_mode=False, obj=context)
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Runs the command line and exits: see `ci_evals.cli.outcome` for what each kind of ending means."""
+    """Run the command line and exit: see `ci_evals.cli.outcome` for what each kind of ending means."""
     from ci_evals.cli.outcome import guarded
 
-    given = sys.argv[1:] if args is None else args
-    guarded(lambda: invoke(given), given)
+    arguments = sys.argv[1:] if args is None else args
+    context = RunContext()
+    guarded(lambda: invoke(arguments, context), arguments, context)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from ci_evals.cli import supervision
 from ci_evals.cli.github import actions
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit
 from ci_evals.stop import Stop
 
@@ -36,7 +37,8 @@ class Interruption:
     more: the outcome stands, its reports are written in full, and only what is done `aside` is cut off.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
         self.came = self.over = self.late = False
         self.stop = Stop()
         self._since = 0.0
@@ -95,7 +97,7 @@ class Interruption:
         elif not self.came:
             self.came, self._since = True, time.monotonic()
         elif sys.stderr.isatty() or time.monotonic() - self._since > PATIENCE_SECONDS:
-            actions.refused(os.environ)
+            actions.write_invalid(self._context)
             supervision.conclude(Exit.INTERRUPTED)
             os._exit(Exit.INTERRUPTED)  # as process 1 no default of the system would end it
         if self._loop and self._aside:

@@ -1,18 +1,16 @@
 """Who judges for a command that looks into a saved run: the run's own judge, or the one that options name."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
 
-from ci_evals.adapters import prices as price_files
-from ci_evals.cli.github import actions
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.study_commands import JudgeSettings
 from ci_evals.cli.studied import check_whole
-from ci_evals.cli.terminal.console import environment_keys, environment_values, remember
+from ci_evals.cli.terminal.console import environment_values
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeUsed
@@ -85,7 +83,7 @@ class Judging:
             yield found
 
 
-def judging(path: Path, asked: Asked) -> Judging:
+def judging(path: Path, asked: Asked, context: RunContext) -> Judging:
     """Reads the run, and settles who judges.
 
     Raises:
@@ -93,15 +91,11 @@ def judging(path: Path, asked: Asked) -> Judging:
     """
     file = results_file(path)
     saved = load_results(file)
-    provider, key, token = settled(asked.provider, asked.llm_key, saved)
-    redactor = Redactor(
-        [*environment_keys(os.environ), *(one for one in (key, token, asked.llm_key) if one)],
-        environment_values(os.environ),
-    )
+    provider, key, token = settled(asked.provider, asked.llm_key, saved, context)
+    redactor = context.hide((key, token, asked.llm_key), environment_values(context.environ))
     results = redactor.model(saved)
     check_whole(results, file)
-    actions.mask(redactor, os.environ)
-    remember(redactor)
+    context.mask()
     panel = _panel(asked, results, provider)
     votes = _votes(asked, results, panel)
     return Judging(
@@ -111,12 +105,12 @@ def judging(path: Path, asked: Asked) -> Judging:
         panel=panel,
         votes=votes,
         redactor=redactor,
-        prices=price_files.read(asked.prices) if asked.prices else price_files.bundled(),
+        prices=context.prices(asked.prices)(),
     )
 
 
 def settled(
-    provider: Provider | None, llm_key: str | None, results: Results
+    provider: Provider | None, llm_key: str | None, results: Results, context: RunContext
 ) -> tuple[str, str | None, str | None]:
     """The provider that judges, with its key, or its token in place of it.
 
@@ -128,7 +122,7 @@ def settled(
     if named == OFFLINE:
         others = ", ".join(one for one in PROVIDERS if one != OFFLINE)
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
-    key, token = llm_key_of(named, llm_key, os.environ)
+    key, token = llm_key_of(named, llm_key, context.environ)
     if not (key or token or named in WITHOUT_KEY):
         raise UsageError(no_key(named))
     return named, key, token

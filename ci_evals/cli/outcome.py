@@ -17,6 +17,7 @@ from typer import BadParameter, TyperException
 
 from ci_evals.adapters.github import command_files
 from ci_evals.cli import supervision
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit, UsageError, exhausted
 
 _WITH_OUTPUTS = {"run", "merge", "rejudge", "comment"}
@@ -28,7 +29,9 @@ _LACKS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _NOTHING = "nothing was run"
 
 
-def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
+def guarded(
+    command: Callable[[], object], args: Sequence[str], context: RunContext | None = None
+) -> NoReturn:
     """Runs `command` and exits: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
 
     A number that `command` gives back is the exit code; `args` are those of the command line. A `run`,
@@ -37,16 +40,17 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
 
     Commands that decide something do their work in a child process: see `supervision`.
     """
+    context = context or RunContext()
     _mend_streams()
-    command_files.watch(os.environ)
+    command_files.watch(context.environ)
     if supervision.wanted(args) and (how := supervision.begin()):
-        _give_up(how, args[0])
+        _give_up(how, args[0], context)
     before = command_files.lengths()
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, _interrupt)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
         signal.signal(signal.SIGHUP, _interrupt)
-    ending = _ending(command)
+    ending = _ending(command, context)
     if ending.code == Exit.INTERRUPTED:
         # Another signal would only disturb what is left to do.
         for number in supervision.ENDING:
@@ -54,12 +58,12 @@ def guarded(command: Callable[[], object], args: Sequence[str]) -> NoReturn:
     lacking = (
         set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and command_files.lengths() == before
     )
-    if lacking and any(map(os.environ.get, command_files.REPORTS)):
+    if lacking and any(map(context.environ.get, command_files.REPORTS)):
         from ci_evals.cli.github import actions
 
-        actions.refused(os.environ)
+        actions.write_invalid(context)
         if ending.why and args[0] != "comment":
-            actions.explain(ending.heading, ending.why, os.environ)
+            actions.explain(ending.heading, ending.why, context)
     if lacking and ending is _INTERRUPTED:
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{ending.heading}: {ending.why}\n")
@@ -77,7 +81,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _give_up(how: str, command: str) -> NoReturn:
+def _give_up(how: str, command: str, context: RunContext) -> NoReturn:
     """End as invalid, after a worker that is gone without a verdict, whatever that has written."""
     from ci_evals.cli.github import actions
 
@@ -89,11 +93,11 @@ def _give_up(how: str, command: str) -> NoReturn:
         why += (
             " What had finished is in the journal: give the same command with --resume=OUTPUT_DIR to go on."
         )
-    actions.accuse(f"ci-evals {heading}. {why}", os.environ)
+    actions.report_error(f"ci-evals {heading}. {why}", context)
     if command in _WITH_OUTPUTS:
-        actions.refused(os.environ)
+        actions.write_invalid(context)
         if command != "comment":
-            actions.explain(heading, why, os.environ)
+            actions.explain(heading, why, context)
     _close_streams()
     os._exit(Exit.INVALID)
 
@@ -112,7 +116,7 @@ _INTERRUPTED = _Ending(
 )
 
 
-def _ending(command: Callable[[], object]) -> _Ending:
+def _ending(command: Callable[[], object], context: RunContext) -> _Ending:
     try:
         _hear()
         if (code := command()) == Exit.INTERRUPTED:
@@ -124,11 +128,11 @@ def _ending(command: Callable[[], object]) -> _Ending:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except UsageError as error:
-        return _refused(error)
+        return _refused(error, context)
     except TyperException as error:
-        return _misread(error)
+        return _misread(error, context)
     except BaseException as error:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
-        return _broken(error)
+        return _broken(error, context)
     return _Ending(code if isinstance(code, int) else Exit.HOLDS)
 
 
@@ -138,26 +142,26 @@ def _hear() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, supervision.ENDING)
 
 
-def _refused(error: UsageError) -> _Ending:
+def _refused(error: UsageError, context: RunContext) -> _Ending:
     if isinstance(error.__cause__, OSError) and error.__cause__.errno in _LACKS:
-        return _broken(error)
-    from ci_evals.cli.github.actions import complain
+        return _broken(error, context)
+    from ci_evals.cli.github.actions import report_usage_error
 
-    complain(error, os.environ)
+    report_usage_error(error, context)
     return _Ending(Exit.USAGE, _NOTHING, str(error))
 
 
-def _misread(error: TyperException) -> _Ending:
+def _misread(error: TyperException, context: RunContext) -> _Ending:
     """Says what cannot be read in a command line, and, but for GitHub Actions, how the command is written."""
-    from ci_evals.cli.github.actions import accuse
+    from ci_evals.cli.github.actions import report_error
 
-    told, context = _told(error), getattr(error, "ctx", None)
+    told, usage = _told(error), getattr(error, "ctx", None)
     plain = f"Error: {told}"
-    if context and told == context.get_help():
-        told, plain = f"no command was given; {context.command_path} --help lists them", told
-    elif context:
-        plain = f"{context.get_usage()}\nTry '{context.command_path} -h' for help.\n\n{plain}"
-    accuse(told, os.environ, elsewhere=plain)
+    if usage and told == usage.get_help():
+        told, plain = f"no command was given; {usage.command_path} --help lists them", told
+    elif usage:
+        plain = f"{usage.get_usage()}\nTry '{usage.command_path} -h' for help.\n\n{plain}"
+    report_error(told, context, elsewhere=plain)
     return _Ending(Exit.USAGE, _NOTHING, told)
 
 
@@ -177,17 +181,17 @@ def _told(error: TyperException) -> str:
     return f"Invalid value for '{name}': {message if value in message else f'{value}. {message}'}"
 
 
-def _broken(error: BaseException) -> _Ending:
-    from ci_evals.cli.github.actions import accuse
-    from ci_evals.cli.terminal.console import PLEASE_REPORT, error_console
+def _broken(error: BaseException, context: RunContext) -> _Ending:
+    from ci_evals.cli.github.actions import report_error
+    from ci_evals.cli.terminal.console import PLEASE_REPORT
 
     if lack := exhausted(error):
         why = f"On this machine {lack}. What had finished is in the journal: --resume goes on from there."
-        accuse(f"ci-evals ended without a verdict. {why}", os.environ)
+        report_error(f"ci-evals ended without a verdict. {why}", context)
         return _Ending(Exit.INVALID, "ended without a verdict", why)
-    error_console(os.environ).say(traceback.format_exc())
+    context.console.say(traceback.format_exc())
     what = "".join(traceback.format_exception_only(error)).strip()
-    accuse(f"{PLEASE_REPORT}\n{what}", os.environ, elsewhere=PLEASE_REPORT)
+    report_error(f"{PLEASE_REPORT}\n{what}", context, elsewhere=PLEASE_REPORT)
     return _Ending(
         Exit.BUG, "ended by a bug in ci-evals", f"{what}\nPlease report it with the log of this step."
     )

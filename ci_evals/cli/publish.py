@@ -1,6 +1,5 @@
 """Results go out: files, the action's outputs and step summary, the console, the exit code."""
 
-import os
 import shutil
 import sys
 import tempfile
@@ -11,7 +10,8 @@ from pathlib import Path
 from ci_evals.adapters import files
 from ci_evals.cli.github import outputs
 from ci_evals.cli.output_paths import Places
-from ci_evals.cli.terminal.console import PLEASE_REPORT, Console, colored, show
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.terminal.console import PLEASE_REPORT, Console, colored
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import console as report
@@ -29,7 +29,7 @@ _NO_PAGE = f"There is no {PAGE}; all other reports are there. {PLEASE_REPORT}"
 def publish(
     results: Results,
     places: Places,
-    console: Console,
+    context: RunContext,
     baseline: Results | None = None,
     *,
     verbose: bool = False,
@@ -40,16 +40,16 @@ def publish(
     killed meanwhile. A bug in the page costs the page, not the other reports. The baseline's conversations
     stand on it, without the secrets that the console knows.
     """
-    code = results.gate.exit_code
+    code, console = results.gate.exit_code, context.console
     folder: Path | None = places.folder
     told = False
     try:
         _write_run(results, places)
-        complete = _tell(results, code, places, console)
+        complete = _tell(results, code, places, context)
         told = True
         code = max(code, _write_page(results, baseline, places.folder, console))
         if complete:
-            _tell(results, code, places, console, again=True)
+            _tell(results, code, places, context, again=True)
         files.write_each(places.folder, report_files.of_suites(results))
     except UsageError as error:
         # The run is paid for: it must not be lost with the disk.
@@ -57,12 +57,12 @@ def publish(
         instead = f"The reports are in {folder} instead." if folder else _NOWHERE
         code = max(code, Exit.INVALID)
         console.say(f"error: {error}\n{instead} The exit code is {code}, whatever the verdict.")
-        _tell(results, code, Places(folder or places.folder), console, again=told)
-    show(report.render(results, color=colored(sys.stdout, os.environ), verbose=verbose))
+        _tell(results, code, Places(folder or places.folder), context, again=told)
+    context.show(report.render(results, color=colored(sys.stdout, context.environ), verbose=verbose))
     if folder:
         first = PAGE if (folder / PAGE).is_file() else SUMMARY
-        show(sanitize.log_line(f"Reports: {folder / first}"))
-    outputs.annotate(results, os.environ)
+        context.show(sanitize.log_line(f"Reports: {folder / first}"))
+    outputs.annotate(results, context)
     return code
 
 
@@ -97,17 +97,17 @@ def _write_page(results: Results, baseline: Results | None, folder: Path, consol
     return Exit.HOLDS
 
 
-def _tell(results: Results, code: int, places: Places, console: Console, *, again: bool = False) -> bool:
+def _tell(results: Results, code: int, places: Places, context: RunContext, *, again: bool = False) -> bool:
     """Writes outputs and step summary, where they are wanted; of outputs the last ones count.
 
     Gives back whether it could.
     """
     try:
-        outputs.write(results, code, places.folder, places.junit or places.folder / JUNIT, os.environ)
+        outputs.write(results, code, places.folder, places.junit or places.folder / JUNIT, context)
         if not again:
-            outputs.write_summary(results, os.environ)
+            outputs.write_summary(results, context)
     except UsageError as error:
-        console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
+        context.console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
         return False
     return True
 

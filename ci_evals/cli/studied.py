@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli.terminal.console import show
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Attacks, Calibration, Noise, Preference, Probe
@@ -24,7 +24,9 @@ def check_whole(results: Results, file: Path) -> None:
         raise UsageError(f"{file}: these are the results of one suite; name the {RESULTS} of the whole run")
 
 
-def keep(file: Path, results: Results, redactor: Redactor, **studies: Study | None) -> Results:
+def keep(
+    file: Path, results: Results, redactor: Redactor, context: RunContext, **studies: Study | None
+) -> Results:
     """Writes the results with these studies in place of earlier ones of the kind, and every report anew.
 
     `file` is where the results were read from; `studies` are named as the fields of `Studies`. Gives back
@@ -38,5 +40,5 @@ def keep(file: Path, results: Results, redactor: Redactor, **studies: Study | No
     place = file.parent.resolve() / file.name
     files.write(place, results_json.render(found))  # first: all else can be drawn anew from it
     files.write_all(place.parent, report_files.redraw(found, place))
-    show(sanitize.log_line(f"Kept in {file} and its reports"))
+    context.show(sanitize.log_line(f"Kept in {file} and its reports"))
     return found

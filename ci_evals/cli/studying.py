@@ -1,6 +1,5 @@
 """How a command that asks the judge of a saved run goes: asked, shown, kept, and ended as it came out."""
 
-import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -11,9 +10,10 @@ from tabulate import tabulate
 from ci_evals.adapters.transport.waits import telling
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judging import Judging
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.studied import Study, keep
 from ci_evals.cli.terminal import display, progress
-from ci_evals.cli.terminal.console import Console, error_console, show
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.progress import Event, StillWaiting
 from ci_evals.domain.results.run import Results
@@ -49,10 +49,12 @@ class Pace(Protocol):
 Work = Callable[[Asking], Coroutine[Any, Any, T]]
 
 
-def carry_out(judging: Judging, pace: Pace, noun: str, work: Work[T]) -> tuple[T, Asking]:
+def carry_out(
+    judging: Judging, pace: Pace, noun: str, work: Work[T], context: RunContext
+) -> tuple[T, Asking]:
     """What a study gives, and what it asked with. A signal ends it in order. `noun` is what it asks about."""
-    console = error_console(os.environ)
-    interruption = Interruption()
+    console = context.console
+    interruption = Interruption(context)
 
     async def asked(expect: Callable[[int], None], done: Callable[[], None]) -> tuple[T, Asking]:
         def hear(event: Event) -> None:
@@ -93,17 +95,17 @@ def _progress(
             yield lambda count: bar.update(whole, total=count), lambda: bar.advance(whole)
 
 
-def finish(judging: Judging, asking: Asking, *, decided: int, **studies: Study) -> None:
+def finish(judging: Judging, asking: Asking, context: RunContext, *, decided: int, **studies: Study) -> None:
     """Shows what was found, keeps it with the results, and exits where the study did not come to its end.
 
     What nothing was decided of is not kept: it would take the place of an earlier study that says something.
     """
-    console, stop = error_console(os.environ), asking.stop
+    console, stop = context.console, asking.stop
     if decided:
-        show(told(judging.results, **studies))
+        context.show(told(judging.results, **studies))
     _spent(console, judging, asking)
     if decided:
-        keep(judging.file, judging.results, judging.redactor, **studies)
+        keep(judging.file, judging.results, judging.redactor, context, **studies)
     if stop.bug:
         raise stop.bug
     if stop.interrupted:

@@ -8,19 +8,19 @@ from ci_evals.adapters import input_files
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import SuiteSettings
-from ci_evals.cli.terminal.console import environment_keys, environment_values, remember
+from ci_evals.cli.terminal.console import environment_values
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.planning.adapter_options import OptionsFile, read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.planning.interpolate import not_secret
 from ci_evals.planning.parse import LoadedSuite, Reading, load
-from ci_evals.support.redaction import Redactor
 
 
 def load_suites(
-    settings: SuiteSettings, environ: Mapping[str, str], *, without_key: bool = False, replay: bool = False
+    settings: SuiteSettings, context: RunContext, *, without_key: bool = False, replay: bool = False
 ) -> list[LoadedSuite]:
     """All suites that the settings name. With `without_key` the key of their agent may be missing.
 
@@ -30,18 +30,18 @@ def load_suites(
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
     """
     installed = plugins.names()
-    trust = FileTrust(settings, environ)
+    trust = FileTrust(settings, context)
     trust.check_options(settings)
     choice = AgentChoice(
         adapter=settings.adapter,
-        options=_options(settings.adapter_options, environ, masked=replay),
+        options=_options(settings.adapter_options, context.environ, masked=replay),
         plugins=installed,
         agent_id=settings.agent_id,
         agent_key=settings.agent_key,
         base_url=settings.base_url,
     )
     reading = Reading(
-        environ=environ,
+        environ=context.environ,
         plugins=installed,
         replaced=choice.replaces,
         may_lack=frozenset({"apiKey"} if without_key else ()),
@@ -59,9 +59,11 @@ def load_suites(
         else:
             loaded.setdefault(source.path, suite)
     suites = list(loaded.values())
-    keys = [*environment_keys(environ), settings.agent_key or ""]
-    keys += [item.suite.api_key.get_secret_value() for item in suites if item.suite.api_key]
-    remember(Redactor(keys=keys, values=values_of(suites, environ)))
+    keys = [
+        settings.agent_key,
+        *(item.suite.api_key.get_secret_value() for item in suites if item.suite.api_key),
+    ]
+    context.hide(keys, values_of(suites, context.environ))
     if faults:
         raise _together(faults)
     return suites

@@ -10,6 +10,7 @@ from commands import ci_evals, results_in, write_suite
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
 from ci_evals.cli.commands.compare import odds
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import OddsSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.results.run import Results
@@ -338,5 +339,5 @@ def test_a_recorded_gate_that_no_option_could_ask_for_is_not_held(tmp_path, caps
     """Whoever wrote the file: the usual floor is looked at."""
     file = tmp_path / "_results.json"
     file.write_text(whole_text.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
-    odds(OddsSettings(file))
+    odds(OddsSettings(file), RunContext())
     assert "min-score" in capsys.readouterr().out

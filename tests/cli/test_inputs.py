@@ -1,5 +1,7 @@
 """The action's inputs become one call of the command line."""
 
+from pathlib import Path
+
 import pytest
 
 from ci_evals.cli.settings.inputs import check_unused, declared, read
@@ -15,17 +17,17 @@ def refused(**inputs: str) -> str:
 def test_suites_are_lines_without_blanks():
     """A YAML block leaves a newline at the end, and people indent and space their lists."""
     invocation = read({"INPUT_SUITES": "evals/a.json\n\n  evals/b c.yaml  \r\ndemo:hr\n"})
-    assert invocation.arguments == ("run", "--", "evals/a.json", "evals/b c.yaml", "demo:hr")
+    assert invocation.suites == ("evals/a.json", "evals/b c.yaml", "demo:hr")
 
 
 def test_a_suite_cannot_become_an_option():
     """What stands in the list is a suite, even where it begins with a dash."""
-    assert read({"INPUT_SUITES": "--no-gate"}).arguments == ("run", "--", "--no-gate")
+    assert read({"INPUT_SUITES": "--no-gate"}).suites == ("--no-gate",)
 
 
-def test_inputs_become_variables():
-    """The dash of an input's name is an underscore in the variable's; lines inside a value stay."""
-    invocation = read(
+def test_inputs_become_options():
+    """The dash of an input's name is an underscore in the field's; lines inside a value stay."""
+    inputs = read(
         {
             "INPUT_SUITES": "demo:hr",
             "INPUT_MIN-SCORE": "85",
@@ -33,23 +35,23 @@ def test_inputs_become_variables():
             "PATH": "/usr/bin",
         }
     )
-    assert invocation.variables == {
-        "CI_EVALS_MIN_SCORE": "85",
-        "CI_EVALS_THRESHOLDS": "suite:HR=90\ntag:safety=100",
+    assert inputs.options == {
+        "min_score": 85,
+        "thresholds": "suite:HR=90\ntag:safety=100",
     }
 
 
 def test_an_empty_input_means_its_default():
     """GitHub sends every input, those that nobody set as empty text."""
     inputs = {f"INPUT_{name.upper()}": " \n" for name in declared()}
-    assert read(inputs | {"INPUT_SUITES": "demo:hr"}).variables == {}
+    assert read(inputs | {"INPUT_SUITES": "demo:hr"}).options == {}
 
 
 @pytest.mark.parametrize("value", ["true", "True", "TRUE", "false", "False", "FALSE"])
 def test_booleans_are_githubs(value):
     """The six spellings that GitHub's own actions take."""
-    variables = read({"INPUT_SUITES": "demo:hr", "INPUT_NO-GATE": value}).variables
-    assert variables == {"CI_EVALS_NO_GATE": value.lower()}
+    options = read({"INPUT_SUITES": "demo:hr", "INPUT_NO-GATE": value}).options
+    assert options == {"no_gate": value.lower() == "true"}
 
 
 @pytest.mark.parametrize("value", ["yes", "1", "on", "tRUE", "no"])
@@ -84,17 +86,17 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(name, value, allowed):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("min-score", "79.5"),
-        ("max-cost", "1e-3"),
-        ("loops", "1000"),
-        ("pr-number", "7"),
+        ("min-score", 79.5),
+        ("max-cost", 1e-3),
+        ("loops", 1000),
+        ("pr-number", 7),
         ("provider", "offline"),
     ],
 )
 def test_a_right_value_passes(name, value):
     """As it is."""
-    variables = read({"INPUT_SUITES": "demo:hr", f"INPUT_{name.upper()}": value}).variables
-    assert list(variables.values()) == [value]
+    options = read({"INPUT_SUITES": "demo:hr", f"INPUT_{name.upper()}": str(value)}).options
+    assert options == {name.replace("-", "_"): value}
 
 
 @pytest.mark.parametrize("name", ["output-dir", "junit"])
@@ -126,7 +128,7 @@ def test_output_within_the_workspace_passes(tmp_path, monkeypatch, value):
         "INPUT_OUTPUT-DIR": value,
         "GITHUB_WORKSPACE": str(tmp_path),
     }
-    assert read(environ).variables == {"CI_EVALS_OUTPUT_DIR": value}
+    assert read(environ).options == {"output_dir": Path(value)}
 
 
 def unused(**inputs: str) -> str:
@@ -164,9 +166,7 @@ def test_inputs_that_say_nothing_may_stand_beside_arguments():
 
 def test_true_is_a_word_where_no_boolean_is_asked_for():
     """An agent may be called TRUE."""
-    assert read({"INPUT_SUITES": "demo:hr", "INPUT_AGENT-ID": "TRUE"}).variables == {
-        "CI_EVALS_AGENT_ID": "TRUE"
-    }
+    assert read({"INPUT_SUITES": "demo:hr", "INPUT_AGENT-ID": "TRUE"}).options == {"agent_id": "TRUE"}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_an_unknown_input_is_refused_with_the_nearest_name(name, near):
 def test_the_runners_own_inputs_pass():
     """`args` and `entrypoint` belong to every container action."""
     environ = {"INPUT_SUITES": "demo:hr", "INPUT_ARGS": "x", "INPUT_ENTRYPOINT": "/bin/sh"}
-    assert read(environ).variables == {}
+    assert read(environ).options == {}
 
 
 def test_missing_suites_are_refused():

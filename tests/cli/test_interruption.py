@@ -8,6 +8,7 @@ import time
 import pytest
 
 from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.run_context import RunContext
 
 SOON = 5
 """Seconds."""
@@ -35,7 +36,7 @@ def later(number: signal.Signals) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_wakes_a_run_that_waits(number):
     """Also one that the system gives to another thread: nothing else would wake the loop for minutes."""
-    interruption = Interruption()
+    interruption = Interruption(RunContext())
 
     async def run() -> bool:
         later(number)
@@ -49,7 +50,7 @@ def test_a_signal_wakes_a_run_that_waits(number):
 
 def test_a_signal_wakes_what_is_done_aside():
     """Such as a comment that GitHub does not answer."""
-    interruption = Interruption()
+    interruption = Interruption(RunContext())
 
     async def work() -> None:
         later(signal.SIGTERM)

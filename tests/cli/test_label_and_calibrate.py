@@ -14,6 +14,7 @@ from labelled_runs import answers, filled, run, saved
 
 from ci_evals.cli.commands.calibrate import calibrate, read
 from ci_evals.cli.commands.label import label
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.study_commands import CalibrateSettings, LabelSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Origin
@@ -31,7 +32,7 @@ def labelled(tmp_path_factory) -> Path:
     """A folder with a run, and the sheets that three people filled."""
     folder = tmp_path_factory.mktemp("labelled")
     file = saved(run(tests=25), folder)
-    label(LabelSettings(results=file, output=folder / "labels", items=90))
+    label(LabelSettings(results=file, output=folder / "labels", items=90), RunContext())
     sheet = (folder / "labels/sheet.csv").read_text(encoding="utf-8")
     for who, mistakes in PEOPLE.items():
         (folder / f"{who}.csv").write_text(filled(answers(sheet, who, mistakes)))
@@ -54,7 +55,7 @@ def folder(labelled, tmp_path) -> Path:
 def held_against(folder: Path, *people: str, **settings) -> None:
     sheets = [folder / f"{who}.csv" for who in people or PEOPLE]
     settings = {"results": folder, "output": folder / "calibration.json"} | settings
-    calibrate(CalibrateSettings(labels=sheets, **settings))
+    calibrate(CalibrateSettings(labels=sheets, **settings), RunContext())
 
 
 def test_the_judge_is_found_out(folder, capsys):
@@ -117,7 +118,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
     with pytest.raises(UsageError, match="something else is there"):
         held_against(folder, output=folder / "mine.json")
     with pytest.raises(UsageError, match="there is no column"):
-        calibrate(CalibrateSettings(labels=[folder / "_results.json"], results=folder))
+        calibrate(CalibrateSettings(labels=[folder / "_results.json"], results=folder), RunContext())
     assert (folder / "_results.json").read_bytes() == before
     assert (folder / "mine.json").read_text() == "{}"
     assert not (folder / "calibration.json").exists()
@@ -126,18 +127,18 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
 def test_a_sheet_with_labels_is_never_written_over(folder):
     (folder / "labels/sheet.csv").write_text((folder / "ada.csv").read_text())
     with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not written over"):
-        label(LabelSettings(results=folder, output=folder / "labels"))
+        label(LabelSettings(results=folder, output=folder / "labels"), RunContext())
     assert (folder / "labels/sheet.csv").read_text() == (folder / "ada.csv").read_text()
     (folder / "labels/sheet.csv").write_text("my notes")
     with pytest.raises(UsageError, match="something else is there, and is not written over"):
-        label(LabelSettings(results=folder, output=folder / "labels"))
+        label(LabelSettings(results=folder, output=folder / "labels"), RunContext())
 
 
 def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
     for trial in (run(tests=0), run(tests=2, sensitivity=1).model_copy(update={"suites": ()})):
         saved(trial, tmp_path)
         with pytest.raises(UsageError, match="no judge has decided anything in it"):
-            label(LabelSettings(results=tmp_path, output=tmp_path / "labels"))
+            label(LabelSettings(results=tmp_path, output=tmp_path / "labels"), RunContext())
     assert not (tmp_path / "labels").exists()
 
 

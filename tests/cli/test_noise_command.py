@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 import seeded
 import world
+from ci_evals.reports.facts.trust import BEST
 from commands import ci_evals, files_in, results_in, start, write_suite
 
 from ci_evals.cli.commands.noise import noise
 from ci_evals.cli.commands.noise_ready import ready_for
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.study_commands import NoiseSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts.trust import BEST
 from ci_evals.stop import Stop
 from ci_evals.studies.noise import measure
 
@@ -239,7 +240,7 @@ def test_what_is_refused(run, asked, options, message):
     """Before anybody is asked; what is there stays as it is."""
     before = files_in(run)
     with pytest.raises(UsageError, match=message):
-        noise(replace(asked, prices=Path("prices.yaml"), **options))
+        noise(replace(asked, prices=Path("prices.yaml"), **options), RunContext())
     assert files_in(run) == before
 
 
@@ -248,7 +249,7 @@ def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
 
     def refusal():
         with pytest.raises(UsageError, match="a part of it tells nothing") as refused:
-            noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001))
+            noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
         return str(refused.value)
 
     told, usage = refusal(), read(run).usage
@@ -266,18 +267,18 @@ def test_a_changed_test(run, asked):
     """Is named: its trials then and now would be of two tests."""
     write_suite(run, *TESTS[:3], TESTS[3] | {"guidelines": "You shout."}, *TESTS[4:])
     with pytest.raises(UsageError, match="the test 'Test 3' of 'Stub' is not as it was when") as refused:
-        noise(asked)
+        noise(asked, RunContext())
     assert "Test 4" not in str(refused.value)
     (run / "suite.json").unlink()
     with pytest.raises(UsageError, match=r"suite\.json: the run's suite is not there any more"):
-        noise(asked)
+        noise(asked, RunContext())
 
 
 def test_results_without_conversations(run, asked):
     """There is nothing to judge again."""
     changed(run, suites=with_trials(read(run), turns=()))
     with pytest.raises(UsageError, match="none of its tests has a scored conversation that is still there"):
-        noise(asked)
+        noise(asked, RunContext())
 
 
 def test_conversations_of_another_run(run, asked):
@@ -290,7 +291,7 @@ def test_conversations_of_another_run(run, asked):
     with pytest.raises(
         UsageError, match="were played from a recording; name the results of the run that held"
     ):
-        noise(asked)
+        noise(asked, RunContext())
 
 
 @pytest.fixture
@@ -307,7 +308,7 @@ def here(asked, monkeypatch):
 async def test_a_panel_takes_turns(run, here):
     """Each of its models judges as much; what is told is of a run with as many votes as the panel has."""
     settings, llm = here
-    ready = ready_for(replace(settings, judge_panel="k,l,m", tests=2))
+    ready = ready_for(replace(settings, judge_panel="k,l,m", tests=2), RunContext())
     expected, heard = [], []
 
     def judging(count):
@@ -328,7 +329,7 @@ async def test_what_cannot_be_judged_is_left_out(run, here):
     settings, llm = here
     answer = llm.answer
     llm.answer = lambda asked: "Hm." if asked.wants_json and "order 3" in asked.text else answer(asked)
-    found = await measure(ready_for(replace(settings, plays=2)).study)
+    found = await measure(ready_for(replace(settings, plays=2), RunContext()).study)
     assert (found.noise.tests, found.noise.tests_left_out, found.noise.left_out) == (7, 1, 3 * 2)
 
 
@@ -336,7 +337,7 @@ async def test_a_budget_that_is_used_up(run, here):
     """Ends it early, though the run itself had cost little; of a part nothing is told."""
     settings, _ = here
     (run / "prices.yaml").write_text(PRICES.replace(": 1", ": 10000"))
-    ready = ready_for(replace(settings, max_cost=5.0))
+    ready = ready_for(replace(settings, max_cost=5.0), RunContext())
     stop = Stop()
     found = await measure(ready.study, stop=stop)
     assert "it may cost 5 (--max-cost)" in stop.reason
@@ -349,7 +350,7 @@ def test_moved_suites(run, asked):
     """They are read where they are now, and asked for under the names that the run has."""
     (run / "elsewhere").mkdir()
     (run / "suite.json").rename(run / "elsewhere/moved.json")
-    ready = ready_for(replace(asked, suites=["elsewhere"], tests=3))
+    ready = ready_for(replace(asked, suites=["elsewhere"], tests=3), RunContext())
     assert [one.planned.file for one in ready.sample] == ["elsewhere/moved.json"] * 3
     assert ready.left_over == 5
 
@@ -360,4 +361,4 @@ def test_suites_that_are_not_trusted(run, asked, monkeypatch):
     with pytest.raises(
         UsageError, match="a suite may not read the environment in the event pull_request_target"
     ):
-        noise(asked)
+        noise(asked, RunContext())

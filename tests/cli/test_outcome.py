@@ -206,7 +206,8 @@ def test_a_bug_after_the_reports_leaves_them_their_summary(tmp_path):
 def test_a_second_signal_at_a_terminal_ends_a_run_that_hangs():
     """The first one asks for an orderly end; as process 1 no default of the system would end it."""
     code = (
-        "import os, signal, time; from ci_evals.cli.commands.run import Interruption; i = Interruption(); "
+        "import os, signal, time; from ci_evals.cli.interruption import Interruption; "
+        "from ci_evals.cli.run_context import RunContext; i = Interruption(RunContext()); "
         "os.kill(os.getpid(), signal.SIGINT); print(i.came, flush=True); "
         "os.kill(os.getpid(), signal.SIGTERM); time.sleep(5); print('still here')"
     )

@@ -13,6 +13,7 @@ from commands import ci_evals, files_in, results_in, start, write_suite
 from github_runner import Step
 
 from ci_evals.cli.commands.rejudge import rejudge_run
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.domain.errors import UsageError
@@ -145,7 +146,8 @@ def test_what_is_refused(run, monkeypatch, asked, message):
         rejudge_run(
             RejudgeSettings(
                 **{"results": Path("results"), "output_dir": Path("again"), "llm_key": "k"} | asked
-            )
+            ),
+            RunContext(),
         )
     assert files_in(run) == before
 
@@ -155,7 +157,7 @@ def test_a_suites_own_results_do_not_lead_to_writing_over_the_run(run, monkeypat
     monkeypatch.chdir(run)
     (own,) = (run / "results/Stub").glob("*/_results.json")
     with pytest.raises(UsageError, match="would be written over"):
-        rejudge_run(RejudgeSettings(results=own, llm_key="k"))
+        rejudge_run(RejudgeSettings(results=own, llm_key="k"), RunContext())
 
 
 def test_a_killed_rejudge_leaves_no_green_reports_of_an_earlier_one(run):

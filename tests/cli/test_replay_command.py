@@ -22,6 +22,7 @@ from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.tape import NAME as RECORDING
 from ci_evals.adapters.recording.tape import Choice, Header, RecordedSuite
 from ci_evals.cli import recording
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider, Trust
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.suite_loading import load_suites
@@ -219,7 +220,7 @@ def loaded(folder, *tests, replay=True, **fields):
     """The plan of a suite with these fields, read for a replay."""
     name = write_suite(folder, *tests, **fields)
     settings = RunSettings(suites=[str(folder / name)], trust_suites=Trust.ALWAYS)
-    found = load_suites(settings, {"SET": "a-known-value", "SHORT": "abc"}, replay=replay)
+    found = load_suites(settings, RunContext({"SET": "a-known-value", "SHORT": "abc"}), replay=replay)
     return plan(found, Selection(), 1)
 
 

@@ -13,6 +13,7 @@ import whole_text
 from commands import ci_evals, files_in
 
 from ci_evals.cli.commands.report import report
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import Baseline, Comparison
@@ -66,7 +67,7 @@ def page_in(folder: Path) -> str:
 
 
 def redraw(*paths: str | Path, **options) -> None:
-    report(ReportSettings(results=[Path(path) for path in paths], **options))
+    report(ReportSettings(results=[Path(path) for path in paths], **options), RunContext())
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -13,6 +13,7 @@ import world
 from commands import ci_evals, files_in, start, write_suite
 
 from ci_evals.cli.commands import attack, prefer, validate
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.study_commands import AttackSettings, PreferSettings
 from ci_evals.cli.settings.suite_commands import ValidateSettings
@@ -166,33 +167,50 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: prefer.prefer(PreferSettings(head=Path("a"), base=Path("a"), llm_key="k")), "the same run"),
-        (lambda: prefer.prefer(PreferSettings(head=Path("a"), base=Path("no"), llm_key="k")), "no: "),
-        (lambda: prefer.prefer(PreferSettings(head=Path("a"), base=Path("b"))), "no key for the LLM"),
-        (lambda: attack.attack(AttackSettings(results=Path("a"))), "no key for the LLM"),
         (
-            lambda: attack.attack(AttackSettings(results=Path("a"), provider=Provider.OFFLINE)),
+            lambda: prefer.prefer(PreferSettings(head=Path("a"), base=Path("a"), llm_key="k"), RunContext()),
+            "the same run",
+        ),
+        (
+            lambda: prefer.prefer(PreferSettings(head=Path("a"), base=Path("no"), llm_key="k"), RunContext()),
+            "no: ",
+        ),
+        (
+            lambda: prefer.prefer(PreferSettings(head=Path("a"), base=Path("b")), RunContext()),
+            "no key for the LLM",
+        ),
+        (lambda: attack.attack(AttackSettings(results=Path("a")), RunContext()), "no key for the LLM"),
+        (
+            lambda: attack.attack(AttackSettings(results=Path("a"), provider=Provider.OFFLINE), RunContext()),
             "nobody would judge",
         ),
         (
-            lambda: attack.attack(AttackSettings(results=Path("a"), llm_key="k", judge_votes=2)),
+            lambda: attack.attack(
+                AttackSettings(results=Path("a"), llm_key="k", judge_votes=2), RunContext()
+            ),
             "even number of votes",
         ),
         (
             lambda: attack.attack(
-                AttackSettings(results=Path("a"), llm_key="k", judge_panel="a,b", judge_model="c")
+                AttackSettings(results=Path("a"), llm_key="k", judge_panel="a,b", judge_model="c"),
+                RunContext(),
             ),
             "leave one of the two out",
         ),
-        (lambda: validate.validate(ValidateSettings(suites=["suite.json"], probe=Path("a"))), "no key"),
+        (
+            lambda: validate.validate(ValidateSettings(suites=["suite.json"], probe=Path("a")), RunContext()),
+            "no key",
+        ),
         (
             lambda: validate.validate(
-                ValidateSettings(suites=["suite.json"], probe=Path("nowhere"), llm_key="k")
+                ValidateSettings(suites=["suite.json"], probe=Path("nowhere"), llm_key="k"), RunContext()
             ),
             "nowhere",
         ),
         (
-            lambda: validate.validate(ValidateSettings(suites=["demo:hr"], probe=Path("a"), llm_key="k")),
+            lambda: validate.validate(
+                ValidateSettings(suites=["demo:hr"], probe=Path("a"), llm_key="k"), RunContext()
+            ),
             "holds no judged criterion of these suites",
         ),
     ],

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from ci_evals.cli.judging import Asked, judging
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.study_commands import AttackSettings
 from ci_evals.cli.studying import carry_out, finish
 from ci_evals.domain.results.studies import Attacks
@@ -12,17 +13,17 @@ from ci_evals.studies.attack import targets
 from ci_evals.studies.conversations import Saved
 
 
-def attack(settings: AttackSettings) -> None:
+def attack(settings: AttackSettings, context: RunContext) -> None:
     """Attacks, shows and keeps in the results.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
-    judge = judging(settings.results, Asked.of(settings))
+    judge = judging(settings.results, Asked.of(settings), context)
     found = targets(Saved(judge.results, str(judge.file)), settings.verdicts, settings.seed)
 
     async def work(asking: Asking) -> Attacks:
         return await put(asking, found, settings.seed, datetime.now(UTC))
 
-    attacks, asking = carry_out(judge, settings, "verdict", work)
-    finish(judge, asking, decided=attacks.whole.tried, attacks=attacks)
+    attacks, asking = carry_out(judge, settings, "verdict", work, context)
+    finish(judge, asking, context, decided=attacks.whole.tried, attacks=attacks)

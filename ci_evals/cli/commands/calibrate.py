@@ -5,10 +5,9 @@ from pathlib import Path
 
 from ci_evals.adapters import files, input_files
 from ci_evals.cli.output_paths import check_output
-from ci_evals.cli.saved import of_environment
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.study_commands import CalibrateSettings
 from ci_evals.cli.studied import check_whole, keep
-from ci_evals.cli.terminal.console import show
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.studies import Calibration
 from ci_evals.library import load_results, results_file
@@ -23,14 +22,14 @@ _JUDGED_AGAIN = (
 )
 
 
-def calibrate(settings: CalibrateSettings) -> None:
+def calibrate(settings: CalibrateSettings, context: RunContext) -> None:
     """Prints what labels say of the judge, and keeps it in a file and with the run.
 
     Raises:
         UsageError: a sheet or the run cannot be read, no label is of it, or the file that is to be written
             holds something else; nothing is written then.
     """
-    redactor = of_environment()
+    redactor = context.hide()
     file = results_file(settings.results)
     inputs = {f"the sheet {path}": path for path in settings.labels}
     check_output("--output", settings.output, {"--results": file, **inputs})
@@ -44,11 +43,13 @@ def calibrate(settings: CalibrateSettings) -> None:
     found = redactor.model(found)
     _check(settings.output, found)
     files.write(settings.output, study.written(found))
-    show(calibration_text.render(found))
+    context.show(calibration_text.render(found))
     if results.run.origin and results.run.origin.how == "rejudge":
-        show(_JUDGED_AGAIN)
-    show(sanitize.log_line(f"Written to {settings.output}: commit it, and give it to run --calibration"))
-    keep(file, results, redactor, calibration=found, old_calibration=None)
+        context.show(_JUDGED_AGAIN)
+    context.show(
+        sanitize.log_line(f"Written to {settings.output}: commit it, and give it to run --calibration")
+    )
+    keep(file, results, redactor, context, calibration=found, old_calibration=None)
 
 
 def read(path: Path) -> Calibration:

@@ -1,52 +1,51 @@
 """`comment`: posts the results of a run that is over: the second workflow, the last job of a matrix."""
 
 import asyncio
-import os
 
 from ci_evals.adapters import files
 from ci_evals.adapters.github.archive import MOST_MB
 from ci_evals.cli.github import actions, outputs
 from ci_evals.cli.github.platform import Platform
 from ci_evals.cli.github.posting import post, text_of, withdraw
-from ci_evals.cli.saved import read_clean
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.result_commands import CommentSettings
-from ci_evals.cli.terminal.console import error_console, show
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import results_file
 from ci_evals.reports.names import JUNIT
 
 
-def comment(settings: CommentSettings) -> None:
+def comment(settings: CommentSettings, context: RunContext) -> None:
     """Posts the comment, or prints it. What GitHub refuses is a warning.
 
     Raises:
         UsageError: there are no results, or nothing says where to post.
     """
-    platform = Platform.of(settings, os.environ)
+    platform = Platform.of(settings, context)
     file = results_file(settings.results)
     if files.is_there(file) and file.stat().st_size > MOST_MB * 1_000_000:
         raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
     try:
-        results = read_clean(file)
+        results = SavedRun.open(file, context.hide()).results
     except UsageError as error:
         if not (settings.dry_run or platform.missing or platform.read_only):
             withdraw(error, settings.comment_key, platform)
         raise
-    outputs.write(results, results.gate.exit_code, file.parent, file.parent / JUNIT, os.environ)
+    outputs.write(results, results.gate.exit_code, file.parent, file.parent / JUNIT, context)
     if settings.dry_run:
-        show(text_of(results, platform))
+        context.show(text_of(results, platform))
         return
     if platform.missing:
         raise UsageError(f"{platform.missing}; --dry-run prints the comment without it")
     if platform.read_only:
-        error_console(os.environ).say(
+        context.console.say(
             "no comment: the token of a fork's pull request may only read; a second workflow can post it"
         )
         return
     try:
         told = asyncio.run(post(text_of(results, platform), settings.comment_key, platform))
     except GitHubError as error:
-        actions.warn(f"no comment was posted: {error}", os.environ)
+        actions.warn(f"no comment was posted: {error}", context)
     else:
         for line in told:
-            error_console(os.environ).say(line)
+            context.console.say(line)

@@ -1,14 +1,14 @@
 """The commands that hold recorded runs against each other, and against a gate: compare, odds."""
 
 import json
-import os
 import sys
 from typing import Any
 
-from ci_evals.cli.saved import read_clean
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.choices import Form
 from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
-from ci_evals.cli.terminal.console import colored, show
+from ci_evals.cli.terminal.console import colored
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import console
@@ -23,44 +23,45 @@ from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresh
 from ci_evals.scoring.scorecard import Scorecard
 
 
-def compare(settings: CompareSettings) -> None:
+def compare(settings: CompareSettings, context: RunContext) -> None:
     """Prints the comparison and exits as the options say.
 
     Raises:
         UsageError: a file is not there or is none of ours, or an option cannot be read.
     """
     drop, drops = read_drops(settings.max_drop)
-    head, base = (read_clean(path) for path in (settings.head, settings.base))
+    redactor = context.hide()
+    head, base = (SavedRun.open(path, redactor).results for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
     here = Side.of(head)
     pairing = Pairing(here, Side.of(base))
     decision = decide_change(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
     found = against(head.coverage, pairing.pairs)
-    told = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
-    show(_told(told, settings.format))
+    result = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
+    context.show(_text(result, settings.format, context))
     sys.exit(decision.exit_code)
 
 
-def _told(results: Results, form: Form) -> str:
+def _text(results: Results, form: Form, context: RunContext) -> str:
     match form:
         case Form.TEXT:
-            return console.comparison(results, color=colored(sys.stdout, os.environ))
+            return console.comparison(results, color=colored(sys.stdout, context.environ))
         case Form.MARKDOWN:
             return documents.comparison(results)
         case Form.JSON:
-            told = results.model_dump(mode="json", by_alias=True, include={"comparison", "gate"})
+            parts = results.model_dump(mode="json", by_alias=True, include={"comparison", "gate"})
             # GitHub's runner obeys ##[command] anywhere in a line.
-            return json.dumps(told, indent=2).replace("##[", "#\\u0023[")
+            return json.dumps(parts, indent=2).replace("##[", "#\\u0023[")
 
 
-def odds(settings: OddsSettings) -> None:
+def odds(settings: OddsSettings, context: RunContext) -> None:
     """Prints how often an unchanged agent would fail the gate.
 
     Raises:
         UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
     """
-    results = read_clean(settings.results)
+    results = SavedRun.open(settings.results, context.hide()).results
     policy = _policy(settings, results.run.config)
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
     check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
@@ -71,7 +72,7 @@ def odds(settings: OddsSettings) -> None:
     found = odds_of(results.suites, checks, offline=offline, seed=results.run.id, beyond=more)
     if found is None:
         raise UsageError(f"{settings.results}: nothing was scored, so there is no noise to tell from")
-    show(console.odds(found, checks))
+    context.show(console.odds(found, checks))
 
 
 def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:
@@ -82,16 +83,16 @@ def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:
         return config.get(key) if given is None else given
 
     least, regression = asked("min_score", "minScore"), asked("regression", "regression")
-    drop, drops = read_drops(_text(asked("max_drop", "maxDrop")))
+    drop, drops = read_drops(_str_or_none(asked("max_drop", "maxDrop")))
     return Policy(
         # What a file tells is not believed where no option could say it.
         min_score=float(least) if isinstance(least, int | float) and 0 <= least <= 100 else Policy.min_score,
-        thresholds=read_thresholds(_text(asked("thresholds", "thresholds"))),
+        thresholds=read_thresholds(_str_or_none(asked("thresholds", "thresholds"))),
         max_drop=drop,
         max_drops=drops,
         regression=Regression(regression) if regression in list(Regression) else Regression.OFF,
     )
 
 
-def _text(value: Any) -> str | None:
+def _str_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None

@@ -8,8 +8,9 @@ from ci_evals.adapters import files, input_files
 from ci_evals.adapters.importers import READERS, Imported
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.suites import ENDINGS
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import ImportSettings
-from ci_evals.cli.terminal.console import error_console, show
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import UsageError
 from ci_evals.reports import numbers
 
@@ -17,7 +18,7 @@ MOST_NOTES = 20
 _PRINTED = "suite.yaml"
 
 
-def import_suite(settings: ImportSettings) -> None:
+def import_suite(settings: ImportSettings, context: RunContext) -> None:
     """Reads the file, writes or prints the suite, and tells what needs a hand.
 
     Raises:
@@ -34,12 +35,11 @@ def import_suite(settings: ImportSettings) -> None:
     if output:
         files.write_new(output.parent, {output.name: text})
     else:
-        show(text.rstrip("\n"))
-    _tell(imported, source, output)
+        context.show(text.rstrip("\n"))
+    _report(imported, source, output, context.console)
 
 
-def _tell(imported: Imported, source: str, output: Path | None) -> None:
-    console = error_console(os.environ)
+def _report(imported: Imported, source: str, output: Path | None, console: Console) -> None:
     where = f", written to {output}" if output else ""
     console.say(f"{numbers.count(len(imported.tests), 'test')} out of {source}{where}")
     for note in imported.notes[:MOST_NOTES]:

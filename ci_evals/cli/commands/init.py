@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ci_evals.adapters import files, repository
 from ci_evals.adapters.repository import Repository
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import InitSettings
-from ci_evals.cli.terminal.console import show
 from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapter_options import complaint
@@ -91,7 +91,7 @@ class Starter:
         )
 
 
-def init(settings: InitSettings) -> None:
+def init(settings: InitSettings, context: RunContext) -> None:
     """Writes the files, all or none, and tells what comes next.
 
     Raises:
@@ -107,8 +107,8 @@ def init(settings: InitSettings) -> None:
     except SuiteError as error:
         raise UsageError(f"--adapter: {error.problems[0].message}") from error
     files.write_new(found.root, written)
-    show(sanitize.log(f"Written into {found.root}:\n" + "\n".join(f"  {name}" for name in written)))
-    show(sanitize.log(_next(starter)))
+    context.show(sanitize.log(f"Written into {found.root}:\n" + "\n".join(f"  {name}" for name in written)))
+    context.show(sanitize.log(_next(starter)))
 
 
 def plan(found: Repository, wanted: str | None) -> Starter:

@@ -4,16 +4,16 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.cli.output_paths import check_output
-from ci_evals.cli.saved import read_clean
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.study_commands import LabelSettings
-from ci_evals.cli.terminal.console import show
 from ci_evals.domain.errors import UsageError
 from ci_evals.library import results_file
 from ci_evals.reports import numbers, sanitize
 from ci_evals.studies import labels, sheet, sheet_reading
 
 
-def label(settings: LabelSettings) -> None:
+def label(settings: LabelSettings, context: RunContext) -> None:
     """Writes the sheet, its page, and the guidelines.
 
     Raises:
@@ -23,7 +23,7 @@ def label(settings: LabelSettings) -> None:
     file = results_file(settings.results)
     for name in (sheet.SHEET, sheet.PAGE):
         check_output("--output", settings.output / name, {"RESULTS": file})
-    results = read_clean(file)
+    results = SavedRun.open(file, context.hide()).results
     _check(settings.output / sheet.SHEET)
     found = labels.items(results)
     if not found:
@@ -33,7 +33,7 @@ def label(settings: LabelSettings) -> None:
         )
     drawn = labels.sample(found, settings.items, settings.seed)
     files.write_all(settings.output, sheet.files_of(drawn))
-    show(sanitize.log_line(_told(settings, len(drawn), len(found))))
+    context.show(sanitize.log_line(_told(settings, len(drawn), len(found))))
 
 
 def _check(there: Path) -> None:

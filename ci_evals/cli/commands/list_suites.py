@@ -3,12 +3,12 @@
 from tabulate import tabulate
 
 from ci_evals.adapters.suites import bundled_names, sources
-from ci_evals.cli.terminal.console import show
+from ci_evals.cli.run_context import RunContext
 from ci_evals.planning.parse import Reading, load
 from ci_evals.reports import sanitize
 
 
-def list_suites() -> None:
+def list_suites(context: RunContext) -> None:
     """Lists the bundled suites with what they are about."""
     rows = []
     for name in bundled_names():
@@ -17,5 +17,5 @@ def list_suites() -> None:
         rows.append(
             [source.file, str(len(suite.tests)), sanitize.log_line(suite.description or suite.name, 90)]
         )
-    show(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
-    show("\nRun one with:  ci-evals run demo:hr --provider=offline")
+    context.show(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
+    context.show("\nRun one with:  ci-evals run demo:hr --provider=offline")

@@ -1,6 +1,5 @@
 """`merge`: the results of several runs in, one run's reports out, the gate's exit code."""
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,15 +7,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ci_evals.cli.github import actions
 from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.platform import Held, Platform
 from ci_evals.cli.output_paths import Places
 from ci_evals.cli.publish import publish
-from ci_evals.cli.saved import read_each, read_leg
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.policy import in_force, read_policy
 from ci_evals.cli.settings.result_commands import MergeSettings
-from ci_evals.cli.terminal.console import environment_keys, error_console, remember
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.scoring.conclude import conclude
@@ -25,12 +23,11 @@ from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import Leg
 from ci_evals.studies.calibrate import of_legs
-from ci_evals.support.redaction import Redactor
 
 _NO_LEGS = "; if the legs' artifacts were to be in it, no leg has left any"
 
 
-def merge_runs(settings: MergeSettings) -> None:
+def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     """Merges, writes every report, and exits as the gate decides.
 
     Raises:
@@ -39,13 +36,12 @@ def merge_runs(settings: MergeSettings) -> None:
     policy = read_policy(settings)
     places = Places(settings.output_dir, settings.junit)
     places.check()
-    read = read_each(settings.results, read_leg, if_missing=_NO_LEGS)
-    legs = [Leg(str(file), results) for _, file, results in read]
+    saved = SavedRun.open_each(settings.results, context.hide(), unfinished=True, if_missing=_NO_LEGS)
+    legs = [Leg(str(run.file), run.results) for run in saved]
     suites = [suite.folder for leg in legs for suite in leg.results.suites]
     places.check({f"the leg {leg.file}": Path(leg.file) for leg in legs}, suites)
-    redactor = Redactor([*environment_keys(os.environ), settings.github_token or ""])
-    actions.mask(redactor, os.environ)
-    remember(redactor)
+    redactor = context.hide([settings.github_token])
+    context.mask()
     try:
         merged = merge(legs, expected=settings.legs)
     except ValidationError as error:
@@ -57,17 +53,17 @@ def merge_runs(settings: MergeSettings) -> None:
             raise UsageError(problem)
         ending = replace(ending, incomplete=(problem,))
     skipped = merged.info.status == "skipped"
-    baseline = Held() if skipped else baseline_of(settings, Platform.of(settings, os.environ))
+    baseline = Held() if skipped else baseline_of(settings, Platform.of(settings, context))
     options = {"config": merged.info.config | in_force(settings), "baseline_note": baseline.note}
     info = redactor.model(merged.info.model_copy(update=options))
     before = redactor.model(baseline.results) if baseline.results else None
-    console = error_console(os.environ)
+    console = context.console
     for line in (*(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
     results = of_legs(results, [redactor.model(leg.results.studies) for leg in legs])
-    sys.exit(publish(results, places, console, before))
+    sys.exit(publish(results, places, context, before))
 
 
 def _unknown_name(policy: Policy, suites: Sequence[SuiteResult]) -> str | None:

@@ -1,6 +1,5 @@
 """`noise`: a saved run in, where the noise of its scores comes from out."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,11 +7,12 @@ from contextlib import ExitStack, contextmanager
 from ci_evals.cli.commands.noise_ready import Ready, amounts, ready_for
 from ci_evals.cli.github import actions
 from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.study_commands import NoiseSettings
 from ci_evals.cli.studied import keep
 from ci_evals.cli.studying import told
 from ci_evals.cli.terminal import display, progress
-from ci_evals.cli.terminal.console import Console, error_console, show
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
@@ -21,18 +21,18 @@ from ci_evals.stop import Stop
 from ci_evals.studies.noise import Measured, measure
 
 
-def noise(settings: NoiseSettings) -> None:
+def noise(settings: NoiseSettings, context: RunContext) -> None:
     """Plays and judges a sample again, shows where the noise is, and keeps that with the results.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
-    ready = ready_for(settings)
-    console = error_console(os.environ)
+    ready = ready_for(settings, context)
+    console = context.console
     console.say(_to_do(ready))
-    interruption = Interruption()
+    interruption = Interruption(context)
     with ExitStack() as shown:
-        listen = shown.enter_context(_listening(ready.study.sheet.plan, console, quiet=settings.quiet))
+        listen = shown.enter_context(_listening(ready.study.sheet.plan, context, quiet=settings.quiet))
 
         def judging(count: int) -> Listener:
             shown.close()  # what was played
@@ -40,7 +40,7 @@ def noise(settings: NoiseSettings) -> None:
 
         work = measure(ready.study, listen=listen, judging=judging, stop=interruption.stop)
         found = interruption.play(work)
-    sys.exit(_ended(ready, found, interruption.stop, console))
+    sys.exit(_ended(ready, found, interruption.stop, context))
 
 
 def _to_do(ready: Ready) -> str:
@@ -54,14 +54,15 @@ def _to_do(ready: Ready) -> str:
 
 
 @contextmanager
-def _listening(planned: Plan, console: Console, *, quiet: bool) -> Iterator[Listener]:
+def _listening(planned: Plan, context: RunContext, *, quiet: bool) -> Iterator[Listener]:
+    console = context.console
     if quiet:
         yield progress.silent
     elif console.stream.isatty():
         with display.live(planned, console) as listen:
             yield listen
     else:
-        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", os.environ):
+        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", context):
             yield progress.lines(planned, console)
 
 
@@ -78,9 +79,9 @@ def _judging(count: int, console: Console, *, quiet: bool) -> Iterator[Listener]
         yield progress.silent
 
 
-def _ended(ready: Ready, found: Measured, stop: Stop, console: Console) -> int:
+def _ended(ready: Ready, found: Measured, stop: Stop, context: RunContext) -> int:
     """Says what was found and keeps it, if the study came to anything, and gives the exit code."""
-    cost = found.usage.cost_usd
+    console, cost = context.console, found.usage.cost_usd
     spent = (
         f"{numbers.count(found.plays, 'conversation')} played, {found.judgements:,} judged again, "
         f"{numbers.count(found.usage.calls, 'call')} of models"
@@ -99,7 +100,7 @@ def _ended(ready: Ready, found: Measured, stop: Stop, console: Console) -> int:
             f"is kept. {spent}"
         )
         return Exit.INVALID
-    show(told(ready.study.results, noise=found.noise))
+    context.show(told(ready.study.results, noise=found.noise))
     console.say(spent)
-    keep(ready.file, ready.study.results, ready.study.redactor, noise=found.noise)
+    keep(ready.file, ready.study.results, ready.study.redactor, context, noise=found.noise)
     return Exit.HOLDS

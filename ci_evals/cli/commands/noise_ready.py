@@ -1,7 +1,6 @@
 """What `noise` needs before anybody is asked: the run, its suites as they are now, who plays and judges."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import fsum
 from pathlib import Path
@@ -10,14 +9,12 @@ from statistics import fmean
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
-from ci_evals.adapters import prices as price_files
-from ci_evals.cli.github import actions
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.study_commands import NoiseSettings
 from ci_evals.cli.settings.suite_commands import SuiteSettings
 from ci_evals.cli.studied import check_whole
 from ci_evals.cli.suite_loading import headers_of, load_suites, values_of
-from ci_evals.cli.terminal.console import environment_keys, remember
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
@@ -25,7 +22,6 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.library import load_results, results_file
-from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.workload import of_plan
 from ci_evals.rejudging.work import is_judged
@@ -33,7 +29,6 @@ from ci_evals.reports import numbers
 from ci_evals.studies.noise import Study
 from ci_evals.studies.noise_sample import Matched, Players, Sheet, matched, picked, sheet
 from ci_evals.support import templates
-from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import (
     DEFAULT_MODELS,
     PROVIDERS,
@@ -61,23 +56,23 @@ class Ready:
     """Tests of the run that are not in the sample."""
 
 
-def ready_for(settings: NoiseSettings) -> Ready:
+def ready_for(settings: NoiseSettings, context: RunContext) -> Ready:
     """Reads the run and its suites, and settles what is to be done.
 
     Raises:
         UsageError: something is missing, or not as it was. Nobody was asked.
     """
-    environ = os.environ
+    environ = context.environ
     file = results_file(settings.results)
     saved = load_results(file)
     check_whole(saved, file)
     _check_held(saved, file)
     _check_agent(settings, saved)
-    loaded = load_suites(_suite_settings(settings, saved), environ)
+    loaded = load_suites(_suite_settings(settings, saved), context)
     adapter = _adapter(settings, saved, environ)
-    redactor = _redactor(settings, adapter, loaded, environ)
-    actions.mask(redactor, environ)
-    remember(redactor)
+    keys = (settings.llm_key, settings.agent_key, *keys_of(adapter, loaded))
+    redactor = context.hide(keys, values_of(loaded, environ))
+    context.mask()
     results = redactor.model(saved)
     chosen = picked(results, str(file), settings.tests, settings.seed)
     sample = matched(results, chosen, plan(loaded, Selection(), 1), redactor)
@@ -95,7 +90,7 @@ def ready_for(settings: NoiseSettings) -> Ready:
         adapter=adapter,
         judge=_judge(settings, results, made, adapter),
         redactor=redactor,
-        prices=price_files.read(settings.prices) if settings.prices else price_files.bundled(),
+        prices=context.prices(settings.prices)(),
         most_cost=settings.max_cost,
         parallel=settings.parallel or max(1, _number(results.run.config.get("parallel"), 1)),
         retries=_number(results.run.config.get("retries"), 1),
@@ -173,13 +168,6 @@ def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, st
         agent_id_in=settings.agent_id_in,
         task_origin_type=settings.task_origin_type,
     )
-
-
-def _redactor(
-    settings: NoiseSettings, adapter: Connections, loaded: Sequence[LoadedSuite], environ: Mapping[str, str]
-) -> Redactor:
-    keys = [settings.llm_key or "", settings.agent_key or "", *keys_of(adapter, loaded)]
-    return Redactor([*environment_keys(environ), *keys], values_of(loaded, environ))
 
 
 def _players(settings: NoiseSettings, results: Results, suite: SuiteResult, adapter: Connections) -> Players:

@@ -1,16 +1,13 @@
 """`plan`: what would run, and what it would take."""
 
-import os
-
 from tabulate import tabulate
 
-from ci_evals.adapters import prices
 from ci_evals.cli.commands import forecast
 from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import EstimateSettings
 from ci_evals.cli.suite_loading import load_suites
-from ci_evals.cli.terminal.console import error_console, show
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.grading import control
@@ -18,21 +15,22 @@ from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.planning.workload import Estimate, of_plan, of_test
 from ci_evals.reports import numbers, sanitize
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Connections
 
 
-def plan(settings: EstimateSettings) -> None:
+def plan(settings: EstimateSettings, context: RunContext) -> None:
     """Shows the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
-    FileTrust(settings, os.environ).check_options(settings)
-    table = prices.read(settings.prices) if settings.prices else prices.bundled()
+    FileTrust(settings, context).check_options(settings)
+    table = context.prices(settings.prices)()
     adapter = models_asked(settings)
-    loaded = load_suites(settings, os.environ)
+    loaded = load_suites(settings, context)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     for place, suite in enumerate(planned.suites):
-        show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        show(_table(_rows(planned, place, adapter)) + "\n")
+        context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
+        context.show(_table(_rows(planned, place, adapter, context.redactor)) + "\n")
     for warning in adapter.warnings(planned):
-        error_console(os.environ).say(f"warning: {warning}")
+        context.console.say(f"warning: {warning}")
     total = of_plan(planned)
     agent, user, judge = _calls(total, adapter)
     audits = f", auditor {total.auditor_calls}" if adapter.audit_user and not adapter.offline else ""
@@ -40,7 +38,7 @@ def plan(settings: EstimateSettings) -> None:
     controls = len(control.questions()) * len(forecast.checked_judges(planned, adapter, check))
     checked = f", judge check {controls}" if controls else ""
     meanings = f", embedding model {total.embedder_calls}" if adapter.embedder and total.semantic else ""
-    show(
+    context.show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judged} judged evaluations\n"
@@ -56,8 +54,8 @@ def _calls(work: Estimate, adapter: Connections) -> tuple[int, int, int]:
     return work.agent_calls, work.user_calls, work.judge_calls * adapter.judge_votes
 
 
-def _rows(plan: Plan, place: int, adapter: Connections) -> list[list[str]]:
-    planned, redactor = plan.suites[place], error_console(os.environ).redactor
+def _rows(plan: Plan, place: int, adapter: Connections, redactor: Redactor) -> list[list[str]]:
+    planned = plan.suites[place]
     header = [
         "test",
         "tags",

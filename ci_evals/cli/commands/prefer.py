@@ -1,13 +1,12 @@
 """`prefer`: two runs in, which of them a judge prefers out."""
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ci_evals.cli.judging import Asked, judging
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.study_commands import PreferSettings
 from ci_evals.cli.studying import carry_out, finish
-from ci_evals.cli.terminal.console import error_console
 from ci_evals.domain.results.studies import Preference
 from ci_evals.library import load_results, results_file
 from ci_evals.reports import numbers
@@ -17,25 +16,25 @@ from ci_evals.studies.prefer import Matched, matched
 from ci_evals.studies.prefer import prefer as ask
 
 
-def prefer(settings: PreferSettings) -> None:
+def prefer(settings: PreferSettings, context: RunContext) -> None:
     """Compares, shows and keeps in the results of A.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
-    judge = judging(settings.head, Asked.of(settings))
+    judge = judging(settings.head, Asked.of(settings), context)
     file = results_file(settings.base)
     base = Saved(judge.redactor.model(load_results(file)), str(file))
     found = matched(Saved(judge.results, str(judge.file)), base, settings.pairs, settings.seed)
-    console = error_console(os.environ)
+    console = context.console
     for line in _left_out(found):
         console.say(line)
 
     async def work(asking: Asking) -> Preference:
         return await ask(asking, found, datetime.now(UTC))
 
-    preference, asking = carry_out(judge, settings, "pair", work)
-    finish(judge, asking, decided=preference.pairs - preference.undecided, preference=preference)
+    preference, asking = carry_out(judge, settings, "pair", work, context)
+    finish(judge, asking, context, decided=preference.pairs - preference.undecided, preference=preference)
 
 
 def _left_out(found: Matched) -> Iterator[str]:

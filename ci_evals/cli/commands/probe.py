@@ -1,16 +1,15 @@
 """`validate --probe`: which judged criteria of suites pass before conversations of other tests too."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ci_evals.cli.judging import Asked, judging
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.cli.studying import carry_out, finish
 from ci_evals.cli.suite_loading import values_of
-from ci_evals.cli.terminal.console import error_console, remember
 from ci_evals.domain.results.studies import Probe
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports import numbers, sanitize
@@ -28,21 +27,23 @@ _WHAT_TO_DO = (
 )
 
 
-def probe_suites(settings: ValidateSettings, results: Path, suites: Sequence[LoadedSuite]) -> None:
+def probe_suites(
+    settings: ValidateSettings, results: Path, suites: Sequence[LoadedSuite], context: RunContext
+) -> None:
     """Tries every judged criterion, warns of those that measure nothing, and keeps what was found.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
     asked = Asked(settings.provider, settings.llm_key, settings.judge_model)
-    judge = judging(results, asked)
+    judge = judging(results, asked, context)
     # What of a suite came from the environment stands in the run as `***`, and no judge may see it.
-    redactor = judge.redactor.knowing(values=values_of(suites, os.environ))
-    remember(redactor)
+    redactor = judge.redactor.knowing(values=values_of(suites, context.environ))
+    context.redactor = redactor
     judge = replace(judge, redactor=redactor)
     clean = [redactor.model(loaded.suite) for loaded in suites]
     found = questions(Saved(judge.results, str(judge.file)), clean, settings.probe_with, _SEED)
-    console = error_console(os.environ)
+    console = context.console
     if found.strange:
         criteria = numbers.count(found.strange, "judged criterion", "judged criteria")
         console.say(f"Not probed, since {judge.file} does not hold them: {criteria}")
@@ -50,7 +51,7 @@ def probe_suites(settings: ValidateSettings, results: Path, suites: Sequence[Loa
     async def work(asking: Asking) -> Probe:
         return await ask(asking, found, datetime.now(UTC))
 
-    probe, asking = carry_out(judge, settings, "verdict", work)
+    probe, asking = carry_out(judge, settings, "verdict", work, context)
     warnings = _warnings(suites, found, probe)
     for line in warnings:
         console.say(f"warning: {line}")
@@ -59,7 +60,7 @@ def probe_suites(settings: ValidateSettings, results: Path, suites: Sequence[Loa
     if few := sum(one.tried < LEAST for one in probe.criteria):
         criteria = numbers.count(few, "criterion was", "criteria were")
         console.say(f"{criteria} decided by fewer than {LEAST} conversations, which says too little")
-    finish(judge, asking, decided=sum(one.tried for one in probe.criteria), probe=probe)
+    finish(judge, asking, context, decided=sum(one.tried for one in probe.criteria), probe=probe)
 
 
 def _warnings(suites: Sequence[LoadedSuite], found: Questions, probe: Probe) -> list[str]:

@@ -1,13 +1,11 @@
 """`rejudge`: a saved run in, the verdicts of another judge out, with how far the two agree."""
 
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ci_evals.adapters import prices as price_files
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.platform import Platform
@@ -16,19 +14,13 @@ from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judge_cache import folder_of, refused
 from ci_evals.cli.output_paths import Places
 from ci_evals.cli.publish import publish
-from ci_evals.cli.saved import read_clean
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.policy import in_force, read_policy
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.cli.terminal import display, progress
-from ci_evals.cli.terminal.console import (
-    Console,
-    environment_keys,
-    environment_values,
-    error_console,
-    remember,
-    show,
-)
+from ci_evals.cli.terminal.console import Console, environment_values
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished
@@ -45,38 +37,36 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.studies.calibrate import given
-from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import WITHOUT_KEY, Connections, checked, llm_key_of, names_in, no_key
 
 
-def rejudge_run(settings: RejudgeSettings) -> None:
+def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     """Judges again, writes every report, tells what changed, and exits as the gate decides.
 
     Raises:
         UsageError: before any judge is asked; nothing is written then.
     """
-    environ = os.environ
-    adapter = _adapter(settings, environ)
+    adapter = _adapter(settings, context)
     panel = _panel(settings)
     policy = read_policy(settings)
-    prices = price_files.read(settings.prices) if settings.prices else price_files.bundled()
+    prices = context.prices(settings.prices)()
     file = results_file(settings.results)
     places = Places(settings.output_dir, settings.junit)
     _check_places(places, file)
-    redactor = _redactor(settings, adapter, environ)
-    judged = redactor.model(read_clean(file))
-    actions.mask(redactor, environ)
-    remember(redactor)
+    keys = (adapter.llm_key, adapter.llm_token, settings.llm_key, settings.github_token)
+    redactor = context.hide(keys, environment_values(context.environ))
+    judged = SavedRun.open(file, redactor).results
+    context.mask()
     trials = to_judge(judged)
     if not trials:
         raise UsageError(f"{file}: it holds no judged verdict, so that there is nothing to judge again")
     incomplete = _unknown_names(policy, judged)
     if adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
         raise UsageError(no_key(adapter.provider))
-    console = error_console(environ)
+    console = context.console
     places.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
-    interruption = Interruption()
-    baseline = baseline_of(settings, Platform.of(settings, environ), interruption.aside)
+    interruption = Interruption(context)
+    baseline = baseline_of(settings, Platform.of(settings, context), interruption.aside)
     if baseline.note:
         console.say(baseline.note)
     work = RejudgeJob(
@@ -95,15 +85,15 @@ def rejudge_run(settings: RejudgeSettings) -> None:
         incomplete=incomplete,
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
-        ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
+        ci="github-actions" if context.in_actions else None,
         write_unfinished=places.begin,
     )
-    with _listening(settings, _Told(judged, console, len(trials))) as listen:
+    with _listening(settings, _Told(judged, console, len(trials)), context) as listen:
         again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
     if judged.studies.calibration:
         again = replace(again, results=given(again.results, judged.studies.calibration))
-    code = publish(again.results, places, console, work.baseline, verbose=settings.verbose)
-    show(_told(judged, again, verbose=settings.verbose))
+    code = publish(again.results, places, context, work.baseline, verbose=settings.verbose)
+    context.show(_told(judged, again, verbose=settings.verbose))
     if interruption.stop.bug:
         raise interruption.stop.bug
     sys.exit(code)
@@ -114,17 +104,17 @@ async def _judged_again(work: RejudgeJob, adapter: Connections, listen: Listener
         return await rejudge(work, panel, listen=listen, stop=stop)
 
 
-def _adapter(settings: RejudgeSettings, environ: Mapping[str, str]) -> Connections:
+def _adapter(settings: RejudgeSettings, context: RunContext) -> Connections:
     """The provider with its key or its token, if there is one."""
     provider = settings.provider
     if provider is Provider.OFFLINE:
         others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
-    cache = folder_of(settings.judge_cache, environ)
-    key, token = llm_key_of(provider, settings.llm_key, environ)
-    reason = FileTrust(settings, environ).workspace_distrusted()
-    if cache and reason and (why := refused(cache, reason, key or token, environ)):
-        error_console(environ).say(f"warning: {why}")
+    cache = folder_of(settings.judge_cache, context.environ)
+    key, token = llm_key_of(provider, settings.llm_key, context.environ)
+    reason = FileTrust(settings, context).workspace_distrusted()
+    if cache and reason and (why := refused(cache, reason, key or token, context.environ)):
+        context.console.say(f"warning: {why}")
         cache = None
     return Connections(
         provider=provider, llm_key=key, llm_token=token, judge_cache=cache, llm_timeout=settings.llm_timeout
@@ -140,11 +130,6 @@ def _panel(settings: RejudgeSettings) -> tuple[str, ...]:
         judge_votes=settings.judge_votes or 1,
     )
     return checked(asked).judge_panel
-
-
-def _redactor(settings: RejudgeSettings, adapter: Connections, environ: Mapping[str, str]) -> Redactor:
-    keys = (adapter.llm_key, adapter.llm_token, settings.llm_key, settings.github_token)
-    return Redactor([*environment_keys(environ), *(key for key in keys if key)], environment_values(environ))
 
 
 def _check_places(places: Places, file: Path) -> None:
@@ -222,7 +207,7 @@ def _outcomes(trial: TrialResult) -> Sequence[Outcome]:
 
 
 @contextmanager
-def _listening(settings: RejudgeSettings, told: _Told) -> Iterator[Listener]:
+def _listening(settings: RejudgeSettings, told: _Told, context: RunContext) -> Iterator[Listener]:
     if settings.quiet:
         yield progress.silent
     elif told.console.stream.isatty():
@@ -234,5 +219,5 @@ def _listening(settings: RejudgeSettings, told: _Told) -> Iterator[Listener]:
             if isinstance(event, TrialFinished):
                 told.console.say(told.line(event))
 
-        with actions.group(f"Judging {numbers.count(told.total, 'trial')} again", os.environ):
+        with actions.group(f"Judging {numbers.count(told.total, 'trial')} again", context):
             yield say

@@ -1,22 +1,21 @@
 """`report`: the reports of a saved run, written anew, with other runs beside it."""
 
-import os
 import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli.saved import Saved, of_environment, read_clean, read_each
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.result_commands import ReportSettings
-from ci_evals.cli.terminal.console import error_console, show
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.library import load_results
 from ci_evals.reports import numbers, report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 
 _NO_CONVERSATIONS = (
@@ -26,7 +25,7 @@ _NAMED = 3
 """So many files are told by name, more by their number."""
 
 
-def report(settings: ReportSettings) -> None:
+def report(settings: ReportSettings, context: RunContext) -> None:
     """Writes the reports of a results file anew, beside it.
 
     Raises:
@@ -35,20 +34,20 @@ def report(settings: ReportSettings) -> None:
     formats = _formats(settings.format)
     if settings.open and Format.HTML not in formats:
         raise UsageError(f"--open: {PAGE} is what can be opened; leave --format out, or add html to it")
-    runs = _read(settings.results)
+    runs = _read(settings.results, context.hide())
     results, named = runs.shown.results, runs.shown.file
     file = named.parent.resolve() / named.name  # beside a link, not beside what it leads to
-    baseline = _baseline(settings.baseline, runs)
+    baseline = _baseline(settings.baseline, runs, context.redactor)
     if report_files.is_of_suite(results, file):
         _check_alone(settings, formats, named)
     comparison_runs = ComparisonRuns(baseline, tuple(run for _, run in runs.others.values()))
     written = report_files.redraw(results, file, formats, comparison_runs)
     files.write_all(file.parent, written)
-    show(sanitize.log_line(_told(list(written), runs)))
+    context.show(sanitize.log_line(_told(list(written), runs)))
     if PAGE in written and results.comparison and not baseline and settings.baseline != "none":
-        error_console(os.environ).say(_NO_CONVERSATIONS)
+        context.console.say(_NO_CONVERSATIONS)
     if settings.open:
-        _open(file.parent / PAGE)
+        _open(file.parent / PAGE, context)
 
 
 def _formats(asked: str | None) -> Sequence[Format]:
@@ -68,25 +67,24 @@ def _formats(asked: str | None) -> Sequence[Format]:
 class _Runs:
     """The run to show, and the others by their ids, with their files."""
 
-    shown: Saved
+    shown: SavedRun
     others: Mapping[str, tuple[Path, ComparisonRun]]
     of_folder: int
     """How many runs the path of the shown one stood for: of several it is the newest."""
 
 
-def _read(paths: Sequence[Path]) -> _Runs:
+def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:
     """The runs that the paths stand for; of a hundred no more than two are held whole at a time.
 
     Raises:
         UsageError: a path stands for none, or a file cannot be read; with all of them.
     """
-    redactor = of_environment()
-    shown: Saved | None = None
+    shown: SavedRun | None = None
     of_folder = 0
     others: dict[str, tuple[Path, ComparisonRun]] = {}
-    for saved in read_each(paths, load_results):
-        aside: Saved | None = saved
-        if saved.named == paths[0]:
+    for saved in SavedRun.open_each(paths, None):  # conversations of most are not needed
+        aside: SavedRun | None = saved
+        if saved.path == paths[0]:
             of_folder += 1
             if shown is None or saved.results.run.started_at > shown.results.run.started_at:
                 shown, aside = saved, shown
@@ -95,10 +93,10 @@ def _read(paths: Sequence[Path]) -> _Runs:
             other = ComparisonRun.of(redactor.model(_without_trials(aside.results)), label)
             others.setdefault(other.id, (aside.file, other))
         del saved, aside  # the next is as large
-    if shown is None:  # `read_each` has told why
+    if shown is None:  # `open_each` has said why
         raise UsageError("there are no results to report")
     others.pop(shown.results.run.id, None)
-    return _Runs(shown._replace(results=redactor.model(shown.results)), others, of_folder)
+    return _Runs(replace(shown, results=redactor.model(shown.results)), others, of_folder)
 
 
 def _without_trials(results: Results) -> Results:
@@ -119,7 +117,7 @@ def _place(file: Path) -> str:
     return str(file.parent) if file.parent.name else file.resolve().parent.name
 
 
-def _baseline(asked: str | None, runs: _Runs) -> Results | None:
+def _baseline(asked: str | None, runs: _Runs, redactor: Redactor) -> Results | None:
     """The run whose conversations stand beside those of the shown one.
 
     Raises:
@@ -131,9 +129,9 @@ def _baseline(asked: str | None, runs: _Runs) -> Results | None:
         return None
     if asked in {None, "", "auto"}:
         there = runs.others.get(compared.run_id) if compared else None
-        return read_clean(there[0]) if there else None
+        return SavedRun.open(there[0], redactor).results if there else None
     try:
-        given = read_clean(Path(asked))
+        given = SavedRun.open(Path(asked), redactor).results
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
     if given.run.id == shown.run.id:
@@ -177,7 +175,7 @@ def _told(written: Sequence[str], runs: _Runs) -> str:
     return f"{what} written to {runs.shown.file.parent}{newest}{more}"
 
 
-def _open(page: Path) -> None:
+def _open(page: Path, context: RunContext) -> None:
     """Opens the page in the browser, or says where it is: in CI, and where there is no browser."""
-    if os.environ.get("CI") or not webbrowser.open(page.as_uri()):
-        show(sanitize.log_line(f"Open it in a browser: {page}"))
+    if context.environ.get("CI") or not webbrowser.open(page.as_uri()):
+        context.show(sanitize.log_line(f"Open it in a browser: {page}"))

@@ -1,8 +1,7 @@
 """`run`: settings in, reports out, the gate's exit code."""
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from ci_evals.adapters import files
-from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.adapters.signing import can_sign
@@ -22,6 +20,7 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.interruption import Interruption
 from ci_evals.cli.judge_cache import folder_of, refused
 from ci_evals.cli.output_paths import RECORDING, Inputs, Places, check_folder, check_output
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Commenting, MissingSecrets
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.policy import in_force, read_policy
@@ -29,12 +28,11 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.sharding import for_shard, only_part, part_of
 from ci_evals.cli.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.terminal import progress
-from ci_evals.cli.terminal.console import Console, environment_keys, error_console, remember
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.agents import BUILT_IN, lacks_secret
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Results
@@ -49,7 +47,7 @@ from ci_evals.reports import numbers
 from ci_evals.reports.names import AGENT_LOG, RESULTS, folders_for
 from ci_evals.runner import Options
 from ci_evals.scoring.gate.selectors import check_names
-from ci_evals.support.redaction import MIN_LENGTH, Redactor
+from ci_evals.support.redaction import MIN_LENGTH
 from ci_evals.support.secrets import is_dummy
 from ci_evals.wiring import (
     OFFLINE,
@@ -63,14 +61,14 @@ from ci_evals.wiring import (
 )
 
 
-def run_suites(settings: RunSettings) -> None:
+def run_suites(settings: RunSettings, context: RunContext) -> None:
     """Runs the suites and exits as the gate decides.
 
     Raises:
         UsageError: before anything has run.
     """
     settings = for_shard(settings)
-    platform = Platform.of(settings, os.environ)
+    platform = Platform.of(settings, context)
     try:
         _run(settings, platform)
     except UsageError as error:
@@ -82,30 +80,30 @@ def run_suites(settings: RunSettings) -> None:
 
 
 def _run(settings: RunSettings, platform: Platform) -> NoReturn:
-    environ = os.environ
+    context = platform.command
     settings = _in_its_folder(settings)
-    FileTrust(settings, environ).check_options(settings)
+    FileTrust(settings, context).check_options(settings)
     settings, tape = recording.opened(settings)
     policy = read_policy(settings)
     calibration = _calibration(settings)
-    prices = _prices(settings)
+    prices = context.prices(settings.prices)
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
     loaded = _loaded(settings, platform, may_skip=may_skip, replay=tape is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     part = part_of(settings, planned)
-    missing = () if tape else _missing_keys(settings, planned, environ, may_skip=may_skip)
+    missing = () if tape else _missing_keys(settings, planned, context.environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
-    adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, environ)
-    adapter, uncached = _checked_cache(adapter, settings, environ)
+    adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, context.environ)
+    adapter, uncached = _checked_cache(adapter, settings, context)
     if LLM_KEY in missing and not skipped:
         _explain_missing(platform)
         raise UsageError(no_key(settings.provider))
-    redactor = _redactor(settings, adapter, loaded, environ)
-    actions.mask(redactor, environ)
-    remember(redactor)
-    console = error_console(environ)
+    keys = (settings.llm_key, settings.agent_key, settings.github_token, *keys_of(adapter, loaded))
+    redactor = context.hide(keys, values_of(loaded, context.environ))
+    context.mask()
+    console = context.console
     planned, noted = recording.as_recorded(planned, tape, redactor)
     noted += (
         *uncached,
@@ -116,11 +114,11 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     places = Places(settings.output_dir, settings.junit)
     inputs = _inputs(settings, loaded)
     places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
-    context = run_identity(platform.context, environ)
+    identity = run_identity(platform.context, context)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
-    secret = _signing_secret(adapter) if context.ci else None
+    secret = _signing_secret(adapter) if identity.ci else None
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)
-    interruption = Interruption()
+    interruption = Interruption(context)
     baseline = Held() if skipped else _baseline(settings, platform, interruption)
     _check_apart(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
@@ -149,15 +147,15 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         git=platform.git,
-        context=context,
+        context=identity,
         write_unfinished=places.begin,
-        ci="github-actions" if environ.get("GITHUB_ACTIONS") == "true" else None,
+        ci="github-actions" if context.in_actions else None,
         warnings=warnings,
     )
     job = only_part(job, part, console.say)
     job = recording.replaying(job, tape, adapter)
     calibration = calibration and redactor.model(calibration)
-    ready = _Ready(settings, platform, job, journal, adapter, places, console, interruption, calibration)
+    ready = _Ready(settings, platform, job, journal, adapter, places, context, interruption, calibration)
     sys.exit(_skip(ready, _why_skipped(platform, missing)) if skipped else _play(ready))
 
 
@@ -171,7 +169,7 @@ class _Ready:
     journal: Journal
     adapter: Connections
     places: Places
-    console: Console
+    context: RunContext
     interruption: Interruption
     calibration: Calibration | None
 
@@ -181,7 +179,7 @@ def _skip(ready: _Ready, why: str) -> int:
     from ci_evals.cli.publish import publish
 
     results = not_played(ready.job, ready.adapter, why)
-    code = publish(results, ready.places, ready.console)
+    code = publish(results, ready.places, ready.context)
     if wants_comment(ready.settings, ready.platform):
         # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
         always = ready.settings.comment is Commenting.ALWAYS
@@ -191,13 +189,13 @@ def _skip(ready: _Ready, why: str) -> int:
 
 def _play(ready: _Ready) -> int:
     """Plays the plan, publishes what came of it, and gives the exit code."""
-    settings, console, stop = ready.settings, ready.console, ready.interruption.stop
+    settings, console, stop = ready.settings, ready.context.console, ready.interruption.stop
     if any(item.suite.adapter not in BUILT_IN for item in ready.job.plan.suites):
         _import_reports(ready)
     reserve = Reserve()
     stop.release = reserve.release
     with (
-        _listening(settings, ready.job.plan, console) as listen,
+        _listening(settings, ready.job.plan, ready.context) as listen,
         recording.recorded(ready.job, settings, console) as job,
     ):
         results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
@@ -208,7 +206,7 @@ def _play(ready: _Ready) -> int:
         results = given(results, ready.calibration)
     from ci_evals.cli.publish import publish
 
-    code = publish(results, ready.places, console, job.baseline, verbose=settings.verbose)
+    code = publish(results, ready.places, ready.context, job.baseline, verbose=settings.verbose)
     if results.run.status == "completed" or stop.failed_fast:
         ready.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
@@ -287,14 +285,6 @@ def _within(path: Path, name: str) -> Path:
     return path / name if files.is_folder(path) else path
 
 
-def _prices(settings: RunSettings) -> Callable[[], PriceTable]:
-    """What models cost. A table of the user's is read at once: it may have faults."""
-    if settings.prices is None:
-        return price_files.bundled
-    table = price_files.read(settings.prices)
-    return lambda: table
-
-
 def _calibration(settings: RunSettings) -> Calibration | None:
     """What is known of the judge, where that is given. It may have faults, so it is read at once."""
     if settings.calibration is None:
@@ -347,7 +337,7 @@ def _loaded(settings: RunSettings, platform: Platform, *, may_skip: bool, replay
         UsageError: as `load_suites`.
     """
     try:
-        return load_suites(settings, os.environ, without_key=may_skip, replay=replay)
+        return load_suites(settings, platform.command, without_key=may_skip, replay=replay)
     except SuiteError as error:
         if any(problem.path == "apiKey" for problem in error.problems):
             _explain_missing(platform)
@@ -361,7 +351,7 @@ def _explain_missing(platform: Platform) -> None:
             f"the pull request {_whose(platform)}, so GitHub gives it no secrets, and on-missing-secrets is "
             "fail. Keys stay in the secrets of the repository, never in a file: to have it tested, push its "
             "branch to this repository once you have read it",
-            os.environ,
+            platform.command,
         )
 
 
@@ -381,16 +371,16 @@ def _whose(platform: Platform) -> str:
 
 
 @contextmanager
-def _listening(settings: RunSettings, planned: Plan, console: Console) -> Iterator[Listener]:
+def _listening(settings: RunSettings, planned: Plan, context: RunContext) -> Iterator[Listener]:
     if settings.quiet:
         yield progress.silent
-    elif console.stream.isatty():
+    elif (console := context.console).stream.isatty():
         from ci_evals.cli.terminal.display import live
 
         with live(planned, console) as listen:
             yield listen
     else:
-        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", os.environ):
+        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", context):
             yield progress.lines(planned, console)
 
 
@@ -419,27 +409,14 @@ def _judge_cache(settings: RunSettings, environ: Mapping[str, str]) -> Path | No
 
 
 def _checked_cache(
-    adapter: Connections, settings: RunSettings, environ: Mapping[str, str]
+    adapter: Connections, settings: RunSettings, context: RunContext
 ) -> tuple[Connections, tuple[str, ...]]:
     """The adapter without a cache that anybody may have written, and what to say of that."""
-    reason = FileTrust(settings, environ).workspace_distrusted()
+    reason = FileTrust(settings, context).workspace_distrusted()
     if reason is None or adapter.judge_cache is None:
         return adapter, ()
-    why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, environ)
+    why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, context.environ)
     return (replace(adapter, judge_cache=None), (why,)) if why else (adapter, ())
-
-
-def _redactor(
-    settings: RunSettings, adapter: Connections, loaded: Sequence[LoadedSuite], environ: Mapping[str, str]
-) -> Redactor:
-    keys = [
-        *environment_keys(environ),
-        settings.llm_key or "",
-        settings.agent_key or "",
-        settings.github_token or "",
-        *keys_of(adapter, loaded),
-    ]
-    return Redactor(keys=keys, values=values_of(loaded, environ))
 
 
 def _short_keys(adapter: Connections, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:

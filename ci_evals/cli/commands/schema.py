@@ -2,10 +2,10 @@
 
 import json
 
-from ci_evals.cli.terminal.console import show
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.schema import results_schema, suite_schema
 
 
-def schema(*, results: bool) -> None:
+def schema(context: RunContext, *, results: bool) -> None:
     """Prints a JSON Schema."""
-    show(json.dumps(results_schema() if results else suite_schema(), indent=2))
+    context.show(json.dumps(results_schema() if results else suite_schema(), indent=2))

@@ -4,14 +4,13 @@ Nothing here decides an exit code: what GitHub refuses is told in one line, and 
 """
 
 import asyncio
-import os
 import traceback
 
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
 from ci_evals.cli.github.platform import Held, Platform, Wait, asked_baseline
 from ci_evals.cli.settings.suite_commands import BaselineSettings
-from ci_evals.cli.terminal.console import PLEASE_REPORT, error_console
+from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library import load_results
 from ci_evals.library.runs import finished
@@ -52,7 +51,7 @@ def _recorded(settings: BaselineSettings, platform: Platform, wait: Wait) -> Hel
     except (GitHubError, UsageError) as error:
         why = str(error).splitlines()[0]
     except Exception:  # noqa: BLE001  # a run must not fail over what it is compared with
-        error_console(os.environ).say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
+        platform.command.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
         why = "a bug in ci-evals (see the log)"
     return Held(note=f"no baseline: {why}")
 

@@ -1,11 +1,10 @@
 """What results tell GitHub Actions: outputs, step summary, annotations. Elsewhere nothing."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from ci_evals.adapters.github import workflow
 from ci_evals.cli.github import actions
-from ci_evals.cli.terminal.console import show
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
@@ -17,7 +16,7 @@ _FINISHED = frozenset({"completed", "skipped"})
 """How a run ends that there is nothing left to play of."""
 
 
-def write(results: Results, code: int, output_dir: Path, junit: Path, environ: Mapping[str, str]) -> None:
+def write(results: Results, code: int, output_dir: Path, junit: Path, context: RunContext) -> None:
     """Writes all outputs of the action. `code` is the exit code of the run."""
     held = results.gate.passed and code == Exit.HOLDS
     found, cost = results.comparison, results.usage.cost_usd
@@ -39,33 +38,38 @@ def write(results: Results, code: int, output_dir: Path, junit: Path, environ: M
         "summary-path": output_dir / SUMMARY,
         "report-path": output_dir / PAGE,
     }
-    told |= {name: actions.relative(path, environ) if path.is_file() else "" for name, path in paths.items()}
-    actions.write(environ, {name: "" if value == numbers.NONE else value for name, value in told.items()})
+    told |= {
+        name: actions.relative(path, context.environ) if path.is_file() else ""
+        for name, path in paths.items()
+    }
+    actions.write(
+        context.environ, {name: "" if value == numbers.NONE else value for name, value in told.items()}
+    )
 
 
-def write_summary(results: Results, environ: Mapping[str, str]) -> None:
+def write_summary(results: Results, context: RunContext) -> None:
     """Appends the step summary."""
-    if path := environ.get("GITHUB_STEP_SUMMARY"):
+    if path := context.environ.get("GITHUB_STEP_SUMMARY"):
         summary = Path(path)
         workflow.append_summary(summary, documents.step_summary(results, workflow.summary_room(summary)))
 
 
-def annotate(results: Results, environ: Mapping[str, str]) -> None:
+def annotate(results: Results, context: RunContext) -> None:
     """Shows what failed at its line of the suite's file, the worst first, as many as GitHub shows."""
-    if not actions.inside(environ):
+    if not context.in_actions:
         return
     found = annotations(results)
     for level in Level:
         of_level = [one for one in found if one.level is level]
         for one in of_level[: workflow.MAX_ANNOTATIONS]:
-            file = actions.place_of(one.file, environ)
-            show(
+            file = actions.path_in_workspace(one.file, context.environ)
+            context.show(
                 workflow.command(
                     level, one.message, file=file, line=one.line if file else None, title=one.title
                 )
             )
         if (more := len(of_level) - workflow.MAX_ANNOTATIONS) > 0:
-            show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
+            context.show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
 
 
 def _result(results: Results, code: int) -> str:

@@ -1,7 +1,6 @@
 """The job on GitHub that a command runs in, if it runs in one: its event, its commit, its token."""
 
 import json
-import os
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ci_evals.adapters import input_files
 from ci_evals.adapters.github.context import Context, read
 from ci_evals.adapters.github.workflow import check_key
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Commenting
 from ci_evals.cli.settings.suite_commands import (
     REQUIRED,
@@ -18,7 +18,6 @@ from ci_evals.cli.settings.suite_commands import (
     PullRequestSettings,
     RunSettings,
 )
-from ci_evals.cli.terminal.console import error_console
 from ci_evals.domain.results.run import Git, Results
 
 if TYPE_CHECKING:
@@ -36,22 +35,24 @@ class Platform:
     """The event of the job, and the token to speak to GitHub with."""
 
     context: Context
+    command: RunContext
     token: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, settings: GitHubSettings, environ: Mapping[str, str]) -> "Platform":
+    def of(cls, settings: GitHubSettings, context: RunContext) -> "Platform":
         """What settings and environment say.
 
         Raises:
             UsageError: the comment key has characters that names of artifacts cannot have.
         """
         check_key(settings.comment_key)
+        environ = context.environ
         known = read(environ, _event(environ))
         if isinstance(settings, PullRequestSettings) and settings.pr_number is not None:
             known = replace(known, number=settings.pr_number)
         # In a step with `args` the inputs are no settings, but the token's default is still handed over.
         token = settings.github_token or environ.get("GITHUB_TOKEN") or environ.get("INPUT_GITHUB-TOKEN")
-        return cls(known, token or None)
+        return cls(known, context, token or None)
 
     @property
     def git(self) -> Git:
@@ -81,7 +82,7 @@ class Platform:
         """A client of its API."""
         from ci_evals.adapters.github.api import GitHub  # noqa: PLC0415  # most runs ask GitHub nothing
 
-        return GitHub(self.context.api_url, self.token or "", redactor=error_console(os.environ).redactor)
+        return GitHub(self.context.api_url, self.token or "", redactor=self.command.redactor)
 
 
 @dataclass(frozen=True)

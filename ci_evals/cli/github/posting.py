@@ -4,7 +4,6 @@ Nothing here decides an exit code: what GitHub refuses is told in one line, and 
 """
 
 import asyncio
-import os
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ from ci_evals.cli.github import actions
 from ci_evals.cli.github.platform import Platform, Wait
 from ci_evals.cli.settings.choices import Commenting
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.terminal.console import PLEASE_REPORT, error_console
+from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import comment
@@ -34,18 +33,18 @@ def comment_on(
         told = wait(post(text, settings.comment_key, platform, pushed=pushed, create=create))
     except GitHubError as error:
         where = f"its text is in the step summary and in {settings.output_dir / SUMMARY}"
-        actions.warn(f"no comment was posted: {error}; {where}", os.environ)
+        actions.warn(f"no comment was posted: {error}; {where}", platform.command)
     except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
-        error_console(os.environ).say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
-        actions.warn("no comment was posted: a bug in ci-evals (see the log)", os.environ)
+        platform.command.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
+        actions.warn("no comment was posted: a bug in ci-evals (see the log)", platform.command)
     else:
         for line in ("no comment: the run was interrupted",) if told is None else told:
-            error_console(os.environ).say(line)
+            platform.command.console.say(line)
 
 
 def withdraw(error: UsageError, key: str, platform: Platform) -> None:
     """Says in the comment that is there that nothing was run: an earlier commit's verdict must not stand."""
-    reason = error_console(os.environ).redactor.text(str(error))
+    reason = platform.command.redactor.text(str(error))
     text = comment.refused(reason, _place(platform))
     with suppress(GitHubError):  # the error itself is what counts
         asyncio.run(post(text, key, platform, pushed=False, create=False))

@@ -1,11 +1,11 @@
 """The CI run and the commit that a run belongs to, read from the environment and from git's files."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from ci_evals.adapters.checkout import checkout_of
 from ci_evals.adapters.github.context import Context
 from ci_evals.cli.judge_cache import in_ci
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.journal import RunIdentity
 
 COMMITS = (
@@ -22,11 +22,11 @@ COMMITS = (
 """Variables in which CI services other than GitHub name the commit."""
 
 
-def run_identity(context: Context, environ: Mapping[str, str]) -> RunIdentity:
+def run_identity(event: Context, context: RunContext) -> RunIdentity:
     """Return the CI run and the commit, as far as they are known."""
-    own = context.own_run
+    own, environ = event.own_run, context.environ
     checkout = checkout_of(Path.cwd())
-    commit = context.sha or next((environ[name] for name in COMMITS if environ.get(name)), None)
+    commit = event.sha or next((environ[name] for name in COMMITS if environ.get(name)), None)
     ci = in_ci(environ)
     return RunIdentity(
         ci=ci,

@@ -1,7 +1,7 @@
 """Trust in files: a checkout that may be somebody else's code does not decide where secrets go."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from ci_evals.adapters.checkout import Checkout, checkout_of
 from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
 from ci_evals.cli.github.platform import Platform
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Trust
 from ci_evals.cli.settings.suite_commands import GitHubSettings, SuiteSettings
 from ci_evals.domain.agents import is_program
@@ -31,11 +32,11 @@ Rule = Callable[[Context, Checkout | None, Context | None], str | None]
 class FileTrust:
     """Decides whose files are, by the event, by the checkout they lie in, and by `--trust-suites`."""
 
-    def __init__(self, settings: object, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+    def __init__(self, settings: object, context: RunContext) -> None:
+        self._environ = context.environ
         self._trust = settings.trust_suites if isinstance(settings, SuiteSettings) else Trust.AUTO
         self._platform = Platform.of(
-            settings if isinstance(settings, GitHubSettings) else GitHubSettings(), environ
+            settings if isinstance(settings, GitHubSettings) else GitHubSettings(), context
         )
 
     def suite_distrusted(self, path: Path) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from typer.models import OptionInfo
 
-from ci_evals.cli.settings.options import ENV_PREFIX, INPUT_DEFAULT
+from ci_evals.cli.settings.options import INPUT_DEFAULT
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 
@@ -28,19 +28,19 @@ RUNNERS_OWN = frozenset({"args", "entrypoint"})
 
 TOKEN = "github-token"  # noqa: S105  # its name
 WRITTEN_TO = frozenset({"output-dir", "junit"})
-"""Inputs that name a place for reports."""
+"""Inputs that name a path for reports."""
 
 BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
 """The booleans of GitHub's own toolkit; YAML's `yes` and `on` are not among them."""
 
 
 @dataclass(frozen=True)
-class Invocation:
-    """What the action's inputs ask of the command line."""
+class ActionInputs:
+    """The suites and the options of a run, as the action's inputs name them."""
 
-    arguments: tuple[str, ...]
-    variables: Mapping[str, str] = dataclasses.field(repr=False)
-    """Environment variables, `CI_EVALS_<OPTION>`: keys among them must not be seen on a command line."""
+    suites: tuple[str, ...]
+    options: Mapping[str, Any] = dataclasses.field(repr=False)
+    """Values by the field of `RunSettings`. Keys among them must not be seen on a command line."""
 
 
 def declared() -> dict[str, str]:
@@ -51,11 +51,12 @@ def declared() -> dict[str, str]:
     }
 
 
-def read(environ: Mapping[str, str]) -> Invocation:
-    """What the `INPUT_*` variables of `environ` ask for. An empty input is one that is not set.
+def read(environ: Mapping[str, str]) -> ActionInputs:
+    """Read the `INPUT_*` variables of `environ`. An empty input is one that is not set.
 
-    Raises `UsageError` with every problem: an input that is not declared, a value that is not allowed, a
-    place for reports that is lost with the container, no suites.
+    Raises:
+        UsageError: with every problem: an input that is not declared, a value that is not allowed, a path for
+            reports that is lost with the container, no suites.
     """
     inputs = _given(environ)
     known = declared()
@@ -65,24 +66,20 @@ def read(environ: Mapping[str, str]) -> Invocation:
         problems.append(
             "input 'suites' is empty: name suite files, folders or bundled suites (demo:hr), one a line."
         )
-    switches, options = _switches(), _options()
-    variables = {}
-    for name, value in inputs.items():
-        if name not in known or not value:
+    types = _types()
+    options = {}
+    for name, text in inputs.items():
+        if name not in known or not text:
             continue
-        if name in switches:
-            problem = None if value in BOOLEANS else "it must be true or false."
-        elif name in WRITTEN_TO:
-            problem = _outside(value, environ)
-        else:
-            problem = options[name].problem(value)
-        if problem:
-            problems.append(f"input {name!r} is {value!r}: {problem}")
-        text = value.lower() if name in switches else value
-        variables[ENV_PREFIX + name.replace("-", "_").upper()] = text
+        try:
+            if name in WRITTEN_TO:
+                _check_within_workspace(text, environ)
+            options[name.replace("-", "_")] = types[name].parse(text)
+        except ValueError as error:
+            problems.append(f"input {name!r} is {text!r}: {error}")
     if problems:
         raise UsageError("\n".join(problems))
-    return Invocation(("run", "--", *suites), variables)
+    return ActionInputs(tuple(suites), options)
 
 
 def check_unused(environ: Mapping[str, str]) -> None:
@@ -108,23 +105,33 @@ def check_unused(environ: Mapping[str, str]) -> None:
 
 
 @dataclass(frozen=True)
-class _Option:
-    """What an option takes: its type, and for a number its limits."""
+class _InputType:
+    """The type of an input, and the limits of a number."""
 
     kind: type
-    least: float | None
-    most: float | None
+    minimum: float | None
+    maximum: float | None
 
-    def problem(self, text: str) -> str | None:
-        """What is allowed, where `text` is not. The command line would refuse the same, in other words."""
+    def parse(self, text: str) -> Any:
+        """Return the value of an input.
+
+        Raises:
+            ValueError: it is not allowed. The command line would refuse the same, in other words.
+        """
+        if self.kind is bool:
+            if text not in BOOLEANS:
+                raise ValueError("it must be true or false.")
+            return text.lower() == "true"
         try:
             value: Any = TypeAdapter(self.kind).validate_python(text)
         except ValidationError:
-            return f"it must be {self._allowed}."
+            raise ValueError(f"it must be {self._allowed}.") from None
         # Negated, since NaN is below no limit.
-        below = self.least is not None and not value >= self.least
-        above = self.most is not None and not value <= self.most
-        return f"it must be {self._allowed}." if below or above else None
+        below = self.minimum is not None and not value >= self.minimum
+        above = self.maximum is not None and not value <= self.maximum
+        if below or above:
+            raise ValueError(f"it must be {self._allowed}.")
+        return value
 
     @property
     def _allowed(self) -> str:
@@ -132,21 +139,21 @@ class _Option:
             return f"one of {', '.join(str(word) for word in self.kind)}"
         number = "a whole number" if self.kind is int else "a number"
         return (
-            f"{number}, {self.least} or more"
-            if self.most is None
-            else f"{number} from {self.least} to {self.most}"
+            f"{number}, {self.minimum} or more"
+            if self.maximum is None
+            else f"{number} from {self.minimum} to {self.maximum}"
         )
 
 
-def _options() -> dict[str, _Option]:
-    """What each input takes, but for `suites`."""
-    found = {}
+def _types() -> dict[str, _InputType]:
+    """The type of each input except `suites`."""
+    types = {}
     for name, hint in get_type_hints(RunSettings, include_extras=True).items():
         annotated, info = get_args(hint)
         if isinstance(info, OptionInfo):
             kinds = [kind for kind in get_args(annotated) or (annotated,) if kind is not NoneType]
-            found[name.replace("_", "-")] = _Option(kinds[0], info.min, info.max)
-    return found
+            types[name.replace("_", "-")] = _InputType(kinds[0], info.min, info.max)
+    return types
 
 
 def _switches() -> set[str]:
@@ -161,14 +168,13 @@ def _given(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _outside(path: str, environ: Mapping[str, str]) -> str | None:
-    """What is wrong with a path for reports that later steps could not see; None for one in the workspace."""
+def _check_within_workspace(path: str, environ: Mapping[str, str]) -> None:
     workspace = os.path.realpath(environ.get("GITHUB_WORKSPACE") or Path.cwd())
-    if Path(os.path.realpath(path)).is_relative_to(workspace):
-        return None
-    return (
-        "it is outside of the workspace, and would be lost with the container; give a path in the workspace."
-    )
+    if not Path(os.path.realpath(path)).is_relative_to(workspace):
+        raise ValueError(
+            "it is outside of the workspace, and would be lost with the container; give a path in the "
+            "workspace."
+        )
 
 
 def _as_text(default: object) -> str:

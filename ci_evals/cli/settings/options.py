@@ -10,7 +10,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, get_type_hints
 
+import typer
 from typer.models import OptionInfo
+
+from ci_evals.cli.run_context import RunContext
 
 ENV_PREFIX = "CI_EVALS_"
 
@@ -20,17 +23,20 @@ INPUT_DEFAULT = "input default"
 S = TypeVar("S")
 
 
-def takes(settings: type[S]) -> Callable[[Callable[[S], None]], Callable[..., None]]:
-    """Makes a function of one settings value into a Typer command with an option for each of its fields."""
+def takes(settings: type[S]) -> Callable[[Callable[[S, RunContext], None]], Callable[..., None]]:
+    """Make a function of a settings value into a Typer command with an option for each of its fields."""
 
-    def decorate(command: Callable[[S], None]) -> Callable[..., None]:
+    def decorate(command: Callable[[S, RunContext], None]) -> Callable[..., None]:
         hints = get_type_hints(settings, include_extras=True)
 
         @wraps(command)
-        def wrapper(**values: Any) -> None:
-            command(settings(**values))
+        def wrapper(ctx: typer.Context, **values: Any) -> None:
+            context = ctx.find_object(RunContext) or RunContext()
+            command(settings(**(values | {**context.options})), context)
 
-        parameters = []
+        parameters = [
+            inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        ]
         for item in dataclasses.fields(settings):  # type: ignore[arg-type]  # S is always a dataclass
             for info in hints[item.name].__metadata__:
                 if isinstance(info, OptionInfo):

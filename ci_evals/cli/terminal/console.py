@@ -1,6 +1,5 @@
 """What the program says while it works: standard error, sanitised and without secrets."""
 
-import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -75,28 +74,6 @@ def environment_values(environ: Mapping[str, str], taken: Collection[str] = ()) 
     """
     known = {*SECRET_VARIABLES, *taken}
     return list(secrets.in_environment({name: environ[name] for name in environ if name not in known}))
-
-
-_known: list[Redactor] = []
-"""The redactor that knows most: what ends the program with a message cannot be handed it any other way."""
-
-
-def remember(redactor: Redactor) -> None:
-    """From now on everything that the program says is without the secrets that `redactor` knows."""
-    _known[:] = [redactor]
-
-
-def show(text: str) -> None:
-    """Writes a result to standard output, without secrets. What is foreign in it was sanitised before."""
-    with suppress(OSError, ValueError):  # ValueError: somebody's code has closed it
-        sys.stdout.write((_known[0].text(text) if _known else text) + "\n")
-        sys.stdout.flush()
-
-
-def error_console(environ: Mapping[str, str]) -> Console:
-    """Standard error, without the secrets that are known by now, at least those of the environment."""
-    redactor = _known[0] if _known else Redactor(environment_keys(environ), environment_values(environ))
-    return Console(sys.stderr, redactor, colored(sys.stderr, environ))
 
 
 def colored(stream: TextIO, environ: Mapping[str, str]) -> bool:

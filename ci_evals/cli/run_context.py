@@ -1,0 +1,90 @@
+"""What the parts of one command share. Imports its own parts late, so that `--help` answers at once."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ci_evals.cli.terminal.console import Console
+    from ci_evals.domain.prices import PriceTable
+    from ci_evals.support.redaction import Redactor
+
+
+class RunContext:
+    """The environment of a command, the secrets it knows, its console and its prices: built once per process.
+
+    Everything that the command prints is without the secrets registered here, also the error that ends it.
+    """
+
+    def __init__(
+        self, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Take the process's environment by default.
+
+        Args:
+            environ: The environment.
+            options: Values of options by field name, in place of those on the command line.
+        """
+        self.environ: Mapping[str, str] = os.environ if environ is None else environ
+        self.options = options or {}
+
+    @cached_property
+    def redactor(self) -> "Redactor":
+        """The redactor with all secrets known by now: at first those of the environment."""
+        from ci_evals.cli.terminal.console import environment_keys, environment_values
+        from ci_evals.support.redaction import Redactor
+
+        return Redactor(environment_keys(self.environ), environment_values(self.environ))
+
+    def hide(self, keys: Iterable[str | None] = (), values: Iterable[str] = ()) -> "Redactor":
+        """Take these secrets, and the environment's keys, out of everything from now on."""
+        from ci_evals.cli.terminal.console import environment_keys
+        from ci_evals.support.redaction import Redactor
+
+        self.redactor = Redactor([*environment_keys(self.environ), *filter(None, keys)], values)
+        return self.redactor
+
+    def mask(self) -> None:
+        """Register all known secrets with GitHub's runner, before anything else is printed."""
+        from ci_evals.adapters.github.workflow import mask_lines
+
+        if self.in_actions:
+            for line in mask_lines(self.redactor.keys | self.redactor.values):
+                print(line, flush=True)  # noqa: T201  # a workflow command must reach the stream as it is
+
+    @property
+    def console(self) -> "Console":
+        """Standard error, without the secrets known by now."""
+        from ci_evals.cli.terminal.console import Console, colored
+
+        return Console(sys.stderr, self.redactor, colored(sys.stderr, self.environ))
+
+    def show(self, text: str) -> None:
+        """Write a result to standard output, without secrets. Foreign text in it was sanitized before."""
+        if "redactor" in self.__dict__:
+            text = self.redactor.text(text)
+        with suppress(OSError, ValueError):  # ValueError: somebody's code has closed it
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+    @property
+    def in_actions(self) -> bool:
+        """True in a step of a GitHub Actions job."""
+        return self.environ.get("GITHUB_ACTIONS") == "true"
+
+    def prices(self, file: Path | None) -> "Callable[[], PriceTable]":
+        """Return how to get the prices: the user's table is read at once, since it may have faults.
+
+        Raises:
+            UsageError: the file cannot be read.
+        """
+        from ci_evals.adapters import prices
+
+        if file is None:
+            return prices.bundled
+        table = prices.read(file)
+        return lambda: table
