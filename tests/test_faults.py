@@ -36,7 +36,7 @@ from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options, Participants, run
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.validity import unsound
+from ci_evals.scoring.validity import Validity, validity
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -232,7 +232,7 @@ def test_what_the_page_promises_of_all_faults(runs, place, fault):
             continue
         assert faults.books_agree([one.trial], one.agent) == []
         sound = one.came_to in {"sent again", "played again", "no harm"}
-        assert unsound(one.trial, Counting(offline=False)) is not sound
+        assert (validity(one.trial, Counting(offline=False)) is Validity.VALID) is sound
         assert sound or lasts or fault in {Fault.REFUSED, Fault.QUOTA}
         assert not sound or not lasts or fault in HARMLESS
 
@@ -301,7 +301,7 @@ async def around(folder: Path, trouble: Callable[[Around], None], *, revives: bo
         assert sum(asked.fault is Fault.REFUSED for asked in agent.asked) <= 4
         agent.draw = models.draw = faults.none
         await agent.rise()
-        kept = sum(not trial.spoiled for trial in broken_off.suites[0].tests[0].trials)
+        kept = sum(not trial.infrastructure_failed for trial in broken_off.suites[0].tests[0].trials)
         before = len(agent.at(Place.OPENING))
         whole = await run.played(resume=True)
         assert run.account(whole) == 40
@@ -439,7 +439,7 @@ async def test_every_trial_is_accounted_for_though_a_tenth_of_all_requests_goes_
         assert all(attempt.error for attempt in trial.attempts[:-1])
         assert len(trial.findings) == 3
         assert all(found.reason for found in trial.findings)
-    bad = [trial for trial in test.trials if unsound(trial, Counting(offline=False))]
+    bad = [trial for trial in test.trials if validity(trial, Counting(offline=False)) is Validity.ERRORED]
     assert results.counts.errors == len(bad)
     assert results.gate.exit_code == 3
     assert 0 < len(bad) < trials / 4

@@ -69,7 +69,9 @@ def stopped_at_once(results: Results, agent: world.StubAgent, turns: int) -> Non
     assert 0 < results.counts.trials <= 2 * PARALLEL
     assert results.counts.trials + results.counts.not_run == 50
     assert len(agent.heard) <= turns * results.counts.trials
-    assert all(trial.spoiled or trial.status is EndState.INTERRUPTED for trial in trials_of(results))
+    assert all(
+        trial.infrastructure_failed or trial.status is EndState.INTERRUPTED for trial in trials_of(results)
+    )
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

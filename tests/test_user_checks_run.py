@@ -120,7 +120,7 @@ async def test_it_counts_as_finished():
     plan = planned(TEST)
     (result,) = await run(plan, lambda _: participants, Options(), Redactor(), save=[keep])
     assert kept == ["invalid_user"]
-    assert not result.spoiled  # what is, a journal forgets where the run ended by an outage
+    assert not result.infrastructure_failed  # what is, a journal forgets where the run ended by an outage
 
 
 async def test_an_interruption_cuts_an_audit_off():

@@ -255,7 +255,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
     written_at: datetime | None = None
     done: dict[Trial, TrialResult] = {}
     elapsed, size, ended, rest, damaged = 0.0, 0, False, 0, None
-    distrusted = False
+    check_failed = False
     chain = Chain(secret)
     for number, (line, following) in enumerate(pairwise(chain_of(file, [b""])), start=1):
         if rest:
@@ -273,15 +273,15 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
         size += len(line)
         if isinstance(record, Entry):
             elapsed, written_at = max(elapsed, record.elapsed), record.at
-            if not (distrusted and record.result.judged):
+            if not (check_failed and record.result.judged):
                 done[record.trial] = record.result.kept()
         elif record.mark == "outage":
-            done = {trial: result for trial, result in done.items() if not result.spoiled}
-        elif record.mark == "judge_distrusted":
-            distrusted = True
+            done = {trial: result for trial, result in done.items() if not result.infrastructure_failed}
+        elif record.mark == "judge_check_failed":
+            check_failed = True
             done = {trial: result for trial, result in done.items() if not result.judged}
         elif record.mark == "resumed":
-            distrusted = False
+            check_failed = False
         ended = isinstance(record, JournalMark) and record.mark == "ended"
     past = Past(header, done, elapsed, written_at) if header else None
     return _Read(past, size, size + rest, torn=bool(rest), damaged=damaged, ended=ended, chain=chain)

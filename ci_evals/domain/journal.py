@@ -121,9 +121,9 @@ class Entry(Record):
 class JournalMark(Record):
     """Something that happened to the run as a whole."""
 
-    mark: Literal["outage", "ended", "judge_distrusted", "resumed"]
+    mark: Literal["outage", "ended", "judge_check_failed", "resumed"]
     """`outage`: the run was stopped by an agent or model that could not be used, so what had broken off is
-    to be played again. `ended`: the whole plan was played, and its reports are written. `judge_distrusted`:
+    to be played again. `ended`: the whole plan was played, and its reports are written. `judge_check_failed`:
     a judge did not pass its check, so what it judged before and after is to be played again. `resumed`: what
     follows was played when the run was taken up again, with a judge that is checked anew."""
 

@@ -101,7 +101,7 @@ class JudgeChecks:
         return next((meter.refusal for meter in self._meters if meter.refusal), None)
 
     @property
-    def distrusted(self) -> bool:
+    def failed(self) -> bool:
         """Whether a judge did not pass, and that is no mere warning."""
         return not self.only_warn and any(not check.passed for check in self.checks)
 

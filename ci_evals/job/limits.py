@@ -17,7 +17,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import cost_of, unmeasured
-from ci_evals.scoring.validity import unsound
+from ci_evals.scoring.validity import Validity, validity
 from ci_evals.stop import Stop
 
 _TIE = 1e-9
@@ -137,7 +137,7 @@ class LimitsWatcher:
         return f"{self._spent:.4f} US dollars are spent, and it may cost {self._budget.most:g} (--max-cost)"
 
     def _look_for_outage(self, result: TrialResult) -> None:
-        self._in_row = self._in_row + 1 if result.spoiled else 0
+        self._in_row = self._in_row + 1 if result.infrastructure_failed else 0
         if self._most_in_row and self._in_row >= self._most_in_row:
             last = result.error or next(finding.reason for finding in result.findings if finding.cause)
             self._stop.because(
@@ -152,7 +152,9 @@ class LimitsWatcher:
         failed = next((found for found in result.findings if found.outcome is Outcome.FAILED), None)
         if failed and result.counts:
             self._stop.because(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
-        elif unsound(result, self._counting):
+        elif validity(result, self._counting) is Validity.ERRORED:
             why = result.error or "a verdict is missing"
             # What broke off is played again when the run is gone on with: else it would end there again.
-            self._stop.because(f"a trial is unsound: {why} (--fail-fast)", outage=result.spoiled)
+            self._stop.because(
+                f"a trial is unsound: {why} (--fail-fast)", outage=result.infrastructure_failed
+            )

@@ -130,8 +130,8 @@ async def _asked(job: Job, checks: JudgeChecks, stop: Stop) -> AsyncIterator[Awa
         await stop.cuts_off(checks.ask())
         if checks.refusal:
             stop.because(checks.refusal, outage=True)
-        if job.journal and checks.distrusted:
-            job.journal.mark(JournalMark(mark="judge_distrusted"))
+        if job.journal and checks.failed:
+            job.journal.mark(JournalMark(mark="judge_check_failed"))
         job.after_judge_check()
 
     task = asyncio.create_task(stop.on_bug(ask()))

@@ -20,7 +20,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.scoring.comparison.pairing import TestPair
-from ci_evals.scoring.validity import CUT_OFF
 
 _SELDOM, _SELDOM_WANTED = 0.25, 0.5
 """How often chance may lose what is told first: 0.25 is two trials of two tests, of one trial each."""
@@ -102,7 +101,7 @@ def _alike(trials: Sequence[TrialResult]) -> Iterator[tuple[Fired, int, int]]:
     """What fired, in how many trials, and how many of these are whole. Trials that went alike share it."""
     by_id = {id(trial.fired): trial.fired for trial in trials if trial.fired}
     many = Counter(id(trial.fired) for trial in trials)
-    whole = Counter(id(trial.fired) for trial in trials if trial.status not in CUT_OFF)
+    whole = Counter(id(trial.fired) for trial in trials if trial.complete)
     return ((fired, many[key], whole[key]) for key, fired in by_id.items())
 
 

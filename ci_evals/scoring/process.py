@@ -20,7 +20,7 @@ from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.transcript import Turn, is_empty
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import cost_of_trial
-from ci_evals.scoring.validity import CUT_OFF, all_passed, left_out
+from ci_evals.scoring.validity import all_passed
 from ci_evals.support.json_text import canonical
 
 MOST_NAMES = 1_000
@@ -226,12 +226,12 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
     Trials that are left out for their simulated user say nothing of the agent, and have but taken their time.
     """
     times = _times([trial.times for trial in trials if trial.times])
-    counted = [trial for trial in trials if not left_out(trial)]
+    counted = [trial for trial in trials if not trial.excluded]
     planned -= len(trials) - len(counted)
     trials = counted
     told = [trial.process for trial in trials if trial.process]
     # What was not done before an early end might have been done after it.
-    whole = [trial.process for trial in trials if trial.process and trial.status not in CUT_OFF]
+    whole = [trial.process for trial in trials if trial.process and trial.complete]
     walked = [process for process in told if process.repeated is not None]
     called = [process for process in told if process.calls is not None]
     calls = _sum(process.calls or 0 for process in called)

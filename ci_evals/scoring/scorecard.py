@@ -26,7 +26,7 @@ from ci_evals.scoring.scores import Choice, Counting
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
-from ci_evals.scoring.validity import all_passed, left_out, outcome_of, scores_of_tests, unsound
+from ci_evals.scoring.validity import Validity, all_passed, outcome_of, scores_of_tests, validity
 from ci_evals.support.digest import jury
 
 
@@ -291,18 +291,19 @@ def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
     trials = [trial for test in tests for trial in test.trials]
     findings: list[Finding] = [finding for trial in trials for finding in trial.findings]
     statuses = Counter(trial.status for trial in trials)
+    validities = Counter(validity(trial, counting) for trial in trials)
     outcomes = Counter(finding.outcome for finding in findings)
     return Counts(
         tests=len(tests),
         passed=sum(test.passed for test in tests),
         failed=sum(test.outcome is TestOutcome.FAILED for test in tests),
-        errors=sum(unsound(trial, counting) for trial in trials),
+        errors=validities[Validity.ERRORED],
         undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in tests),
         flaky=sum(test.flaky for test in tests),
         trials=len(trials),
         scored_trials=sum(scores.of_trial(trial, counting) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),
-        invalid_users=sum(map(left_out, trials)),
+        invalid_users=validities[Validity.EXCLUDED],
         by_status={state: statuses[state] for state in EndState},
         by_outcome={outcome: outcomes[outcome] for outcome in Outcome},
     )

@@ -11,7 +11,6 @@ from statistics import fmean
 
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult, passed_share
-from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 Choice = Callable[[Finding], bool]
@@ -85,7 +84,7 @@ def decided(tests: Sequence[TestResult], counting: Counting) -> float | None:
 def _decided_of_test(test: TestResult, counting: Counting) -> float | None:
     shares = [0.0] * test.not_run
     for trial in test.trials:
-        if trial.status is EndState.INVALID_USER:
+        if trial.excluded:
             continue
         total = math.fsum(finding.weight for finding in trial.findings)
         if of_trial(trial, counting) is None:

@@ -1,34 +1,34 @@
-"""What makes a trial unsound, a test passed: rules that scorecard and gate share."""
+"""The validity of trials and the outcome of tests: rules that scorecard, gate and reports share."""
 
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from fractions import Fraction
 from statistics import fmean
 
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import scores
 from ci_evals.scoring.scores import Choice, Counting
 
-CUT_OFF = frozenset({EndState.FAILED, EndState.INTERRUPTED, EndState.INVALID_USER})
-"""Conversations that broke off, or whose user broke its role: what their agent did not do, it may not have
-come to."""
+
+class Validity(Enum):
+    """Whether a trial tells what the agent is worth."""
+
+    VALID = "valid"
+    EXCLUDED = "excluded"
+    """Its simulated user broke character. Such trials have a limit of their own (`max-invalid-users`)."""
+    ERRORED = "errored"
+    """It ended in an error, or a verdict of it could not be reached."""
 
 
-def left_out(trial: TrialResult) -> bool:
-    """Whether its simulated user broke its role: it says nothing of the agent, and is not needed."""
-    return trial.status is EndState.INVALID_USER
-
-
-def unsound(trial: TrialResult, counting: Counting) -> bool:
-    """Whether the trial ended in an error, or holds a verdict that could not be reached.
-
-    One that is left out is not: such trials have a limit of their own.
-    """
-    if left_out(trial):
-        return False
-    return not trial.counts or any(undecided(finding, counting) for finding in trial.findings)
+def validity(trial: TrialResult, counting: Counting) -> Validity:
+    """Return the validity of a trial."""
+    if trial.excluded:
+        return Validity.EXCLUDED
+    if not trial.counts or any(undecided(finding, counting) for finding in trial.findings):
+        return Validity.ERRORED
+    return Validity.VALID
 
 
 def undecided(finding: Finding, counting: Counting) -> bool:
@@ -43,15 +43,15 @@ def all_passed(trial: TrialResult, counting: Counting) -> bool:
 
 
 def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) -> TestOutcome:
-    """What a test came to, of whose `planned` trials these were played.
+    """Return the outcome of a test with so many `planned` trials, of which these were played.
 
-    Those that are left out are not needed, as long as one other is there.
+    Excluded trials are not needed as long as there is another one.
     """
     if not trials:
         return TestOutcome.NOT_RUN
-    counted = [trial for trial in trials if not left_out(trial)]
-    whole = [trial for trial in counted if trial.status not in CUT_OFF]
-    if any(finding.outcome is Outcome.FAILED for trial in whole for finding in trial.findings):
+    counted = [trial for trial in trials if not trial.excluded]
+    complete = (trial for trial in counted if trial.complete)
+    if any(finding.outcome is Outcome.FAILED for trial in complete for finding in trial.findings):
         return TestOutcome.FAILED
     if not counted or len(trials) < planned or not all(trial.counts for trial in counted):
         return TestOutcome.ERROR
@@ -60,25 +60,25 @@ def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) 
     return TestOutcome.UNDECIDED
 
 
-def lost_trials(test: TestResult) -> int:
-    """How many planned trials say nothing of the agent: they broke off, are left out, or never began."""
+def uncounted_trials(test: TestResult) -> int:
+    """Return how many planned trials say nothing about the agent: broken off, excluded, or never started."""
     return sum(not trial.counts for trial in test.trials) + test.not_run
 
 
 def scores_of_trials(
-    test: TestResult, counting: Counting, choice: Choice = scores.every, lost: int | None = None
+    test: TestResult, counting: Counting, choice: Choice = scores.every, assumed: int | None = None
 ) -> tuple[Fraction, ...]:
-    """The scores of the test's trials that count. `lost`: what each lost trial is supposed to have scored."""
+    """The scores of the test's trials that count. `assumed`: the score that each uncounted trial is given."""
     of_each = [scores.of_trial(trial, counting, choice) for trial in test.trials]
-    supposed = [] if lost is None else [Fraction(lost)] * lost_trials(test)
-    return (*(score for score in of_each if score is not None), *supposed)
+    others = [] if assumed is None else [Fraction(assumed)] * uncounted_trials(test)
+    return (*(score for score in of_each if score is not None), *others)
 
 
 def scores_of_tests(
-    tests: Iterable[TestResult], counting: Counting, choice: Choice = scores.every, lost: int | None = None
+    tests: Iterable[TestResult], counting: Counting, choice: Choice = scores.every, assumed: int | None = None
 ) -> tuple[Fraction, ...]:
     """The mean scores of the tests that have one."""
-    means = [scores.mean(scores_of_trials(test, counting, choice, lost)) for test in tests]
+    means = [scores.mean(scores_of_trials(test, counting, choice, assumed)) for test in tests]
     return tuple(mean for mean in means if mean is not None)
 
 

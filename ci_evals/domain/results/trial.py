@@ -140,8 +140,18 @@ class TrialResult(Record):
         return any(finding.kind == "judged" for finding in self.findings)
 
     @property
-    def spoiled(self) -> bool:
-        """Whether what stands around the agent failed: the trial broke off, or nothing could be judged."""
+    def excluded(self) -> bool:
+        """Whether its simulated user broke character: it says nothing about the agent."""
+        return self.status is EndState.INVALID_USER
+
+    @property
+    def complete(self) -> bool:
+        """Whether its conversation is whole; in others the agent may have had no time to act."""
+        return self.status not in {EndState.FAILED, EndState.INTERRUPTED, EndState.INVALID_USER}
+
+    @property
+    def infrastructure_failed(self) -> bool:
+        """Whether something other than the agent failed: the trial broke off, or nothing could be judged."""
         judged = [finding for finding in self.findings if finding.kind == "judged"]
         return self.status is EndState.FAILED or (
             bool(judged) and all(finding.cause in UNUSABLE for finding in judged)

@@ -16,7 +16,7 @@ from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.comparison.compare import SUSPECT
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.simulated_users import user_checks
-from ci_evals.scoring.validity import unsound
+from ci_evals.scoring.validity import Validity, validity
 
 COMMIT = 7
 """Characters of a commit's id that people know it by."""
@@ -334,7 +334,7 @@ def _flawless(results: Results) -> bool:
     trials = [trial for test in tests for trial in test.trials]
     return not (
         any(test.not_run for test in tests)
-        or any(unsound(trial, counting) for trial in trials)
+        or any(validity(trial, counting) is Validity.ERRORED for trial in trials)
         or any(finding.outcome is Outcome.FAILED for trial in trials for finding in trial.findings)
     )
 

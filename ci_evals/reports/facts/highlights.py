@@ -20,7 +20,6 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate
 from ci_evals.scoring.gate.odds import WORTH_TELLING
 from ci_evals.scoring.statistics import ALPHA
-from ci_evals.scoring.validity import CUT_OFF
 
 _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
@@ -241,7 +240,7 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
     """
     offline = results.run.config.get("provider") == "offline"
     trials = (trial for suite in suites for test in suite.tests for trial in test.trials)
-    findings = (f for trial in trials if offline or trial.status not in CUT_OFF for f in trial.findings)
+    findings = (f for trial in trials if offline or trial.complete for f in trial.findings)
     return sum(finding.cause is Cause.NO_JUDGE for finding in findings)
 
 
@@ -279,7 +278,7 @@ def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
     Trials that were cut off are left out: what they lack does not make the test fail.
     """
     seen: dict[tuple[int, str], list[tuple[Finding, TrialResult]]] = {}
-    for trial in (trial for trial in test.trials if trial.status not in CUT_OFF):
+    for trial in (trial for trial in test.trials if trial.complete):
         for place, finding in enumerate(trial.findings):
             seen.setdefault((place, finding.criterion), []).append((finding, trial))
     out = []

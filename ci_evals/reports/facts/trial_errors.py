@@ -9,7 +9,6 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
-from ci_evals.scoring.validity import CUT_OFF
 
 CAUSES = {
     Cause.NO_EVIDENCE: "no trace to decide it on",
@@ -59,7 +58,7 @@ def troubles(suites: Iterable[SuiteResult]) -> tuple[Trouble, ...]:
             if trial.status is EndState.INVALID_USER or not trial.counts:
                 spoilt.setdefault((trial.status, _shared(trial)), []).append(place)
             # Of a trial that was cut off no verdict could be reached: it is told, and not each of them too.
-            for finding in trial.findings if trial.status not in CUT_OFF else ():
+            for finding in trial.findings if trial.complete else ():
                 if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
                     undecided.setdefault((finding.cause, finding.reason), []).append(place)
     return tuple(

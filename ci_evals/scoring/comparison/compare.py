@@ -23,7 +23,7 @@ from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.pairing import Side, SuitePair, TestPair, differences, pair
 from ci_evals.scoring.scores import Choice, Counting
 from ci_evals.scoring.usage import cost_of_trial
-from ci_evals.scoring.validity import CUT_OFF, all_passed, criteria_of, scores_of_trials, undecided
+from ci_evals.scoring.validity import all_passed, criteria_of, scores_of_trials, undecided
 
 SUSPECT = 15
 """Points that a test must fall by to be called suspect."""
@@ -37,8 +37,8 @@ class Part:
     choice: Choice = scores.every
     undecided_fails: bool = False
     """Whether undecided verdicts of this run count as failed, as the gate wants it."""
-    lost: int | None = None
-    """What each lost trial of this run is supposed to have scored."""
+    assumed: int | None = None
+    """The score that each uncounted trial of this run is given."""
 
 
 class Pairing:
@@ -87,13 +87,13 @@ class Pairing:
             trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
         )
 
-    def whole(self, *, undecided_fails: bool = False, lost: int | None = None) -> Change:
+    def whole(self, *, undecided_fails: bool = False, assumed: int | None = None) -> Change:
         """The change of all tests that may be compared."""
         open_verdicts = undecided_fails and self._undecided
-        if (open_verdicts, lost) not in self._wholes:
-            part = Part(self.pairs, undecided_fails=open_verdicts, lost=lost)
-            self._wholes[open_verdicts, lost] = self.change(part)
-        return self._wholes[open_verdicts, lost]
+        if (open_verdicts, assumed) not in self._wholes:
+            part = Part(self.pairs, undecided_fails=open_verdicts, assumed=assumed)
+            self._wholes[open_verdicts, assumed] = self.change(part)
+        return self._wholes[open_verdicts, assumed]
 
     @cached_property
     def _undecided(self) -> bool:
@@ -112,14 +112,14 @@ class Pairing:
         runs = (self.head.run, self.base.run)
         return " ".join(f"{run.id} {run.digests.suites}" for run in runs)
 
-    def newly_failing(self, lost: int | None = None) -> tuple[TestPair, ...]:
-        """Tests that passed in the baseline and do not pass now. `lost`: as for a `Part`."""
+    def newly_failing(self, assumed: int | None = None) -> tuple[TestPair, ...]:
+        """Tests that passed in the baseline and do not pass now. `assumed`: as for a `Part`."""
         counting = Counting(offline=self.head.offline)
 
         def fails(test: TestResult) -> bool:
             broken_off = len(test.trials) - len(_whole(test)) + test.not_run
             return not all(all_passed(trial, counting) for trial in _whole(test)) or (
-                lost == 0 and broken_off > 0
+                assumed == 0 and broken_off > 0
             )
 
         return tuple(pair for pair in self.pairs if pair.base.passed and fails(pair.head))
@@ -229,7 +229,7 @@ class Pairing:
         here = Counting(offline=self.head.offline, undecided_fails=part.undecided_fails)
         there = Counting(offline=self.base.offline)
         return (
-            scores_of_trials(pair.head, here, part.choice, part.lost),
+            scores_of_trials(pair.head, here, part.choice, part.assumed),
             scores_of_trials(pair.base, there, part.choice),
         )
 
@@ -239,7 +239,7 @@ def _worst_first(changes: Iterable[TestChange]) -> tuple[TestChange, ...]:
 
 
 def _whole(test: TestResult) -> list[TrialResult]:
-    return [trial for trial in test.trials if trial.status not in CUT_OFF]
+    return [trial for trial in test.trials if trial.complete]
 
 
 def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.Pair:

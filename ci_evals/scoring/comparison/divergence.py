@@ -10,7 +10,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.validity import CUT_OFF, outcome_of
+from ci_evals.scoring.validity import outcome_of
 
 MOST_ACTIONS = 50
 """Of each side: fewer show already what an agent began to do differently."""
@@ -133,7 +133,7 @@ def _passed(trial: TrialResult, counting: Counting) -> bool:
 
 
 def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
-    return [trial for trial in trials if trial.status not in CUT_OFF] or list(trials)
+    return [trial for trial in trials if trial.complete] or list(trials)
 
 
 def _is_unknown(mine: Turn, theirs: Turn) -> bool:

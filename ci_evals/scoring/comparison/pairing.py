@@ -38,7 +38,7 @@ class Side:
         return self.run.config.get("provider") == "offline"
 
     @property
-    def distrusted(self) -> JudgeCheck | None:
+    def failed_judge_check(self) -> JudgeCheck | None:
         """The check of a judge that did not pass, unless the run was to warn of it only."""
         if self.run.config.get("judgeCheck") == CheckMode.WARN:
             return None
@@ -115,7 +115,7 @@ def _file(suite: SuiteResult) -> str:
 def differences(head: Side, base: Side) -> Iterator[str]:
     """What both runs must share for their scores to mean the same."""
     for side, whose in ((head, "this run"), (base, "the baseline")):
-        if check := side.distrusted:
+        if check := side.failed_judge_check:
             yield f"the judge of {whose} did not pass its check: {check.model} {check.why or 'failed it'}"
     here, there = head.run.digests, base.run.digests
     providers = [side.run.config.get("provider") for side in (head, base)]

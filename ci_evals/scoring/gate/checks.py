@@ -12,13 +12,13 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import Pairing, Part
-from ci_evals.scoring.gate.invalid_run import distrust
+from ci_evals.scoring.gate.invalid_run import invalid_run_reasons
 from ci_evals.scoring.gate.policy import Ending, Policy, Regression
 from ci_evals.scoring.gate.selectors import Kind, Selector
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.scores import Choice, Counting
 from ci_evals.scoring.statistics import ALPHA, mean_interval
-from ci_evals.scoring.validity import all_passed, left_out, lost_trials, scores_of_tests
+from ci_evals.scoring.validity import all_passed, scores_of_tests, uncounted_trials
 
 _OF_BASELINE = frozenset({CheckKind.MAX_DROP, CheckKind.REGRESSION})
 _NO_JUDGE = "all of its criteria are judged, and there is no judge (--provider=offline)"
@@ -37,20 +37,20 @@ class Case:
     """With the baseline, where there is one."""
     unpaired: str = "there is no baseline"
     """Why nothing is paired, where it is not."""
-    lost: int | None = None
-    """What each trial that broke off is supposed to have scored; left out if None."""
+    assumed: int | None = None
+    """The score that each uncounted trial is given; None for no score at all."""
     only_played: bool = False
     """Whether tests without a trial are left out, since no more were wanted."""
 
 
 def decide(case: Case, ending: Ending) -> Decision:
     """The gate's checks and the exit code that follows from them."""
-    reasons = tuple(distrust(case.card, case.policy, ending))
+    reasons = tuple(invalid_run_reasons(case.card, case.policy, ending))
     if ending.failed_fast:
         checks = (_fail_fast(ending), *checks_of(_of_what_ran(case)))
     else:
         checks = checks_of(case)
-        reasons = reasons or tuple(_lost_decides(case, checks_of))
+        reasons = reasons or tuple(_uncounted_decide(case, checks_of))
         reasons = (*reasons, *_not_compared(case, checks))
     holds = _none_fails(checks) and not reasons and not ending.interrupted
     if ending.bug:
@@ -129,25 +129,25 @@ def _changes_of(case: Case) -> tuple[GateCheck, ...]:
 def decide_change(case: Case) -> Decision:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
     checks = _changes_of(case)
-    lost = tuple(_lost_decides(case, _changes_of))
-    reasons = lost if case.card.score is not None else ("nothing could be scored",)
+    undecided = tuple(_uncounted_decide(case, _changes_of))
+    reasons = undecided if case.card.score is not None else ("nothing could be scored",)
     reasons = (*reasons, *(not_checked(check) for check in checks if check.holds is None))
     holds = _none_fails(checks) and not reasons
     code = Exit.INVALID if checks and reasons else Exit.HOLDS if holds or not checks else Exit.FAILED
     return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
 
 
-def _lost_decides(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> Iterator[str]:
+def _uncounted_decide(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> Iterator[str]:
     """Whether the trials that say nothing of the agent would have decided these checks, played to the end."""
-    lost = sum(map(lost_trials, case.card.tests))
-    if not lost:
+    uncounted = sum(map(uncounted_trials, case.card.tests))
+    if not uncounted:
         return
-    worst, best = (_none_fails(checks(replace(case, lost=supposed))) for supposed in (0, 100))
+    worst, best = (_none_fails(checks(replace(case, assumed=score))) for score in (0, 100))
     if worst != best:
         without = " or are left out" if case.card.counts.invalid_users else ""
         yield (
-            f"trials that broke off{without} ({lost}) decide the gate: it would not hold if all of them had "
-            "failed, and would if all had passed"
+            f"trials that broke off{without} ({uncounted}) decide the gate: it would not hold if all of "
+            "them had failed, and would if all had passed"
         )
 
 
@@ -212,7 +212,12 @@ class _Checks:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.card, self.policy, self.pairing, self.lost = case.card, case.policy, case.pairing, case.lost
+        self.card, self.policy, self.pairing, self.assumed = (
+            case.card,
+            case.policy,
+            case.pairing,
+            case.assumed,
+        )
         self.shown = Counting(offline=case.offline)
         self.strict = Counting(offline=case.offline, undecided_fails=True)
         self.whole = _About(tuple(enumerate(case.card.suites, start=1)))
@@ -294,7 +299,7 @@ class _Checks:
             return made(seen=None, holds=None, note="nothing of it was selected for this run")
         if self._nothing_to_decide(tests, choice):
             return made(seen=None, holds=None, note=_NO_JUDGE)
-        of_each = scores_of_tests(tests, self.strict, choice, self.lost)
+        of_each = scores_of_tests(tests, self.strict, choice, self.assumed)
         decisive = scores.mean(of_each)
         note = f"on {len(of_each)} of {len(tests)} tests" if len(of_each) < len(tests) else None
         return made(
@@ -326,15 +331,15 @@ class _Checks:
 
     def _critical(self, test: TestResult, about: _About) -> GateCheck:
         passed = sum(trial.counts and all_passed(trial, self.shown) for trial in test.trials)
-        if self.lost:
-            passed += lost_trials(test)
+        if self.assumed:
+            passed += uncounted_trials(test)
         planned = len(test.trials) + test.not_run
-        if self.lost is None:  # supposing something of them, those that are left out count too
-            planned -= sum(map(left_out, test.trials))
+        if self.assumed is None:  # excluded trials count too where a score is assumed
+            planned -= sum(trial.excluded for trial in test.trials)
         seen: float | None = 100 * passed / planned if planned else None
         holds: bool | None = 0 < planned == passed
         note = f"trials passed: {passed} of {planned}"
-        if self._nothing_to_decide([test]) and not lost_trials(test):
+        if self._nothing_to_decide([test]) and not uncounted_trials(test):
             seen, holds, note = None, None, _NO_JUDGE
         return GateCheck(
             name=f"critical:{about.label}",
@@ -363,7 +368,7 @@ class _Checks:
         pairs = tuple(pair for pair in self.pairing.pairs if pair.numbers in taken)
         choice = about.selector.choice if about.selector else scores.every
         shown = self.pairing.change(Part(pairs, choice), tested=False)
-        strict = Part(pairs, choice, undecided_fails=True, lost=self.lost)
+        strict = Part(pairs, choice, undecided_fails=True, assumed=self.assumed)
         change = self.pairing.change(strict, tested=False)
         if change.delta is None:
             return made(seen=None, holds=None, note="nothing of it can be compared with the baseline")
@@ -389,13 +394,13 @@ class _Checks:
         assert self.pairing is not None  # noqa: S101  # else there was a reason
         tests = self.card.counts.tests
         if wanted is Regression.ANY:
-            failing = self.pairing.newly_failing(self.lost)
+            failing = self.pairing.newly_failing(self.assumed)
             names = ", ".join(pair.head.name for pair in failing[:3])
             more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
             said = f"passed in the baseline, not now: {names}{more}" if failing else None
             notes = [note for note in (said, _on(len(self.pairing.pairs), tests)) if note]
             return made(seen=len(failing), holds=not failing, note="; ".join(notes) or None)
-        change = self.pairing.whole(undecided_fails=True, lost=self.lost)
+        change = self.pairing.whole(undecided_fails=True, assumed=self.assumed)
         if change.delta is None or change.p is None:
             return made(seen=None, holds=None, note="nothing of it can be compared with the baseline")
         fell = change.delta < -_TIE

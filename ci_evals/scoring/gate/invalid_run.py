@@ -7,7 +7,7 @@ from ci_evals.scoring.gate.policy import Ending, Policy
 from ci_evals.scoring.scorecard import Scorecard
 
 
-def distrust(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
+def invalid_run_reasons(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[str]:
     """Every reason, in words; none where the run can be trusted."""
     yield from ending.incomplete
     if ending.stopped_because and not ending.failed_fast:
