@@ -144,7 +144,7 @@ def test_no_secret_leaves_a_run(tmp_path):
     hidden["DATABASE_URL"] = f"postgres://app:{quote(plant('DATABASE'), safe='')}@127.0.0.1/app?sslmode=off"
     values = {
         f"VALUE_OF_{part}": plant(f"VALUE_OF_{part}", between=("\n é\\", ' 東"'), more="=\n")
-        for part in ("NAME", "GUIDELINES", "USER", "EXCHANGE", "CRITERION", "EXPECTATION", "OPTION")
+        for part in ("NAME", "GUIDELINES", "USER", "TURN", "CRITERION", "EXPECTATION", "OPTION")
     }
     values["VALUE_LONG"] = plant("VALUE_LONG", between=("/",) * 40)
     inner = {
