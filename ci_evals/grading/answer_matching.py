@@ -1,4 +1,4 @@
-"""Answers against expected ones: one pure function for each way of comparing. docs/answers.md explains them.
+"""Answers compared with expected ones: one pure function for each mode. docs/answers.md explains them.
 
 An empty answer, and one that nothing is left of, never matches.
 """
@@ -24,7 +24,7 @@ from ci_evals.domain.answers import (
 from ci_evals.domain.evaluation import AnswerMatches
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
-from ci_evals.grading.replies import Turns, if_all_came, replies
+from ci_evals.grading.replies import Turns, verdict_on_replies
 
 NO_MODEL = Verdict.undecided(
     Cause.NO_MODEL,
@@ -37,139 +37,137 @@ _EMPHASIS = " \t\r\n*_`"
 
 
 def bidirectional(answer: str, expected: str) -> bool:
-    """Whether one contains the other, as lower-case words without punctuation."""
-    here, there = words(answer), words(expected)
-    return bool(here.strip() and there.strip()) and (here in there or there in here)
+    """Return whether one contains the other, as lower-case words without punctuation."""
+    one, other = words(answer), words(expected)
+    return bool(one.strip() and other.strip()) and (one in other or other in one)
 
 
 def gaia(answer: str, expected: str) -> bool:
-    """What the scorer of the GAIA leaderboard says, which goes by the form of the expected answer.
+    """Return the verdict of the GAIA leaderboard's scorer, which depends on the form of the expected answer.
 
-    A number is compared with the answer without `$`, `%` and `,`. What holds a comma or semicolon is a list:
-    as many items are wanted, numbers being compared as numbers, others without case and white space. All else
-    is compared without case, white space and ASCII punctuation. Against the original, nothing empty matches,
-    and `inf` and `nan` are words.
+    A number is compared with the answer without `$`, `%` and `,`. Text with a comma or semicolon is a list:
+    the answer needs as many items; numbers are compared as numbers, others without case and white space. All
+    else is compared without case, white space and ASCII punctuation. Unlike in the original, nothing empty
+    matches, and `inf` and `nan` are words.
     """
     if as_float(expected) is not None:
         return _as_amount(answer) == as_float(expected)
     items = listed(expected)
     if len(items) == 1:
         return bool(squeezed(expected)) and squeezed(answer) == squeezed(expected)
-    found = listed(answer)
+    answered = listed(answer)
     filled = any(squeezed(item, punctuated=True) for item in items)
-    return filled and len(found) == len(items) and all(map(_same_item, found, items))
+    return filled and len(answered) == len(items) and all(map(_is_same_item, answered, items))
 
 
 def final_answer(text: str) -> str:
-    """What follows the last `FINAL ANSWER:`, with which GAIA's prompt has answers end, else all of `text`.
+    """Return what follows the last `FINAL ANSWER:`, as GAIA's prompt asks for, else all of `text`.
 
-    Emphasis of Markdown round it is no part of it.
+    Emphasis of Markdown around it is removed.
     """
-    found = list(_FINAL.finditer(text))
-    return text[found[-1].end() :].strip(_EMPHASIS) if found else text
+    labels = list(_FINAL.finditer(text))
+    return text[labels[-1].end() :].strip(_EMPHASIS) if labels else text
 
 
 def exact(answer: str, expected: str) -> bool:
-    """Whether both are the same but for case and white space."""
+    """Return whether both are the same except for case and white space."""
     return bool(folded(answer)) and folded(answer) == folded(expected)
 
 
 def contains(answer: str, expected: str) -> bool:
-    """Whether the expected text stands in the answer, case and white space apart."""
+    """Return whether the answer contains the expected text, ignoring case and white space."""
     return bool(folded(expected)) and folded(expected) in folded(answer)
 
 
 def similarity(answer: str, expected: str) -> Fraction:
-    """The share of characters that both have in common, 0 to 1, case and white space apart.
+    """Return one minus the Levenshtein distance over the length of the longer one, 0 to 1.
 
-    One minus the Levenshtein distance over the length of the longer one: a slip in ten characters makes 0.9.
-    It takes the texts as wholes and in their order, so that a wrong word in a long answer is not forgiven
-    because the rest of it is right, as ratios of parts or of sorted words would. Nothing is like nothing: 0.
+    One typo in ten characters makes 0.9; case and white space do not count. Texts are compared as wholes and
+    in order, so that a wrong word in a long answer is not forgiven because the rest is right, as ratios of
+    parts or of sorted words would. An empty text is similar to none.
     """
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415  # 0.1 s, and few suites need it
 
-    here, there = folded(answer), folded(expected)
-    longer = max(len(here), len(there))
-    return 1 - Fraction(Levenshtein.distance(here, there), longer) if here and there else Fraction(0)
+    one, other = folded(answer), folded(expected)
+    longer = max(len(one), len(other))
+    return 1 - Fraction(Levenshtein.distance(one, other), longer) if one and other else Fraction(0)
 
 
 def fuzzy(answer: str, expected: str, threshold: float) -> bool:
-    """Whether they are at least so similar."""
+    """Return whether they are at least this similar."""
     filled = folded(answer) and folded(expected)
     return bool(filled) and similarity(answer, expected) >= as_written(threshold)
 
 
 def numeric(answer: str, expected: str, tolerance: float | None, rel_tolerance: float | None) -> bool:
-    """Whether the last number in the answer is the expected one, or within one of the tolerances of it."""
-    found, wanted = last_number(answer), whole_number(expected)
-    if not found or not wanted:
+    """Return whether the last number in the answer is the expected one, or within one of the tolerances."""
+    number, target = last_number(answer), whole_number(expected)
+    if not number or not target:
         return False
-    allowed = max(as_written(tolerance or 0), as_written(rel_tolerance or 0) * abs(wanted.value))
-    return abs(found.value - wanted.value) <= allowed
+    allowed = max(as_written(tolerance or 0), as_written(rel_tolerance or 0) * abs(target.value))
+    return abs(number.value - target.value) <= allowed
 
 
 def decide(evaluation: AnswerMatches, transcript: Transcript) -> Verdict:
-    """The verdict of an `answer_matches`; of one that compares meanings, that nobody is there to do it."""
+    """Return the verdict of an `answer_matches`; undecided for one that needs an embedding model."""
     if evaluation.match == "semantic":
         return NO_MODEL
-    named = replies(evaluation.turn, transcript)
-    if isinstance(named, Verdict):
-        return named
-    return if_all_came(_match(evaluation, named), evaluation.turn, transcript)
+    return verdict_on_replies(evaluation.turn, transcript, partial(_match, evaluation))
 
 
-def _match(evaluation: AnswerMatches, named: Turns) -> Verdict:
+def _match(evaluation: AnswerMatches, turns: Turns) -> Verdict:
     mode, matches = evaluation.match, _matcher(evaluation)
-    found = [(turn.index, _found(mode, turn.agent)) for turn in named]
-    pairs = [_Pair(*answer, text) for answer in found if answer[1] for text in evaluation.expected]
+    answers = [(turn.index, answer) for turn in turns if (answer := _answer_in(mode, turn.agent))]
+    pairs = [_Pair(turn, answer, text) for turn, answer in answers for text in evaluation.expected]
     for pair in pairs:
-        if matches(pair.found, pair.expected):
-            return Verdict.passed(f"reply {pair.reply} matches {pair.told(mode)}", pair.reply)
-    numbers = [turn.index for turn in named]
+        if matches(pair.answer, pair.expected):
+            return Verdict.passed(f"reply {pair.turn} matches {pair.describe(mode)}", pair.turn)
+    numbers = [turn.index for turn in turns]
     if not pairs:
-        what = "number" if mode == "numeric" else "answer"
-        return Verdict.failed(f"no {what} in {place(numbers)}", *numbers)
-    nearest = max(pairs, key=_Pair.nearness if mode == "numeric" else _Pair.likeness)
-    # Of numbers it says nothing how similar their digits are.
-    alike = "" if mode == "numeric" else f"; similarity {shown(nearest.likeness())}"
-    return Verdict.failed(f"reply {nearest.reply} does not match {nearest.told(mode + alike)}", *numbers)
+        missing = "number" if mode == "numeric" else "answer"
+        return Verdict.failed(f"no {missing} in {describe_replies(numbers)}", *numbers)
+    nearest = max(pairs, key=_Pair.nearness if mode == "numeric" else _Pair.similarity)
+    # Numbers: how similar their digits are says nothing.
+    similar = "" if mode == "numeric" else f"; similarity {shown(nearest.similarity())}"
+    reason = f"reply {nearest.turn} does not match {nearest.describe(mode + similar)}"
+    return Verdict.failed(reason, *numbers)
 
 
-def place(numbers: Sequence[int]) -> str:
-    """`reply 3`, or `any of 4 replies`."""
+def describe_replies(numbers: Sequence[int]) -> str:
+    """Return `reply 3`, or `any of 4 replies`."""
     return f"reply {numbers[0]}" if len(numbers) == 1 else f"any of {len(numbers)} replies"
 
 
-def shown(alike: float | Fraction) -> str:
-    """A similarity with three decimals, never rounded up to a threshold."""
-    return f"{floor(alike * 1000) / 1000:.3f}"
+def shown(likeness: float | Fraction) -> str:
+    """Return a similarity with three decimals, never rounded up to a threshold."""
+    return f"{floor(likeness * 1000) / 1000:.3f}"
 
 
 def as_written(number: float) -> Fraction:
-    """A number of a suite as its author wrote it: 0.1 is a tenth, not the nearest binary number."""
+    """Return a number of a suite as its author wrote it: 0.1 is a tenth, not the nearest binary number."""
     return Fraction(repr(number))
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """What a reply answers, and one of the expected answers."""
+    """The answer in a reply, and one of the expected answers."""
 
-    reply: int
-    found: str
+    turn: int
+    answer: str
     expected: str
 
-    def told(self, how: str) -> str:
-        """Both, the answer last since reports cut what is long (here it would leave half a secret)."""
-        return f"{self.expected!r} ({how}): {self.found!r}"
+    def describe(self, how: str) -> str:
+        """Return both, the answer last since reports cut long text (here it would leave half a secret)."""
+        return f"{self.expected!r} ({how}): {self.answer!r}"
 
-    def likeness(self) -> Fraction:
-        """How similar both are as texts."""
-        return similarity(self.found, self.expected)
+    def similarity(self) -> Fraction:
+        """Return how similar both are as texts."""
+        return similarity(self.answer, self.expected)
 
     def nearness(self) -> Fraction:
-        """How near both are as numbers: 0 where they are equal, else below."""
-        found, wanted = last_number(self.found), whole_number(self.expected)
-        return -abs(found.value - wanted.value) if found and wanted else Fraction(0)
+        """Return how near both are as numbers: 0 if they are equal, else below."""
+        number, target = last_number(self.answer), whole_number(self.expected)
+        return -abs(number.value - target.value) if number and target else Fraction(0)
 
 
 def _matcher(evaluation: AnswerMatches) -> Callable[[str, str], bool]:
@@ -192,8 +190,8 @@ def _matcher(evaluation: AnswerMatches) -> Callable[[str, str], bool]:
             assert_never(mode)
 
 
-def _found(mode: Mode, text: str) -> str:
-    """The answer in a reply's text; empty where there is none."""
+def _answer_in(mode: Mode, text: str) -> str:
+    """Return the answer in a reply's text; empty if there is none."""
     if mode == "gaia":
         return final_answer(text).strip()
     if mode == "numeric":
@@ -206,7 +204,7 @@ def _as_amount(text: str) -> float | None:
     return as_float(text.replace("$", "").replace("%", "").replace(",", ""))
 
 
-def _same_item(found: str, wanted: str) -> bool:
-    if as_float(wanted) is not None:
-        return _as_amount(found) == as_float(wanted)
-    return squeezed(found, punctuated=True) == squeezed(wanted, punctuated=True)
+def _is_same_item(item: str, expected: str) -> bool:
+    if as_float(expected) is not None:
+        return _as_amount(item) == as_float(expected)
+    return squeezed(item, punctuated=True) == squeezed(expected, punctuated=True)

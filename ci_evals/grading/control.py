@@ -1,4 +1,4 @@
-"""Control questions: criteria on bundled conversations whose answers are known, to show that a judge judges.
+"""Control questions: criteria on bundled conversations with known answers, to check a judge.
 
 They are asked and read exactly as the criteria of a suite. docs/judge.md derives the numbers below.
 """
@@ -6,12 +6,12 @@ They are asked and read exactly as the criteria of a suite. docs/judge.md derive
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test
@@ -25,30 +25,30 @@ from ci_evals.support.redaction import Redactor
 
 FILE = "grading/control_questions.json"
 REQUIRED = 3 / 4
-"""Share of all questions that a judge must answer right."""
+"""Share of all questions that a judge must answer correctly."""
 REQUIRED_OF_EACH = 2 / 3
-"""The same of those that pass, and of those that fail."""
-AT_A_TIME = 4
-"""Questions under way: the conversations of the run go first."""
+"""The same share of those that pass, and of those that fail."""
+CONCURRENT = 4
+"""Questions asked at once: the conversations of the run go first."""
 
-Answer = Literal["pass", "fail", "cannot_tell"]
+KnownAnswer = Literal["pass", "fail", "cannot_tell"]
 
 
 @dataclass(frozen=True)
-class Question:
+class ControlQuestion:
     """A criterion on a bundled conversation, with its answer."""
 
     test: Test
     transcript: Transcript
     criterion: Judged
-    answer: Answer
+    answer: KnownAnswer
 
 
 @dataclass(frozen=True)
-class Marks:
-    """The verdicts of a judge on the control questions, in their order, compared with the answers."""
+class ControlResult:
+    """A judge's verdicts on the control questions, in their order, with the known answers."""
 
-    answers: Sequence[Answer]
+    answers: Sequence[KnownAnswer]
     verdicts: Sequence[Verdict]
 
     @property
@@ -68,28 +68,25 @@ class Marks:
 
     @property
     def passed(self) -> bool:
-        """Whether the judge may judge."""
-        return self.why is None
+        """True if the judge may judge."""
+        return self.failure is None
 
     @property
-    def why(self) -> str | None:
-        """Why the judge did not pass, in words; None if it did."""
+    def failure(self) -> str | None:
+        """The reason for which the judge did not pass; None if it did."""
         void = [verdict for verdict in self.verdicts if verdict.cause in UNUSABLE]
         unusable = f"; {len(void)} without a usable answer: {void[0].reason}" if void else ""
+        tally = f"answered {self.right} of {self.asked} control questions right"
         if self.right < self.required:
-            return f"{self._tally}, {self.required} required{unusable}"
+            return f"{tally}, {self.required} required{unusable}"
         for answer in ("pass", "fail"):
             right, asked = self._right[answer], Counter(self.answers)[answer]
-            if right < (least := ceil(REQUIRED_OF_EACH * asked)):
+            if right < (required := ceil(REQUIRED_OF_EACH * asked)):
                 return (
-                    f"{self._tally}, but only {right} of the {asked} whose answer is {answer!r} "
-                    f"({least} required){unusable}"
+                    f"{tally}, but only {right} of the {asked} whose answer is {answer!r} "
+                    f"({required} required){unusable}"
                 )
         return None
-
-    @property
-    def _tally(self) -> str:
-        return f"answered {self.right} of {self.asked} control questions right"
 
     @property
     def _right(self) -> Mapping[str, int]:
@@ -97,7 +94,7 @@ class Marks:
         return Counter(answer for answer, verdict in pairs if answer == _answer_of(verdict))
 
 
-def _answer_of(verdict: Verdict) -> Answer | None:
+def _answer_of(verdict: Verdict) -> KnownAnswer | None:
     match verdict.outcome:
         case Outcome.PASSED:
             return "pass"
@@ -108,46 +105,44 @@ def _answer_of(verdict: Verdict) -> Answer | None:
 
 
 @cache
-def questions() -> tuple[Question, ...]:
-    """All control questions."""
-    found: list[Question] = []
-    for number, entry in enumerate(json.loads(_text()), 1):
-        said = entry["conversation"]
-        criteria = [Judged(criterion=one["criterion"]) for one in entry["questions"]]
-        test = Test(
-            name=f"Control conversation {number}",
-            guidelines="",
-            turns=[{"user": one["user"]} for one in said],
-            evaluations=criteria,
-        )
-        turns = tuple(
-            Turn(index=index, user_source=UserSource.FIXED, latency_seconds=0, **one)
-            for index, one in enumerate(said, 1)
-        )
-        transcript = Transcript(turns=turns, status=EndState.COMPLETED)
-        pairs = zip(criteria, entry["questions"], strict=True)
-        found += [Question(test, transcript, criterion, one["answer"]) for criterion, one in pairs]
-    return tuple(found)
+def questions() -> tuple[ControlQuestion, ...]:
+    """Return all control questions."""
+    entries = json.loads(files("ci_evals").joinpath(FILE).read_text(encoding="utf-8"))
+    return tuple(question for number, entry in enumerate(entries, 1) for question in _read(number, entry))
+
+
+def _read(number: int, entry: Any) -> Iterator[ControlQuestion]:
+    """Yield the questions on one bundled conversation."""
+    criteria = [Judged(criterion=question["criterion"]) for question in entry["questions"]]
+    test = Test(
+        name=f"Control conversation {number}",
+        guidelines="",
+        turns=[{"user": turn["user"]} for turn in entry["conversation"]],
+        evaluations=criteria,
+    )
+    turns = tuple(
+        Turn(index=index, user_source=UserSource.FIXED, latency_seconds=0, **turn)
+        for index, turn in enumerate(entry["conversation"], 1)
+    )
+    transcript = Transcript(turns=turns, status=EndState.COMPLETED)
+    for criterion, question in zip(criteria, entry["questions"], strict=True):
+        yield ControlQuestion(test, transcript, criterion, question["answer"])
 
 
 def prompt_digest() -> str:
-    """SHA-256 of what a check depends on besides the model: the judge's prompt and the questions."""
+    """Return the SHA-256 of all that a check depends on besides the model: prompt and questions."""
     return templates.digest(*judge.TEMPLATES, FILE)
 
 
-async def ask(llm: LLM, redactor: Redactor) -> Marks:
-    """Ask a judge all control questions, some at a time, one vote each."""
+async def ask(llm: LLM, redactor: Redactor) -> ControlResult:
+    """Ask a judge all control questions, a few at once, one vote each."""
     examined = Judge([llm], redactor, sample_id="control")
-    slots = asyncio.Semaphore(AT_A_TIME)
+    slots = asyncio.Semaphore(CONCURRENT)
 
-    async def verdict(question: Question) -> Verdict:
+    async def verdict(question: ControlQuestion) -> Verdict:
         async with slots:
-            heard = examined.context(question.test, question.test.turns, question.transcript)
-            return await heard.decide(question.criterion)
+            context = examined.context(question.test, question.test.turns, question.transcript)
+            return await context.decide(question.criterion)
 
     verdicts = await asyncio.gather(*map(verdict, questions()))
-    return Marks([question.answer for question in questions()], verdicts)
-
-
-def _text() -> str:
-    return files("ci_evals").joinpath(FILE).read_text(encoding="utf-8")
+    return ControlResult([question.answer for question in questions()], verdicts)

@@ -1,4 +1,4 @@
-"""Whether words that a judge quotes stand where it says they do."""
+"""Quotes of a judge: whether its words occur in the text that it names."""
 
 import json
 import re
@@ -8,70 +8,68 @@ from functools import lru_cache
 
 from ci_evals.support.text import bare
 
-LEAST = 3
-"""Letters and digits that each part of a quote must have: fewer stand in any text. A sign that takes two
-columns, as those of Chinese do, says as much as two letters."""
+MINIMUM = 3
+"""Minimum letters and digits in each part of a quote: fewer occur in any text. A character that takes two
+columns, such as a Chinese one, counts as two."""
 
-_LEFT_OUT = re.compile(r"[\[(]?\s*\.{3,}\s*[\])]?")
-_SAME = str.maketrans(dict.fromkeys('‘’‚‛′`´“”„‟″«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−﹘﹣", "-"))
+_OMISSION = re.compile(r"[\[(]?\s*\.{3,}\s*[\])]?")
+_UNIFORM = str.maketrans(dict.fromkeys('‘’‚‛′`´“”„‟″«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−﹘﹣", "-"))
 _EMPHASIS = re.compile(r"[*_~`]+")
 _DASH = re.compile(r"\s*-+\s*")
 _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
-_ROUND = " '.,;:"
+_AROUND = " '.,;:"
 
 
 def occurs(quote: str, texts: Sequence[str]) -> bool:
-    """Whether the quote stands in one of these texts, in this order; `...` may leave out what is between.
+    """Return whether the quote occurs in one of these texts; `...` in it may leave out what is between.
 
-    White space, case, the form of quotation marks and dashes, and emphasis of Markdown are all one. A quote
-    of which a part has too few letters to mean anything stands nowhere, unless it is all that was said.
+    White space, case, the form of quotation marks and dashes, and emphasis of Markdown do not matter. A quote
+    with a part of too few letters to mean anything occurs nowhere, unless it is the whole text.
     """
     return any(_occurs_in(form, text) for form in _forms(quote) for text in texts)
 
 
 def is_empty(quote: str) -> bool:
-    """Whether nothing is quoted."""
+    """Return whether nothing is quoted."""
     return not folded(quote)
 
 
 @lru_cache(maxsize=256)
 def folded(text: str) -> str:
-    """The text with all that is one made the same."""
+    """Return the text without the differences that do not matter."""
     # Emphasis goes first: a grave accent is that, and no quotation mark.
     text = _EMPHASIS.sub("", unicodedata.normalize("NFKC", bare(text)))
-    return " ".join(_DASH.sub("-", text.translate(_SAME)).casefold().split())
+    return " ".join(_DASH.sub("-", text.translate(_UNIFORM)).casefold().split())
 
 
 def _forms(quote: str) -> tuple[str, ...]:
-    """The quote, and what it is where a judge has copied the escapes of the JSON that it was shown."""
+    """Return the quote, also without the escapes that a judge may copy from the JSON in its prompt."""
     if not _ESCAPE.search(quote):
         return (quote,)
-    return quote, _ESCAPE.sub(lambda found: json.loads(f'"{found[0]}"'), quote)
+    return quote, _ESCAPE.sub(lambda match: json.loads(f'"{match[0]}"'), quote)
 
 
 def _occurs_in(quote: str, text: str) -> bool:
-    here, whole = folded(quote).strip(_ROUND), folded(text)
-    if here and here == whole.strip(_ROUND):
+    quote, text = folded(quote), folded(text)
+    if (bare_quote := quote.strip(_AROUND)) and bare_quote == text.strip(_AROUND):
         return True
-    parts = [part.strip(_ROUND) for part in _LEFT_OUT.split(folded(quote))]
-    parts = [part for part in parts if part]
-    if not parts or not all(map(_says_enough, parts)):
+    parts = [part for part in (part.strip(_AROUND) for part in _OMISSION.split(quote)) if part]
+    if not parts or not all(map(_is_long_enough, parts)):
         return False
-    place = 0
+    end = 0
     for part in parts:
-        found = whole.find(part, place)
-        if found < 0:
+        start = text.find(part, end)
+        if start < 0:
             return False
-        place = found + len(part)
+        end = start + len(part)
     return True
 
 
-def _says_enough(part: str) -> bool:
-    """Whether a part has as many letters as it must."""
+def _is_long_enough(part: str) -> bool:
     weight = 0
     for char in part:  # not to its end: quotes are as long as replies
         if char.isalnum():
             weight += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-            if weight >= LEAST:
+            if weight >= MINIMUM:
                 return True
     return False

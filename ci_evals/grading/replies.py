@@ -1,6 +1,6 @@
-"""Which replies of the agent a check on its text looks at."""
+"""The replies of the agent that a check on their text looks at."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ci_evals.domain.transcript import Transcript, Turn
@@ -12,8 +12,8 @@ TurnChoice = int | Literal["last", "any"]
 NO_REPLY = Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
 
 
-def replies(choice: TurnChoice, transcript: Transcript) -> Turns | Verdict:
-    """The replies that `turn` names, at least one; where there is none, what that makes of the check."""
+def select_replies(choice: TurnChoice, transcript: Transcript) -> Turns | Verdict:
+    """Return the replies that `turn` names, at least one; without any, the verdict on the check."""
     turns = transcript.turns
     if not turns:
         return NO_REPLY
@@ -29,8 +29,16 @@ def replies(choice: TurnChoice, transcript: Transcript) -> Turns | Verdict:
     return Verdict.undecided(Cause.NO_EVIDENCE, reason)
 
 
-def if_all_came(verdict: Verdict, choice: TurnChoice, transcript: Transcript) -> Verdict:
-    """The verdict of a search in replies; undecided if it found nothing and a reply is missing."""
+def verdict_on_replies(
+    choice: TurnChoice, transcript: Transcript, search: Callable[[Turns], Verdict]
+) -> Verdict:
+    """Return the verdict of a search in the replies that `turn` names."""
+    turns = select_replies(choice, transcript)
+    return turns if isinstance(turns, Verdict) else unless_incomplete(search(turns), choice, transcript)
+
+
+def unless_incomplete(verdict: Verdict, choice: TurnChoice, transcript: Transcript) -> Verdict:
+    """Return the verdict of a search; undecided if it found nothing and a reply is missing."""
     missing = choice == "any" and transcript.unanswered is not None
     return _unanswered(transcript) if missing and verdict.outcome is Outcome.FAILED else verdict
 
@@ -40,5 +48,5 @@ def _unanswered(transcript: Transcript) -> Verdict:
 
 
 def times(count: int) -> str:
-    """`once`, `3 times`."""
+    """Return `once`, `3 times`."""
     return "once" if count == 1 else f"{count} times"

@@ -1,6 +1,6 @@
 """Strict evaluations: pure functions of the transcript.
 
-Evidence of each kind is known or unknown, turn by turn. A positive check passes as soon as it is seen, and
+Evidence of each kind is known or unknown, turn by turn. A positive check passes as soon as there is any, and
 fails only if every turn in its range has evidence of its kind; a negative check is its opposite. If a turn is
 unknown and nothing contradicts the check, the verdict is undecided (`no_evidence`) and names the turns.
 """
@@ -8,6 +8,7 @@ unknown and nothing contradicts the check, the verdict is undecided (`no_evidenc
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_never
 
 import regex
@@ -38,15 +39,15 @@ from ci_evals.domain.evaluation import (
 from ci_evals.domain.transcript import ESCALATION, Integration, Transcript, Turn, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import answer_matching
-from ci_evals.grading.replies import NO_REPLY, Turns, if_all_came, replies, times
+from ci_evals.grading.replies import NO_REPLY, Turns, times, verdict_on_replies
 from ci_evals.support.text import bare
 
 PATTERN_SECONDS = 1.0
-"""The longest that a suite's regular expression may search: a bad one could hold the program for hours."""
+"""Time limit of a suite's regular expression: a bad one could block the program for hours."""
 
 
 def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901, PLR0911, PLR0912  # one case a kind
-    """The verdict of one strict evaluation."""
+    """Return the verdict of one strict evaluation."""
     if not transcript.turns and not isinstance(evaluation, AnswerMatches):
         return NO_REPLY
     match evaluation:
@@ -88,23 +89,23 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
             assert_never(evaluation)
 
 
-def same(found: JsonValue, wanted: JsonValue) -> bool:
-    """Whether two parameter values are equal. Numbers and booleans are compared as JSON and as text.
+def is_equal(value: JsonValue, expected: JsonValue) -> bool:
+    """Return whether two parameter values are equal. Numbers and booleans are compared as JSON and as text.
 
     Within lists and objects they are compared as JSON alone: there `true` is not 1, and "1" is not 1.
     """
-    if isinstance(found, list | dict) or isinstance(wanted, list | dict):
-        return _equal(found, wanted)
-    if type(found) is type(wanted) or {type(found), type(wanted)} == {int, float}:
-        return found == wanted
-    for plain, text in ((found, wanted), (wanted, found)):
+    if isinstance(value, list | dict) or isinstance(expected, list | dict):
+        return _equal(value, expected)
+    if type(value) is type(expected) or {type(value), type(expected)} == {int, float}:
+        return value == expected
+    for plain, text in ((value, expected), (expected, value)):
         if isinstance(plain, bool | int | float) and isinstance(text, str):
-            return text == json.dumps(plain) or same(_as_json(text), plain)
+            return text == json.dumps(plain) or is_equal(_as_json(text), plain)
     return False
 
 
 def _equal(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two JSON values are the same. To Python `True == 1`, to JSON it is not."""
+    """Return whether two JSON values are the same. In Python `True == 1`, in JSON not."""
     match one, other:
         case dict(), dict():
             return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
@@ -114,7 +115,7 @@ def _equal(one: JsonValue, other: JsonValue) -> bool:
 
 
 def _as_json(text: str) -> JsonValue:
-    """The number or boolean that `text` spells, else null."""
+    """Return the number or boolean that `text` spells, else null."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -123,7 +124,7 @@ def _as_json(text: str) -> JsonValue:
 
 
 def _opposite(verdict: Verdict) -> Verdict:
-    """The verdict of the check that wants the contrary, on the same evidence."""
+    """Return the verdict of the opposite check, on the same evidence."""
     match verdict.outcome.value:
         case "passed":
             return Verdict.failed(verdict.reason, *verdict.evidence)
@@ -133,25 +134,25 @@ def _opposite(verdict: Verdict) -> Verdict:
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """A kind of evidence."""
+class _EvidenceKind:
+    """A kind of evidence, and where a reply has it."""
 
     report: str
-    """The object of "reports" in messages."""
+    """Object of the verb "reports" in messages."""
     of: Callable[[Turn], object]
-    """Where a reply has it; None if it is unknown."""
+    """Returns None if it is unknown."""
 
 
-_HAND_OVER = _Kind("whether the agent hands over", lambda e: e.hand_over)
-_WORKFLOWS = _Kind("workflows", lambda e: e.workflows)
-_PARAMS = _Kind("parameters", lambda e: e.params)
-_RULES = _Kind("rules", lambda e: e.rules)
-_INTEGRATIONS = _Kind("integrations", lambda e: e.integrations)
-_ERROR = _Kind("whether it is an error", lambda e: e.error_response)
+_HAND_OVER = _EvidenceKind("whether the agent hands over", lambda turn: turn.hand_over)
+_WORKFLOWS = _EvidenceKind("workflows", lambda turn: turn.workflows)
+_PARAMS = _EvidenceKind("parameters", lambda turn: turn.params)
+_RULES = _EvidenceKind("rules", lambda turn: turn.rules)
+_INTEGRATIONS = _EvidenceKind("integrations", lambda turn: turn.integrations)
+_ERROR = _EvidenceKind("whether it is an error", lambda turn: turn.error_response)
 
 
-def _not_seen(reason: str, kind: _Kind, transcript: Transcript, *evidence: int) -> Verdict:
-    """The verdict of a positive check that saw nothing: failed if every turn has evidence, else undecided."""
+def _not_seen(reason: str, kind: _EvidenceKind, transcript: Transcript, *evidence: int) -> Verdict:
+    """Return the verdict of a positive check that saw nothing: undecided if a turn lacks evidence."""
     gap = _gap(kind, transcript)
     if gap is None:
         return Verdict.failed(reason, *evidence)
@@ -162,16 +163,16 @@ def _not_seen(reason: str, kind: _Kind, transcript: Transcript, *evidence: int) 
 
 @dataclass(frozen=True)
 class _Gap:
-    """The turns of which something is unknown."""
+    """Turns without evidence."""
 
     turns: tuple[int, ...]
-    """Those that were answered."""
+    """The answered ones."""
     reason: str
 
 
-def _gap(kind: _Kind, transcript: Transcript, *, after: int = 0) -> _Gap | None:
-    """The turns later than `after` without evidence of a kind; None if there are none."""
-    silent = tuple(e.index for e in transcript.turns if e.index > after and kind.of(e) is None)
+def _gap(kind: _EvidenceKind, transcript: Transcript, *, after: int = 0) -> _Gap | None:
+    """Return the turns later than `after` without evidence of a kind; None if there are none."""
+    silent = tuple(turn.index for turn in transcript.turns if turn.index > after and kind.of(turn) is None)
     reasons = []
     if silent and len(silent) == len(transcript.turns):
         reasons = [f"no reply reports {kind.report}"]
@@ -183,14 +184,14 @@ def _gap(kind: _Kind, transcript: Transcript, *, after: int = 0) -> _Gap | None:
 
 
 def _replies_of(turns: Sequence[int]) -> str:
-    """The subject of a sentence about replies that do not report something."""
+    """Return the subject of a sentence about replies that do not report something."""
     if len(turns) == 1:
         return f"the reply in turn {turns[0]} does not"
     return f"the replies in turns {', '.join(map(str, turns))} do not"
 
 
 def _limit(verdict: Verdict, transcript: Transcript) -> Verdict:
-    """The verdict on a limit, which nobody knows to be kept if the last message got no reply."""
+    """Return the verdict on a limit; undecided if it may be exceeded yet, as a reply is missing."""
     if transcript.unanswered is None or verdict.outcome is Outcome.FAILED:
         return verdict
     reason = f"message {transcript.unanswered} got no reply; until then {verdict.reason}"
@@ -207,9 +208,9 @@ def _escalated(transcript: Transcript) -> Verdict:
             name = next(name for name in turn.workflows or () if name.startswith(ESCALATION))
             reason = _executed(name, turn)
         return Verdict.passed(reason, turn.index)
-    seen = _listed(name for e in transcript.turns for name in e.workflows or ())
+    seen = _listed(name for turn in transcript.turns for name in turn.workflows or ())
     reason = f"{ESCALATION} was not executed; seen: {seen}"
-    if any(e.handed_over is not None for e in transcript.turns):
+    if any(turn.handed_over is not None for turn in transcript.turns):
         reason = "the agent never handed over"
     return _not_seen(reason, _HAND_OVER, transcript)
 
@@ -218,7 +219,7 @@ def _workflow(wanted: str, transcript: Transcript) -> Verdict:
     for turn in transcript.turns:
         if wanted in (turn.workflows or ()):
             return Verdict.passed(_executed(wanted, turn), turn.index)
-    seen = _listed(name for e in transcript.turns for name in e.workflows or ())
+    seen = _listed(name for turn in transcript.turns for name in turn.workflows or ())
     return _not_seen(f"{wanted} was not executed; seen: {seen}", _WORKFLOWS, transcript)
 
 
@@ -245,11 +246,11 @@ def _tool_not_used(evaluation: ToolNotUsed, transcript: Transcript) -> Verdict:
 
 
 def _before(turn: int, transcript: Transcript) -> Transcript:
-    """The part of a transcript before a turn."""
+    """Return the part of a transcript before a turn."""
     late = transcript.unanswered is not None and transcript.unanswered >= turn
     return transcript.model_copy(
         update={
-            "turns": tuple(e for e in transcript.turns if e.index < turn),
+            "turns": tuple(each for each in transcript.turns if each.index < turn),
             "unanswered": None if late else transcript.unanswered,
         }
     )
@@ -267,15 +268,15 @@ def _param_exists(name: str, transcript: Transcript) -> Verdict:
                 f"{name} was extracted in turn {turn.index}, its value is not reported",
                 turn.index,
             )
-    seen = _listed(key for e in turns for key, value in (e.params or {}).items() if not is_empty(value))
+    seen = _listed(key for turn in turns for key, value in (turn.params or {}).items() if not is_empty(value))
     return _not_seen(f"{name} was not extracted; seen: {seen}", _PARAMS, transcript)
 
 
 def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
-    """By the last value that is not empty.
+    """Decide by the last value that is not empty; earlier turns do not matter.
 
-    Undecided if a later turn may have changed it: a turn whose parameters are unknown, or one that names the
-    parameter without its value. What is unknown of earlier turns does not matter.
+    Undecided if a later turn may have changed it: its parameters are unknown, or it names the parameter
+    without the value.
     """
     name, wanted = evaluation.param_name, evaluation.param_value
     for turn in reversed(transcript.turns):
@@ -289,7 +290,7 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
         if gap := _gap(_PARAMS, transcript, after=turn.index):
             reason = f"{seen}, which may have changed: {gap.reason}"
             return Verdict.undecided(Cause.NO_EVIDENCE, reason, *gap.turns)
-        if same(value, wanted):
+        if is_equal(value, wanted):
             return Verdict.passed(seen, turn.index)
         return Verdict.failed(f"{seen}, not {_shown(wanted)}", turn.index)
     return _param_exists(name, transcript)
@@ -314,13 +315,13 @@ def _rule(code: str, transcript: Transcript) -> Verdict:
     for turn in transcript.turns:
         if code in (turn.rules or ()):
             return Verdict.passed(f"{code} fired in turn {turn.index}", turn.index)
-    seen = _listed(rule for e in transcript.turns for rule in e.rules or ())
+    seen = _listed(rule for turn in transcript.turns for rule in turn.rules or ())
     return _not_seen(f"{code} did not fire; fired: {seen}", _RULES, transcript)
 
 
 def _integration(code: str, transcript: Transcript) -> Verdict:
     turns = transcript.turns
-    calls = [(e, call) for e in turns for call in e.integrations or () if call.code == code]
+    calls = [(turn, call) for turn in turns for call in turn.integrations or () if call.code == code]
     for turn, call in calls:
         if call.status == 200:
             return Verdict.passed(f"{code} answered 200 in turn {turn.index}", turn.index)
@@ -328,9 +329,9 @@ def _integration(code: str, transcript: Transcript) -> Verdict:
         seen = "; ".join(f"{_how_called(call)} in turn {turn.index}" for turn, call in calls)
         reason = f"{code} was {seen}, never with status 200"
     else:
-        seen = _listed(call.code for e in turns for call in e.integrations or ())
+        seen = _listed(call.code for turn in turns for call in turn.integrations or ())
         reason = f"{code} was not called; called: {seen}"
-    return _not_seen(reason, _INTEGRATIONS, transcript, *(e.index for e, _ in calls))
+    return _not_seen(reason, _INTEGRATIONS, transcript, *(turn.index for turn, _ in calls))
 
 
 def _how_called(call: Integration) -> str:
@@ -340,11 +341,8 @@ def _how_called(call: Integration) -> str:
 
 
 def _text(evaluation: Contains | NotContains | Regex | NotRegex, transcript: Transcript) -> Verdict:
-    """Passed if the text or pattern is found in the replies that `turn` names."""
-    named = replies(evaluation.turn, transcript)
-    if isinstance(named, Verdict):
-        return named
-    return if_all_came(_search(evaluation, named), evaluation.turn, transcript)
+    """Search the text or pattern in the replies that `turn` names."""
+    return verdict_on_replies(evaluation.turn, transcript, partial(_search, evaluation))
 
 
 def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns) -> Verdict:
@@ -354,17 +352,17 @@ def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns)
         wanted, pattern = f"/{evaluation.pattern}/", evaluation.pattern
     for turn in named:
         try:
-            # Signs that nobody sees neither hide words nor part them.
-            found = any(
+            # Invisible characters neither hide nor split words.
+            matches = any(
                 regex.search(pattern, text, timeout=PATTERN_SECONDS)
                 for text in dict.fromkeys((turn.agent, bare(turn.agent)))
             )
         except TimeoutError:
             reason = f"{wanted} was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
             return Verdict.undecided(Cause.NO_EVIDENCE, reason)
-        if found:
+        if matches:
             return Verdict.passed(f"{wanted} was found in reply {turn.index}", turn.index)
-    numbers = [e.index for e in named]
+    numbers = [turn.index for turn in named]
     return Verdict.failed(
         f"{wanted} was not found in {'any reply' if len(numbers) > 1 else f'reply {numbers[0]}'}", *numbers
     )
@@ -377,7 +375,7 @@ def _max_agent_turns(most: int, turns: Turns) -> Verdict:
 
 
 def _max_latency(seconds: float, turns: Turns) -> Verdict:
-    slowest = max(turns, key=lambda e: e.latency_seconds)
+    slowest = max(turns, key=lambda turn: turn.latency_seconds)
     decided = Verdict.passed if slowest.latency_seconds <= seconds else Verdict.failed
     return decided(
         f"the slowest reply, in turn {slowest.index}, took {slowest.latency_seconds:.3f} s, "

@@ -126,14 +126,14 @@ class JudgeChecks:
         asked = self._asked_for
         meter = MeteredLLM(judge.llm, "judge", asked.spent)
         self._meters.append(meter)
-        marks = await control.ask(meter, asked.redactor)
+        result = await control.ask(meter, asked.redactor)
         check = asked.redactor.model(
             JudgeCheck(
-                asked=marks.asked,
-                right=marks.right,
-                required=marks.required,
-                passed=marks.passed,
-                why=marks.why,
+                asked=result.asked,
+                right=result.right,
+                required=result.required,
+                passed=result.passed,
+                why=result.failure,
                 model=judge.llm.model,
                 provider=asked.provider,
                 prompt=digest,

@@ -110,9 +110,9 @@ async def test_a_judge_that_passes_half_of_what_fails():
     def decide(right):
         return "pass" if right == "fail" and next(turn) else right
 
-    marks = await control.ask(answering(decide), Redactor())
-    assert (marks.right, marks.passed) == (13, False)
-    assert marks.why == (
+    result = await control.ask(answering(decide), Redactor())
+    assert (result.right, result.passed) == (13, False)
+    assert result.failure == (
         "answered 13 of 16 control questions right, but only 3 of the 6 whose answer is 'fail' (4 required)"
     )
 
@@ -120,9 +120,9 @@ async def test_a_judge_that_passes_half_of_what_fails():
 async def test_a_judge_whose_answers_are_of_no_use():
     """Void answers and errors are never right."""
     for answers in ([fakes.judged("pass", "][")], [LLMError("the judge is away")], ["gibberish"]):
-        marks = await control.ask(fakes.ScriptedLLM(answers), Redactor())
-        assert (marks.right, marks.passed) == (0, False)
-        assert "16 without a usable answer" in marks.why
+        result = await control.ask(fakes.ScriptedLLM(answers), Redactor())
+        assert (result.right, result.passed) == (0, False)
+        assert "16 without a usable answer" in result.failure
 
 
 def test_the_questions():

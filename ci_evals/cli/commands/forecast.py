@@ -56,7 +56,7 @@ def lines(
                 spent[model] = spent.get(model, Spending()) + spending.times(loops)
     seconds = duration(trials, parallel)
     if judges := checked_judges(plan, adapter, check):
-        checking = of_check(len(control.questions()), _characters_of_check(), control.AT_A_TIME)
+        checking = of_check(len(control.questions()), _characters_of_check(), control.CONCURRENT)
         wanted = Range(check is CheckMode.ALWAYS, 1)  # a passed check of before saves the questions
         for judge in judges:
             spent[judge] = spent.get(judge, Spending()) + checking.judge.between(wanted)
