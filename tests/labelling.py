@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from ci_evals.scoring.agreement.calibration import Group
-from ci_evals.scoring.agreement.labels import Labelled
+from ci_evals.studies.calibration.judge_accuracy import Group
+from ci_evals.studies.calibration.labelled import Labelled
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import pytest
 import world
 from commands import CLEAN, ci_evals
 
+from ci_evals.study_registry import STUDIES
+
 TOLD_AT_THE_END = """
 import atexit, runpy, sys
 atexit.register(lambda: print("\\n" + " ".join(sys.modules)))
@@ -91,6 +93,12 @@ def test_help_imports_the_command_line_alone():
         "ci_evals.adapters",  # to watch the runner's files from the start; it takes 0.2 ms
         "ci_evals.adapters.github",
         "ci_evals.adapters.github.command_files",
+        "ci_evals.study_registry",
+        "ci_evals.studies",
+        "ci_evals.studies.settings",
+        *(f"ci_evals.studies.{study.folder}" for study in STUDIES),
+        *(f"ci_evals.studies.{study.folder}.commands" for study in STUDIES),
+        *(f"ci_evals.studies.{study.folder}.settings" for study in STUDIES),
     }
 
 

@@ -21,14 +21,8 @@ from ci_evals.cli.settings.result_commands import (
     RejudgeSettings,
     ReportSettings,
 )
-from ci_evals.cli.settings.study_commands import (
-    AttackSettings,
-    CalibrateSettings,
-    LabelSettings,
-    NoiseSettings,
-    PreferSettings,
-)
 from ci_evals.cli.settings.suite_commands import EstimateSettings, RunSettings, ValidateSettings
+from ci_evals.study_registry import register_commands
 
 PROGRAM = "ci-evals"
 
@@ -87,7 +81,6 @@ def validate(settings: ValidateSettings, context: RunContext) -> None:
 
     With --strict also what makes a suite weak though it runs, as warnings: no strict check, a criterion that
     asks two things, only happy paths, a test that no tag reaches, guidelines that give the answer away.
-    With --probe=RESULTS a judge is asked which criteria pass before conversations of other tests too.
     """
     from ci_evals.cli.commands.validate import validate as work
 
@@ -264,86 +257,7 @@ def rejudge(settings: RejudgeSettings, context: RunContext) -> None:
     rejudge_run(settings, context)
 
 
-@app.command()
-@takes(PreferSettings)
-def prefer(settings: PreferSettings, context: RunContext) -> None:
-    """Let a judge say which of two runs' conversations are better, test by test. Asks no agent.
-
-    Each pair is shown twice, with places swapped; an answer that follows the place is a tie. Tells wins,
-    losses and ties with an interval, and how far the place sways the judge. Kept in A's results and reports.
-
-    \b
-    ci-evals prefer results/ main/
-    """
-    from ci_evals.cli.commands.prefer import prefer as work
-
-    work(settings, context)
-
-
-@app.command()
-@takes(LabelSettings)
-def label(settings: LabelSettings, context: RunContext) -> None:
-    """Write a sheet on which people say what the judge should have said, and a page to fill it in.
-
-    The sheet does not tell what the judge said. Give each person a copy of its own, and hold the filled ones
-    against the judge with `ci-evals calibrate`. The page works from the file, without network.
-
-    \b
-    ci-evals label results/ --items=60
-    """
-    from ci_evals.cli.commands.label import label as work
-
-    work(settings, context)
-
-
-@app.command()
-@takes(CalibrateSettings)
-def calibrate(settings: CalibrateSettings, context: RunContext) -> None:
-    """Hold the judge against what people said, and tell whether it may gate.
-
-    Accuracy, sensitivity, specificity, Cohen's kappa and Krippendorff's alpha with intervals, by criterion
-    and category, and the pass rate freed from the judge's errors. What was found is kept in a file; commit
-    it, and give it to `run --calibration`: reports show it as long as prompt and model are the same.
-
-    \b
-    ci-evals calibrate labels/one.csv labels/other.csv --results=results/
-    """
-    from ci_evals.cli.commands.calibrate import calibrate as work
-
-    work(settings, context)
-
-
-@app.command()
-@takes(AttackSettings)
-def attack(settings: AttackSettings, context: RunContext) -> None:
-    """Try to talk the judge round: put fake verdicts and instructions into replies that had failed.
-
-    Tells the share of verdicts that become a pass, by kind of attack, beside that of the same verdicts judged
-    again without any. Asks no agent. Kept in the results and their reports.
-
-    \b
-    ci-evals attack results/ --verdicts=20
-    """
-    from ci_evals.cli.commands.attack import attack as work
-
-    work(settings, context)
-
-
-@app.command()
-@takes(NoiseSettings)
-def noise(settings: NoiseSettings, context: RunContext) -> None:
-    """Find out where the noise of scores comes from: the agent, the simulated user or the judge.
-
-    Judges a sample of the run again, plays it again with the user's words held, and plays it anew. Tells each
-    one's share of the variance, and whether the next dollar belongs in loops, votes or tests. Kept in the
-    results and their reports.
-
-    \b
-    ci-evals noise results/ --tests=10 --plays=3
-    """
-    from ci_evals.cli.commands.noise import noise as work
-
-    work(settings, context)
+register_commands(app)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding
-from ci_evals.grading.preference import ComparedConversation
-from ci_evals.rejudging.work import Case, RejudgeJob, case_of, is_judged, transcript_of, turns_of
+from ci_evals.rejudging.work import Case, RejudgeJob, case_of, is_judged
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
@@ -77,12 +76,3 @@ class Conversation:
 def speaks(trial: TrialResult) -> bool:
     """Whether a trial says something of the agent: it was played to an end of its own, and is still there."""
     return trial.counts and len(trial.turns) > 0
-
-
-def talk_of(test: TestResult, trial: TrialResult, source: str) -> ComparedConversation:
-    """A trial as one of two conversations.
-
-    Raises:
-        UsageError: the trial is none that a run leaves.
-    """
-    return ComparedConversation(turns_of(test, trial, source), transcript_of(trial))

@@ -8,7 +8,7 @@ import pytest
 from hostile import CORPUS
 from test_for_everyone import ALL, COLOURS, violations
 
-from ci_evals.studies import labels, sheet, sheet_reading
+from ci_evals.studies.calibration import items, sheet, sheet_reading
 
 pytestmark = pytest.mark.browser
 
@@ -31,8 +31,8 @@ def page_file(tmp_path) -> Path:
         )
         for number, text in enumerate(HOSTILE, start=1)
     )
-    found = labels.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
-    for name, text in sheet.files_of(labels.sample(found, 100, 0)).items():
+    found = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
+    for name, text in sheet.files_of(items.sample(found, 100, 0)).items():
         (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     return tmp_path / sheet.PAGE
 

@@ -6,6 +6,7 @@ What hangs is ended by `ci_evals` after a minute.
 import os
 import socket
 import typing
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ import typer
 from commands import ci_evals, write_suite
 
 from ci_evals.cli.app import app
-from ci_evals.cli.settings import result_commands, study_commands, suite_commands
+from ci_evals.cli.settings import result_commands, suite_commands
+from ci_evals.study_registry import STUDIES
 
 OUTPUTS = {"output", "output_dir", "junit", "record", "folder"}
 STRINGS = {"baseline", "suites"}
@@ -24,9 +26,11 @@ def readers() -> set[tuple[str, str]]:
     """Each command with each of its fields that names something to read."""
     commands = typer.main.get_command(app).commands
     found = set()
-    for module in (suite_commands, result_commands, study_commands):
+    studies = [import_module(f"ci_evals.studies.{study.folder}.settings") for study in STUDIES]
+    for module in (suite_commands, result_commands, *studies):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()
+            command = "validate" if command == "probe" else command
             if name.endswith("Settings") and command in commands:
                 hints = typing.get_type_hints(form)
                 found |= {

@@ -5,7 +5,6 @@ import pytest
 from labelled_runs import saved
 
 import ci_evals
-from ci_evals.cli.judging import Asked, judging
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.policy import read_policy
@@ -13,6 +12,7 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.library import load_suite
 from ci_evals.planning.selection import Selection, plan
+from ci_evals.studies.judging import Asked, judging
 
 
 def asked(**options):

@@ -52,7 +52,6 @@ from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSo
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.grading import answer_matching, graded_criteria, quotes, strict
 from ci_evals.grading.judge import Judge, JudgeAnswer
-from ci_evals.grading.preference import PreferenceAnswer
 from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection, plan
@@ -71,7 +70,8 @@ from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy, Regression
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.studies import calibrate, calibration_text, sheet_reading
+from ci_evals.studies.calibration import later_runs, sheet_reading, terminal
+from ci_evals.studies.preference.contest import PreferenceAnswer
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.json_text import parse_answer
 from ci_evals.support.redaction import Redactor
@@ -661,9 +661,9 @@ def sheet(data: bytes) -> None:
 def calibration(data: bytes) -> None:
     """What `run --calibration` shows."""
     with _foreseen(UsageError):
-        found = calibrate.read(data, "calibration.json")
-        assert calibrate.read(calibrate.written(found).encode(), "again") == found
-        calibration_text.render(found)
+        found = later_runs.parse(data, "calibration.json")
+        assert later_runs.parse(found.model_dump_json(by_alias=True).encode(), "again") == found
+        terminal.render(found)
 
 
 # Other tools' files

@@ -13,7 +13,7 @@ from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.ports import Prompt
 from ci_evals.rejudging import Judges
 from ci_evals.studies.asking import Asking, spread
-from ci_evals.studies.prefer import matched, prefer
+from ci_evals.studies.preference.study import matched, prefer
 from ci_evals.support.redaction import Redactor
 
 USED = JudgeUsed(provider="openai", models=("m",), prompt="p")

@@ -10,8 +10,8 @@ from judges import AT, asking, run, saved, talk
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.transcript import EndState
-from ci_evals.studies.attack import AS_IT_WAS, attack, targets
-from ci_evals.studies.attacks import attacks, harmless
+from ci_evals.studies.attack.attacks import attacks, harmless
+from ci_evals.studies.attack.study import AS_IT_WAS, attack, targets
 
 MANY = saved(
     run(

@@ -8,7 +8,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import UserSource
-from ci_evals.studies.noise_sample import HELD, Players, Sheet, matched, picked, sheet
+from ci_evals.studies.noise.sample import HELD, Players, Sheet, matched, picked, sheet
 from ci_evals.support.redaction import Redactor
 
 AUTO = {

@@ -9,7 +9,7 @@ from judges import AT, TESTS, TRIALS, asking, run, saved, side, talk
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.run import Origin
-from ci_evals.studies.prefer import matched, prefer
+from ci_evals.studies.preference.study import matched, prefer
 
 
 async def asked(monkeypatch, answer, *, most: int = 1_000, head=None, base=None, **fields):

@@ -11,7 +11,7 @@ from judges import AT, asking, saved, talk
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.domain.transcript import EndState
-from ci_evals.studies.probe import probe, questions, vacuous
+from ci_evals.studies.probe.study import probe, questions, vacuous
 
 CRITERIA = ("Nothing is deleted", "The order {} is cancelled", "One in two are glad")
 

@@ -14,30 +14,30 @@ from labelled_runs import CRITERIA, JUDGE, REASON, run
 
 from ci_evals.domain.rubric import Level, Rubric, RubricDimension
 from ci_evals.domain.transcript import EndState
-from ci_evals.studies import labels, sheet
+from ci_evals.studies.calibration import items, sheet
 
 
 def told(found, most=60, seed=0) -> dict[str, str]:
-    return sheet.files_of(labels.sample(labels.items(found), most, seed))
+    return sheet.files_of(items.sample(items.items(found), most, seed))
 
 
 def test_as_many_fails_as_passes():
     """As far as there are fails; then passes fill the sheet. Nothing is drawn twice."""
-    found = labels.items(run())
+    found = items.items(run())
     fails = sum(not item.passed for item in found)
-    drawn = labels.sample(found, 60, 0)
+    drawn = items.sample(found, 60, 0)
     assert Counter(item.passed for item in drawn) == {True: 30, False: 30}
-    drawn = labels.sample(found, 160, 0)
+    drawn = items.sample(found, 160, 0)
     assert fails < 80
     assert Counter(item.passed for item in drawn) == {True: 160 - fails, False: fails}
-    drawn = labels.sample(found, 1000, 0)
+    drawn = items.sample(found, 1000, 0)
     assert sorted(item.id for item in drawn) == sorted({item.id for item in found})
 
 
 def test_every_pass_is_as_likely_as_any_other():
     """Else what is told of the sample could not be weighted back."""
-    found = labels.items(run(tests=6))
-    times = Counter(item.id for seed in range(400) for item in labels.sample(found, 12, seed))
+    found = items.items(run(tests=6))
+    times = Counter(item.id for seed in range(400) for item in items.sample(found, 12, seed))
     for said in (True, False):
         side = [times[item.id] for item in found if item.passed is said]
         assert max(side) < 1.5 * sum(side) / len(side)
@@ -45,7 +45,7 @@ def test_every_pass_is_as_likely_as_any_other():
 
 
 def test_it_is_spread_over_criteria_and_tests():
-    drawn = labels.sample(labels.items(run()), 60, 3)
+    drawn = items.sample(items.items(run()), 60, 3)
     by_criterion = Counter(item.criterion for item in drawn)
     assert set(by_criterion) == set(CRITERIA)
     assert min(by_criterion.values()) >= 10
@@ -54,8 +54,8 @@ def test_it_is_spread_over_criteria_and_tests():
 
 def test_the_order_tells_nothing_and_hangs_on_the_seed():
     """Fails do not stand together, and the same seed gives the same sheet."""
-    found = labels.items(run())
-    orders = [[item.passed for item in labels.sample(found, 60, seed)] for seed in range(30)]
+    found = items.items(run())
+    orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]
     first_half = [sum(order[:30]) for order in orders]
     assert 12 < sum(first_half) / len(first_half) < 18
     assert told(run()) == told(run())
@@ -88,14 +88,14 @@ def test_verdicts_that_say_nothing_are_left_out():
     found = build.results(
         build.suite_result("S", build.test_result(trials=(sound, broken), rubrics={4: rubric}))
     )
-    assert [item.criterion for item in labels.items(found)] == ["It greets"]
+    assert [item.criterion for item in items.items(found)] == ["It greets"]
 
 
 def test_a_rubric_is_shown():
     levels = (Level(score=1, name="whole", description="Nothing lacks"), Level(score=0.25, name="part"))
     rubric = Rubric(pass_at=0.5, dimensions=(RubricDimension(name="clarity", levels=levels, weight=2),))
     trial = build.trial_result(findings=(build.finding(kind="judged", criterion="It explains"),))
-    (item,) = labels.items(
+    (item,) = items.items(
         build.results(build.suite_result("S", build.test_result(trials=(trial,), rubrics={1: rubric})))
     )
     shown = sheet.readable(item.parts)
@@ -109,7 +109,7 @@ def test_conversations_that_are_alike_are_one_item():
         build.trial_result(n, findings=(build.finding(verdict, kind="judged"),))
         for n, verdict in enumerate(("failed", "passed"), start=1)
     )
-    (item,) = labels.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
+    (item,) = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
     assert item.passed is False
 
 

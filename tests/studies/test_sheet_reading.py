@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.studies.sheet_reading import held, read
+from ci_evals.studies.calibration.sheet_reading import held, read
 
 ROWS = "item,label\ni1,pass\ni2,fail\ni3,cannot tell\ni4,\n"
 SAID = {"i1": True, "i2": False, "i3": None}

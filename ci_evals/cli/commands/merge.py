@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ci_evals import study_registry
 from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.platform import Held, Platform
 from ci_evals.cli.output_paths import Places
@@ -22,7 +23,6 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import Leg
-from ci_evals.studies.calibrate import of_legs
 
 _NO_LEGS = "; if the legs' artifacts were to be in it, no leg has left any"
 
@@ -62,7 +62,8 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
-    results = of_legs(results, [redactor.model(leg.results.studies) for leg in legs])
+    known = [leg.results.model_copy(update={"studies": redactor.model(leg.results.studies)}) for leg in legs]
+    results = study_registry.merged(results, known)
     sys.exit(publish(results, places, context, before))
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from ci_evals import study_registry
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.platform import Platform
@@ -36,7 +37,6 @@ from ci_evals.reports.names import RESULTS
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
-from ci_evals.studies.calibrate import given
 from ci_evals.wiring import WITHOUT_KEY, Connections, checked, llm_key_of, names_in, no_key
 
 
@@ -90,8 +90,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     )
     with _listening(settings, _Told(judged, console, len(trials)), context) as listen:
         again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
-    if judged.studies.calibration:
-        again = replace(again, results=given(again.results, judged.studies.calibration))
+    again = replace(again, results=study_registry.rejudged(again.results, judged))
     code = publish(again.results, places, context, work.baseline, verbose=settings.verbose)
     context.show(_told(judged, again, verbose=settings.verbose))
     if interruption.stop.bug:

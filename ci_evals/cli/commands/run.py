@@ -36,7 +36,6 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Calibration
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job import Job, Limits, evaluate, not_played
 from ci_evals.planning.agent_choice import has_filled_headers, has_key
@@ -47,6 +46,7 @@ from ci_evals.reports import numbers
 from ci_evals.reports.names import AGENT_LOG, RESULTS, folders_for
 from ci_evals.runner import Options
 from ci_evals.scoring.gate.selectors import check_names
+from ci_evals.study_registry import Addition, read_calibration
 from ci_evals.support.redaction import MIN_LENGTH
 from ci_evals.support.secrets import is_dummy
 from ci_evals.wiring import (
@@ -85,7 +85,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     FileTrust(settings, context).check_options(settings)
     settings, tape = recording.opened(settings)
     policy = read_policy(settings)
-    calibration = _calibration(settings)
+    calibration = read_calibration(settings.calibration) if settings.calibration else None
     prices = context.prices(settings.prices)
     may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
     loaded = _loaded(settings, platform, may_skip=may_skip, replay=tape is not None)
@@ -154,7 +154,6 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     )
     job = only_part(job, part, console.say)
     job = recording.replaying(job, tape, adapter)
-    calibration = calibration and redactor.model(calibration)
     ready = _Ready(settings, platform, job, journal, adapter, places, context, interruption, calibration)
     sys.exit(_skip(ready, _why_skipped(platform, missing)) if skipped else _play(ready))
 
@@ -171,7 +170,7 @@ class _Ready:
     places: Places
     context: RunContext
     interruption: Interruption
-    calibration: Calibration | None
+    calibration: Addition | None
 
 
 def _skip(ready: _Ready, why: str) -> int:
@@ -201,9 +200,7 @@ def _play(ready: _Ready) -> int:
         results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
     reserve.release()
     if ready.calibration:
-        from ci_evals.studies.calibrate import given
-
-        results = given(results, ready.calibration)
+        results = ready.calibration(results, ready.job.redactor)
     from ci_evals.cli.publish import publish
 
     code = publish(results, ready.places, ready.context, job.baseline, verbose=settings.verbose)
@@ -283,15 +280,6 @@ def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
 def _within(path: Path, name: str) -> Path:
     """The file that is meant by its own path or by the folder that holds it."""
     return path / name if files.is_folder(path) else path
-
-
-def _calibration(settings: RunSettings) -> Calibration | None:
-    """What is known of the judge, where that is given. It may have faults, so it is read at once."""
-    if settings.calibration is None:
-        return None
-    from ci_evals.cli.commands.calibrate import read
-
-    return read(settings.calibration)
 
 
 def _baseline(settings: RunSettings, platform: Platform, interruption: Interruption) -> Held:

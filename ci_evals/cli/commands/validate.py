@@ -1,14 +1,17 @@
 """`validate`: every problem of suites, and what makes them weak."""
 
+from collections.abc import Sequence
+
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.cli.suite_loading import load_suites
+from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.quality import weaknesses
 from ci_evals.reports import numbers, sanitize
 
 
-def validate(settings: ValidateSettings, context: RunContext) -> None:
-    """Loads every suite, and says so; with `strict` or `probe`, tells what makes it weak."""
+def validate(settings: ValidateSettings, context: RunContext) -> Sequence[LoadedSuite]:
+    """Load every suite, and say so; with `strict`, warn of what makes it weak."""
     console = context.console
     suites = load_suites(settings, context, without_key=True)
     for loaded in suites:
@@ -22,7 +25,4 @@ def validate(settings: ValidateSettings, context: RunContext) -> None:
             f"ok  {name}: {numbers.count(len(suite.tests), 'test')}, "
             f"{numbers.count(evaluations, 'evaluation')}"
         )
-    if settings.probe:
-        from ci_evals.cli.commands.probe import probe_suites  # noqa: PLC0415  # late: most who validate ask no judge
-
-        probe_suites(settings, settings.probe, suites, context)
+    return suites

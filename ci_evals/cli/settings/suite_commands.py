@@ -102,32 +102,6 @@ class ValidateSettings(SuiteSettings):
         bool,
         typer.Option("--strict", help="Also warn of what makes a suite weak; the exit code stays the same."),
     ] = False
-    probe: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RESULTS",
-            help="Let the judge hold each judged criterion against conversations of other tests in this run: "
-            "one that passes there too measures nothing, and is named.",
-        ),
-    ] = None
-    provider: Annotated[
-        Provider | None, typer.Option(help="--probe: the LLM that judges. Default: the run's.")
-    ] = None
-    llm_key: Annotated[
-        str | None,
-        typer.Option(help="--probe: its key; better set LLM_API_KEY or the provider's own variable."),
-    ] = field(default=None, repr=False)
-    judge_model: Annotated[
-        str | None, typer.Option(help="--probe: the judge's model. Default: the run's.")
-    ] = None
-    probe_with: Annotated[
-        int,
-        typer.Option(
-            min=3, max=100, help="--probe: conversations of other tests for each criterion, at most."
-        ),
-    ] = 5
-    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="--probe: judgements at a time.")] = 10
-    quiet: Annotated[bool, typer.Option("--quiet", help="--probe: no progress, only the results.")] = False
 
 
 @dataclass(frozen=True)

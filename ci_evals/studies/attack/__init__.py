@@ -1,0 +1,1 @@
+"""Prompt injection: instructions in the agent's replies that flip verdicts."""

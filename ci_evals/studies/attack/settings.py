@@ -1,0 +1,19 @@
+"""The options of `attack`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from ci_evals.studies.settings import JudgeSettings, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackSettings(JudgeSettings):
+    """What `attack` depends on."""
+
+    results: Run
+    verdicts: Annotated[
+        int,
+        typer.Option(min=1, max=1_000, help="How many failed verdicts to attack, at most, by each attack."),
+    ] = 10

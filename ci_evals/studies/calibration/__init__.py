@@ -1,0 +1,1 @@
+"""A judge compared with people, who label a sample of its verdicts."""

@@ -1,0 +1,205 @@
+"""A judge held against people: how often it is right, and what a pass rate is worth that it gave.
+
+People label a sample in which the judge's fails, which are rare, are as many as its passes. So whatever is
+told of the run is weighted back: what people say of the judge's passes counts as much as the judge passes,
+and of its fails likewise. docs/judge.md has the formulas and where they are from.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.studies import Counted, Rater
+from ci_evals.scoring.agreement.kappa import Number, Table
+from ci_evals.studies.calibration.judge_reliability import may_gate
+from ci_evals.studies.calibration.labelled import (
+    DRAWS,
+    UNSEEN,
+    Alphas,
+    Labelled,
+    Source,
+    estimate,
+    only,
+    people_kappa,
+)
+
+Kind = Literal["all", "criterion", "category"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The labelled verdicts of all the run, of a criterion or of a category."""
+
+    name: str
+    kind: Kind
+    labelled: Sequence[Labelled]
+    passes: int
+    """Of what the labels were drawn from: how many verdicts the judge passes."""
+    fails: int
+    pass_rate: float | None
+    """Of all verdicts of the run."""
+
+
+def rater(group: Group, *, seed: int = 0, draws: int = DRAWS) -> Rater:
+    """How the judge stands to the people. The same labels give the same numbers, in whatever order."""
+    labelled = [one for one in group.labelled if one.told]
+    decided = [one for one in labelled if one.by_people is not None]
+    counted = _counted(decided, group)
+    source = Source(f"{seed} {group.kind} {group.name}", draws)
+    rates = _rates(counted, source)
+    alphas = Alphas(labelled, counted, source) if counted else None
+    found = Rater(
+        name=group.name,
+        kind=group.kind,
+        items=len(decided),
+        counted=counted,
+        accuracy=rates.get("accuracy"),
+        sensitivity=rates.get("sensitivity"),
+        specificity=rates.get("specificity"),
+        kappa=rates.get("kappa"),
+        alpha=alphas and alphas.with_judge(),
+        people=alphas and alphas.of_people(),
+        people_kappa=people_kappa(labelled, counted, source),
+        pass_rate=group.pass_rate,
+        corrected=corrected(counted, group.pass_rate, own=True, seed=seed, draws=draws),
+        why="",
+    )
+    return found.model_copy(update=may_gate(found))
+
+
+def corrected(
+    counted: Counted | None, pass_rate: float | None, *, own: bool, seed: int = 0, draws: int = DRAWS
+) -> Estimate | None:
+    """The pass rate freed from the judge's errors (Rogan and Gladen, 1978), 0 to 1.
+
+    The interval is that of the judge's errors alone, not that of the run's noise.
+
+    Args:
+        counted: What judge and people said.
+        pass_rate: Of the verdicts of a run, as the judge has it.
+        own: Whether it is the run that people labelled: how much the judge passes in it is known.
+        seed: What the interval is drawn by.
+        draws: How often.
+
+    Returns:
+        None where the judge's errors are not known, or it is no better than chance.
+    """
+    joint = counted and _joint(counted)
+    rate = counted and joint and pass_rate is not None and _freed(joint, Fraction(pass_rate))
+    if not counted or not isinstance(rate, Fraction) or pass_rate is None:
+        return None
+    source = Source(f"{seed} corrected", draws)
+    found = [_freed(one, pass_rate) for one in _drawn(counted, source, fixed=own)]
+    # Where the errors that were drawn leave no better judge than chance, nothing is known of the rate.
+    lows = [0.0 if one is None else one for one in found]
+    highs = [1.0 if one is None else one for one in found]
+    return estimate(float(rate), lows, _labels(counted), highs)
+
+
+def _counted(decided: Sequence[Labelled], group: Group) -> Counted | None:
+    """The table of what judge and people said; None where nothing was labelled."""
+    if not decided:
+        return None
+    table = Counter((one.passed, one.by_people) for one in decided)
+    passes, fails = (sum(table[said, other] for other in (True, False)) for said in (True, False))
+    return Counted(
+        passes_passed=table[True, True],
+        passes_failed=table[True, False],
+        fails_passed=table[False, True],
+        fails_failed=table[False, False],
+        passes=max(passes, group.passes),
+        fails=max(fails, group.fails),
+        design=_design(decided),
+    )
+
+
+def _labels(counted: Counted) -> int:
+    return counted.passes_passed + counted.passes_failed + counted.fails_passed + counted.fails_failed
+
+
+def _design(decided: Sequence[Labelled]) -> float:
+    """How much wider labels of one conversation make the errors: the design effect (Rao and Scott, 1992)."""
+    clustered = plain = Fraction(0)
+    for said in (True, False):
+        part = [one for one in decided if one.passed is said]
+        if not part:
+            continue
+        share = Fraction(sum(bool(one.by_people) for one in part), len(part))
+        sums: dict[str, Fraction] = {}
+        for one in part:
+            sums[one.conversation] = sums.get(one.conversation, Fraction(0)) + bool(one.by_people) - share
+        if len(sums) < 2:
+            continue
+        squares = sum((total**2 for total in sums.values()), Fraction(0))
+        clustered += Fraction(len(sums), len(sums) - 1) * squares / len(part) ** 2
+        plain += share * (1 - share) / len(part)
+    return min(1_000.0, max(1.0, float(clustered / plain))) if plain else 1.0
+
+
+def _joint(counted: Counted) -> Table[Fraction] | None:
+    """What judge (first) and people (second) say, as shares of all verdicts; None where that is not known."""
+    passes, fails = counted.passes_passed + counted.passes_failed, counted.fails_passed + counted.fails_failed
+    total = counted.passes + counted.fails
+    if not total or (counted.passes and not passes) or (counted.fails and not fails):
+        return None
+    share = Fraction(counted.passes, total)
+    right = Fraction(counted.passes_passed, passes) if passes else Fraction(0)
+    wrong = Fraction(counted.fails_passed, fails) if fails else Fraction(0)
+    return Table(share * right, share * (1 - right), (1 - share) * wrong, (1 - share) * (1 - wrong))
+
+
+def _drawn(counted: Counted, source: Source, *, fixed: bool = False) -> Iterable[Table[float]]:
+    """What the table may be in truth: shares drawn as likely as the labels make them.
+
+    With `fixed` the judge's own passes and fails are as they were counted.
+    """
+    rng, design = source.rng("table"), counted.design
+
+    def share(yes: float, no: float) -> float:
+        return rng.betavariate(yes + UNSEEN, no + UNSEEN)
+
+    known = counted.passes / max(1, counted.passes + counted.fails)
+    for _ in range(source.draws):
+        passes = known if fixed else share(counted.passes, counted.fails)
+        right = share(counted.passes_passed / design, counted.passes_failed / design)
+        wrong = share(counted.fails_passed / design, counted.fails_failed / design)
+        yield Table(passes * right, passes * (1 - right), (1 - passes) * wrong, (1 - passes) * (1 - wrong))
+
+
+def _freed(table: Table[Number], rate: Number) -> Number | None:
+    """What a pass rate is in truth; None where the judge is no better than chance."""
+    sensitivity, specificity = table.sensitivity(), table.specificity()
+    if sensitivity is None or specificity is None or sensitivity + specificity <= 1:
+        return None
+    found = (rate + specificity - 1) / (sensitivity + specificity - 1)
+    return min(max(found, 0 * rate), 0 * rate + 1)
+
+
+def _rates(counted: Counted | None, source: Source) -> dict[str, Estimate]:
+    """Accuracy, sensitivity, specificity and kappa, as far as they are known."""
+    joint = counted and _joint(counted)
+    if not counted or not joint:
+        return {}
+    of_passes = counted.passes_passed + counted.fails_passed
+    of_fails = counted.passes_failed + counted.fails_failed
+    known = {
+        "accuracy": (joint.agreed, of_passes + of_fails),
+        "sensitivity": (joint.sensitivity(), of_passes),
+        "specificity": (joint.specificity(), of_fails),
+        "kappa": (joint.kappa(), of_passes + of_fails),
+    }
+    drawn = list(_drawn(counted, source))
+    found: dict[str, list[float | None]] = {
+        "accuracy": [one.agreed for one in drawn],
+        "sensitivity": [one.sensitivity() for one in drawn],
+        "specificity": [one.specificity() for one in drawn],
+        "kappa": [one.kappa() for one in drawn],
+    }
+    return {
+        name: estimate(float(value), only(found[name]), labels)
+        for name, (value, labels) in known.items()
+        if value is not None
+    }

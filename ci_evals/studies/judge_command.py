@@ -1,0 +1,152 @@
+"""How a command that asks the judge of a saved run goes: asked, shown, kept, and ended as it came out."""
+
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from tabulate import tabulate
+
+from ci_evals.adapters.transport.waits import telling
+from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.terminal import display, progress
+from ci_evals.cli.terminal.console import Console
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.progress import Event, StillWaiting
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Studies
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Usage
+from ci_evals.domain.transcript import EndState
+from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.facts import judge, reliability
+from ci_evals.reports.facts.parts import PlainTable
+from ci_evals.scoring.usage import usage_of
+from ci_evals.studies.asking import Asking
+from ci_evals.studies.judging import Judging
+from ci_evals.studies.keeping import Study, keep
+
+T = TypeVar("T")
+_WORDS = 90
+"""Characters of a cell."""
+_ROWS = 40
+"""Of a table with one for each criterion or test."""
+
+
+class Pace(Protocol):
+    """How fast to ask, and how much to say meanwhile."""
+
+    @property
+    def parallel(self) -> int:
+        """Judgements at a time."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether to show no progress."""
+
+
+Work = Callable[[Asking], Coroutine[Any, Any, T]]
+
+
+def carry_out(
+    judging: Judging, pace: Pace, noun: str, work: Work[T], context: RunContext
+) -> tuple[T, Asking]:
+    """What a study gives, and what it asked with. A signal ends it in order. `noun` is what it asks about."""
+    console = context.console
+    interruption = Interruption(context)
+
+    async def asked(expect: Callable[[int], None], done: Callable[[], None]) -> tuple[T, Asking]:
+        def hear(event: Event) -> None:
+            if isinstance(event, StillWaiting) and not pace.quiet:
+                console.say(progress.waiting(event))
+
+        async with judging.judges() as judges, telling(judges.waits, hear):
+            asking = Asking(
+                judges=judges,
+                panel=judging.panel,
+                used=judging.used,
+                redactor=judging.redactor,
+                parallel=pace.parallel,
+                stop=interruption.stop,
+                expect=expect,
+                done=done,
+            )
+            return await work(asking), asking
+
+    with _progress(console, judging, noun, quiet=pace.quiet) as (expect, done):
+        return interruption.play(asked(expect, done))
+
+
+@contextmanager
+def _progress(
+    console: Console, judging: Judging, noun: str, *, quiet: bool
+) -> Iterator[tuple[Callable[[int], None], Callable[[], None]]]:
+    """Hears how many things are asked, and of each that is done."""
+    models = sanitize.log_line(", ".join(judging.used.models), 200)
+    if quiet:
+        yield lambda _: None, lambda: None
+    elif not console.stream.isatty():
+        yield lambda count: console.say(f"Asking {models} about {numbers.count(count, noun)}"), lambda: None
+    else:
+        bar = display.bars(console)
+        whole = bar.add_task(models, total=None)
+        with bar:
+            yield lambda count: bar.update(whole, total=count), lambda: bar.advance(whole)
+
+
+def finish(judging: Judging, asking: Asking, context: RunContext, *, decided: int, **studies: Study) -> None:
+    """Shows what was found, keeps it with the results, and exits where the study did not come to its end.
+
+    What nothing was decided of is not kept: it would take the place of an earlier study that says something.
+    """
+    console, stop = context.console, asking.stop
+    if decided:
+        context.show(told(judging.results, **studies))
+    _spent(console, judging, asking)
+    if decided:
+        keep(judging.file, judging.results, judging.redactor, context, **studies)
+    if stop.bug:
+        raise stop.bug
+    if stop.interrupted:
+        console.say("Interrupted" + (": the numbers are of what was decided until then" if decided else ""))
+        sys.exit(Exit.INTERRUPTED)
+    if stop.reason or not decided:
+        console.say(f"Stopped: {stop.reason}" if stop.reason else "The judge decided nothing")
+        sys.exit(Exit.INVALID)
+
+
+def told(results: Results, **studies: Study) -> str:
+    """What was found, as tables and in words."""
+    alone = results.model_copy(
+        update={"studies": Studies(**studies), "vote_agreement": None, "user_checks": None}
+    )
+    blocks = [_table(grid) for grid in reliability.tables(alone)]
+    said = [remark.text for remark in reliability.remarks(alone) if remark.topic != judge.TOPIC]
+    # Of criteria that measure nothing each has a warning already.
+    said += reliability.warnings(alone) if "probe" not in studies else ()
+    blocks += map(sanitize.log_line, said)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(grid: PlainTable) -> str:
+    rows = grid.rows[:_ROWS] if grid.long else grid.rows
+    cells = [[sanitize.log_line(row[place], _WORDS) for place in grid.filled] for row in rows]
+    headers = [grid.headers[place] for place in grid.filled]
+    table = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
+    more = len(grid.rows) - len(rows)
+    lines = [line.rstrip() for line in table.split("\n")]
+    return "\n".join([grid.title, "", *lines, *([f"and {more:,} more"] if more else [])])
+
+
+def _spent(console: Console, judging: Judging, asking: Asking) -> None:
+    usage = used(judging, asking)
+    cost = "" if usage.cost_usd is None else f", {numbers.money(usage.cost_usd)}"
+    tokens = numbers.tokens(usage.tokens.input + usage.tokens.output)
+    console.say(f"The judge was asked {numbers.count(usage.calls, 'time')}: {tokens} tokens{cost}")
+
+
+def used(judging: Judging, asking: Asking) -> Usage:
+    """What the study used, which is no part of the run's own usage."""
+    spent = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0, usage=asking.usage)
+    return usage_of([spent], judging.prices)

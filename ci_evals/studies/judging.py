@@ -1,0 +1,148 @@
+"""Who judges for a command that looks into a saved run: the run's own judge, or the one that options name."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Self
+
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.terminal.console import environment_values
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
+from ci_evals.job.results_builder import JUDGE_TEMPLATES
+from ci_evals.library import load_results, results_file
+from ci_evals.rejudging import Judges, judges
+from ci_evals.studies.keeping import check_whole
+from ci_evals.studies.settings import JudgeSettings
+from ci_evals.support import templates
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring import (
+    DEFAULT_MODELS,
+    LLM_TIMEOUT,
+    OFFLINE,
+    PROVIDERS,
+    WITHOUT_KEY,
+    Connections,
+    llm_key_of,
+    names_in,
+    no_key,
+    panel_of,
+    votes_of,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options of a study say of its judge; None and empty stand for what the run had."""
+
+    provider: Provider | None
+    llm_key: str | None
+    judge_model: str | None
+    judge_votes: int | None = None
+    judge_panel: str | None = None
+    prices: Path | None = None
+    llm_timeout: float = LLM_TIMEOUT
+
+    @classmethod
+    def of(cls, settings: JudgeSettings) -> Self:
+        """What these options say."""
+        return cls(**{one.name: getattr(settings, one.name) for one in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A saved run without secrets, and the judge that looks at it again. Nobody is asked yet."""
+
+    results: Results
+    file: Path
+    adapter: Connections
+    panel: tuple[str, ...]
+    """The models that vote in turn, at least one."""
+    votes: int
+    redactor: Redactor
+    prices: PriceTable
+
+    @property
+    def used(self) -> JudgeUsed:
+        """The judge, as what it finds out is kept with."""
+        return JudgeUsed(
+            provider=self.adapter.provider,
+            models=tuple(sorted(set(self.panel))),
+            votes=self.votes,
+            prompt=templates.digest(*JUDGE_TEMPLATES),
+        )
+
+    @asynccontextmanager
+    async def judges(self) -> AsyncIterator[Judges]:
+        """The models, while in use."""
+        async with judges(self.adapter, self.redactor) as found:
+            yield found
+
+
+def judging(path: Path, asked: Asked, context: RunContext) -> Judging:
+    """Reads the run, and settles who judges.
+
+    Raises:
+        UsageError: the run cannot be read, nobody could judge, or there is no key. Nobody was asked.
+    """
+    file = results_file(path)
+    saved = load_results(file)
+    provider, key, token = settled(asked.provider, asked.llm_key, saved, context)
+    redactor = context.hide((key, token, asked.llm_key), environment_values(context.environ))
+    results = redactor.model(saved)
+    check_whole(results, file)
+    context.mask()
+    panel = _panel(asked, results, provider)
+    votes = _votes(asked, results, panel)
+    return Judging(
+        results=results,
+        file=file,
+        adapter=Connections(provider=provider, llm_key=key, llm_token=token, llm_timeout=asked.llm_timeout),
+        panel=panel,
+        votes=votes,
+        redactor=redactor,
+        prices=context.prices(asked.prices)(),
+    )
+
+
+def settled(
+    provider: Provider | None, llm_key: str | None, results: Results, context: RunContext
+) -> tuple[str, str | None, str | None]:
+    """The provider that judges, with its key, or its token in place of it.
+
+    Raises:
+        UsageError: it is none that can judge, or there is no key for it.
+    """
+    saved = results.run.config.get("provider")
+    named = str(provider) if provider else saved if saved in PROVIDERS and saved != OFFLINE else "openai"
+    if named == OFFLINE:
+        others = ", ".join(one for one in PROVIDERS if one != OFFLINE)
+        raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
+    key, token = llm_key_of(named, llm_key, context.environ)
+    if not (key or token or named in WITHOUT_KEY):
+        raise UsageError(no_key(named))
+    return named, key, token
+
+
+def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
+    """The models that are named, else those of the run where its provider is the same, else the default."""
+    named = panel_of(names_in(asked.judge_panel), asked.judge_model)
+    if named or asked.judge_model:
+        return named or (str(asked.judge_model),)
+    if results.run.config.get("provider") == provider:
+        # Suites may have different judges: a study has one, the first suite's.
+        for suite in results.suites:
+            if found := suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ()):
+                return found
+    return (DEFAULT_MODELS[provider].judge,)
+
+
+def _votes(asked: Asked, results: Results, panel: tuple[str, ...]) -> int:
+    """As many as the run had; of a panel that is named anew as many as it takes for each to have a say."""
+    if asked.judge_panel or asked.judge_votes:
+        return votes_of(asked.judge_votes or 1, panel)
+    return max((suite.judge_votes for suite in results.suites), default=1)

@@ -1,0 +1,106 @@
+"""`noise`: a saved run in, where the noise of its scores comes from out."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from ci_evals.cli.github import actions
+from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.terminal import display, progress
+from ci_evals.cli.terminal.console import Console
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.progress import Listener
+from ci_evals.reports import numbers
+from ci_evals.stop import Stop
+from ci_evals.studies.judge_command import told
+from ci_evals.studies.keeping import keep
+from ci_evals.studies.noise.preparation import Ready, amounts, ready_for
+from ci_evals.studies.noise.settings import NoiseSettings
+from ci_evals.studies.noise.study import Measured, measure
+
+
+def noise(settings: NoiseSettings, context: RunContext) -> None:
+    """Plays and judges a sample again, shows where the noise is, and keeps that with the results.
+
+    Raises:
+        UsageError: before anybody is asked; nothing is written then.
+    """
+    ready = ready_for(settings, context)
+    console = context.console
+    console.say(_to_do(ready))
+    interruption = Interruption(context)
+    with ExitStack() as shown:
+        listen = shown.enter_context(_listening(ready.study.sheet.plan, context, quiet=settings.quiet))
+
+        def judging(count: int) -> Listener:
+            shown.close()  # what was played
+            return shown.enter_context(_judging(count, console, quiet=settings.quiet))
+
+        work = measure(ready.study, listen=listen, judging=judging, stop=interruption.stop)
+        found = interruption.play(work)
+    sys.exit(_ended(ready, found, interruption.stop, context))
+
+
+def _to_do(ready: Ready) -> str:
+    anew, held, again = amounts(ready.study.sheet)
+    tests = numbers.count(len(ready.sample), "test")
+    rest = f" (of {len(ready.sample) + ready.left_over:,})" if ready.left_over else ""
+    return (
+        f"Of {tests}{rest}: {numbers.count(anew, 'conversation')} to play anew, {held:,} with the user's "
+        f"words held, {again:,} to judge again"
+    )
+
+
+@contextmanager
+def _listening(planned: Plan, context: RunContext, *, quiet: bool) -> Iterator[Listener]:
+    console = context.console
+    if quiet:
+        yield progress.silent
+    elif console.stream.isatty():
+        with display.live(planned, console) as listen:
+            yield listen
+    else:
+        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", context):
+            yield progress.lines(planned, console)
+
+
+@contextmanager
+def _judging(count: int, console: Console, *, quiet: bool) -> Iterator[Listener]:
+    """Says that the judge is at work, on a terminal by a bar."""
+    if quiet:
+        yield progress.silent
+    elif console.stream.isatty():
+        with display.counting("judging again", count, console) as listen:
+            yield listen
+    else:
+        console.say(f"Judging {numbers.count(count, 'conversation')} again")
+        yield progress.silent
+
+
+def _ended(ready: Ready, found: Measured, stop: Stop, context: RunContext) -> int:
+    """Says what was found and keeps it, if the study came to anything, and gives the exit code."""
+    console, cost = context.console, found.usage.cost_usd
+    spent = (
+        f"{numbers.count(found.plays, 'conversation')} played, {found.judgements:,} judged again, "
+        f"{numbers.count(found.usage.calls, 'call')} of models"
+        + (f", {numbers.money(cost)}" if cost is not None else "")
+    )
+    if stop.interrupted or stop.bug:
+        console.say(f"{'Interrupted' if stop.interrupted else 'Ended'}: nothing is kept. {spent}")
+        if stop.bug:
+            raise stop.bug
+        return Exit.INTERRUPTED
+    if stop.reason:
+        console.say(f"Stopped: {stop.reason}")
+    if found.noise is None:
+        console.say(
+            "Fewer than two tests came to two scores of each kind, from which noise could be told: nothing "
+            f"is kept. {spent}"
+        )
+        return Exit.INVALID
+    context.show(told(ready.study.results, noise=found.noise))
+    console.say(spent)
+    keep(ready.file, ready.study.results, ready.study.redactor, context, noise=found.noise)
+    return Exit.HOLDS

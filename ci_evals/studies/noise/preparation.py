@@ -1,0 +1,265 @@
+"""What `noise` needs before anybody is asked: the run, its suites as they are now, who plays and judges."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from math import fsum
+from pathlib import Path
+from statistics import fmean
+
+from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
+
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.suite_commands import SuiteSettings
+from ci_evals.cli.suite_loading import headers_of, load_suites, values_of
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.suite import is_bundled
+from ci_evals.job.results_builder import JUDGE_TEMPLATES
+from ci_evals.library import load_results, results_file
+from ci_evals.planning.selection import Selection, plan
+from ci_evals.planning.workload import of_plan
+from ci_evals.rejudging.work import is_judged
+from ci_evals.reports import numbers
+from ci_evals.studies.keeping import check_whole
+from ci_evals.studies.noise.sample import Matched, Players, Sheet, matched, picked, sheet
+from ci_evals.studies.noise.settings import NoiseSettings
+from ci_evals.studies.noise.study import Study
+from ci_evals.support import templates
+from ci_evals.wiring import (
+    DEFAULT_MODELS,
+    PROVIDERS,
+    WITHOUT_KEY,
+    Connections,
+    checked,
+    keys_of,
+    llm_key_of,
+    names_in,
+    no_key,
+)
+
+_AGENT = ("adapter", "adapter_options", "agent_id", "base_url")
+"""Options that decide where messages and keys go, and whose code runs."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A study that may begin."""
+
+    study: Study
+    file: Path
+    sample: tuple[Matched, ...]
+    left_over: int
+    """Tests of the run that are not in the sample."""
+
+
+def ready_for(settings: NoiseSettings, context: RunContext) -> Ready:
+    """Reads the run and its suites, and settles what is to be done.
+
+    Raises:
+        UsageError: something is missing, or not as it was. Nobody was asked.
+    """
+    environ = context.environ
+    file = results_file(settings.results)
+    saved = load_results(file)
+    check_whole(saved, file)
+    _check_held(saved, file)
+    _check_agent(settings, saved)
+    loaded = load_suites(_suite_settings(settings, saved), context)
+    adapter = _adapter(settings, saved, environ)
+    keys = (settings.llm_key, settings.agent_key, *keys_of(adapter, loaded))
+    redactor = context.hide(keys, values_of(loaded, environ))
+    context.mask()
+    results = redactor.model(saved)
+    chosen = picked(results, str(file), settings.tests, settings.seed)
+    sample = matched(results, chosen, plan(loaded, Selection(), 1), redactor)
+    players = {
+        place: _players(settings, results, results.suites[place], adapter)
+        for place in dict.fromkeys(one.suite for one in chosen)
+    }
+    made = sheet(results, adapter.provider, sample, players, settings.plays)
+    _check_key(adapter, made)
+    study = Study(
+        results=results,
+        source=str(file),
+        sheet=made,
+        tests=len(sample),
+        adapter=adapter,
+        judge=_judge(settings, results, made, adapter),
+        redactor=redactor,
+        prices=context.prices(settings.prices)(),
+        most_cost=settings.max_cost,
+        parallel=settings.parallel or max(1, _number(results.run.config.get("parallel"), 1)),
+        retries=_number(results.run.config.get("retries"), 1),
+        seed=settings.seed,
+    )
+    tests = sum(len(suite.tests) for suite in results.suites)
+    ready = Ready(study, file, sample, tests - len(sample))
+    _check_cost(ready, settings.max_cost)
+    return ready
+
+
+def _check_held(results: Results, file: Path) -> None:
+    """Refuses conversations that were not held in the run itself, whose agent and models may be others."""
+    if origin := results.run.origin:
+        how = "played from a recording" if origin.how == "replay" else "judged again"
+        raise UsageError(
+            f"{file}: its conversations were {how}; name the results of the run that held them "
+            f"({origin.run}, of {origin.started_at:%Y-%m-%d %H:%M} UTC)"
+        )
+
+
+def _check_agent(settings: NoiseSettings, results: Results) -> None:
+    """Makes sure that the agent is the run's, though a file of results never decides who is asked.
+
+    Raises:
+        UsageError: the run was told where its agent is, and this command is not.
+    """
+    lacking = [
+        f"--{name.replace('_', '-')}={value}"
+        for name in _AGENT
+        if (value := results.run.config.get(to_camel(name))) and not getattr(settings, name)
+    ]
+    if lacking:
+        raise UsageError(
+            f"the run was played with {' '.join(lacking)}: say here too which agent to play with, since "
+            "results do not decide where messages and keys go"
+        )
+
+
+def _suite_settings(settings: NoiseSettings, results: Results) -> SuiteSettings:
+    """How the suites of the sample are read: as `run` reads them.
+
+    Raises:
+        UsageError: one is not there any more.
+    """
+    files = settings.suites or [*dict.fromkeys(suite.file for suite in results.suites)]
+    for file in files if not settings.suites else ():
+        if not is_bundled(file) and not Path(file).is_file():
+            raise UsageError(
+                f"{file}: the run's suite is not there any more; go to the folder that the run was started "
+                "in, or say where its suites are by --suite, once for each"
+            )
+    shared = {item.name for item in fields(SuiteSettings)} - {"suites"}
+    return SuiteSettings(suites=files, **{name: getattr(settings, name) for name in shared})
+
+
+def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
+    """How agents are reached, and the provider with its key, if it is there."""
+    config = results.run.config
+    saved = config.get("provider")
+    provider = str(settings.provider or (saved if saved in PROVIDERS else Provider.OPENAI))
+    same = provider == saved
+    key, token = llm_key_of(provider, settings.llm_key, environ)
+    audits = config.get("auditUser") is True and same
+    return Connections(
+        provider=provider,
+        llm_key=key,
+        llm_token=token,
+        llm_timeout=settings.llm_timeout,
+        embedding_model=_text(config.get("embeddingModel")) if same else None,
+        audit_user=audits,
+        audit_model=_text(config.get("auditModel")) if audits else None,
+        key_header=settings.agent_key_header,
+        headers=headers_of(settings.agent_headers),
+        agent_id_in=settings.agent_id_in,
+        task_origin_type=settings.task_origin_type,
+    )
+
+
+def _players(settings: NoiseSettings, results: Results, suite: SuiteResult, adapter: Connections) -> Players:
+    """The models of a suite: those that options name, else the run's own, else the provider's."""
+    if adapter.offline:
+        return Players((None,), None)
+    default = DEFAULT_MODELS[adapter.provider]
+    same = results.run.config.get("provider") == adapter.provider
+    asked = _asked(settings, suite)
+    own = (suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())) if same else ()
+    named = asked.judge_panel or ((asked.judge_model,) if asked.judge_model else ())
+    return Players(
+        judges=named or own or (default.judge,),
+        user=settings.user_model or (suite.user_model if same else None) or default.user,
+    )
+
+
+def _asked(settings: NoiseSettings, suite: SuiteResult) -> Connections:
+    """What options say of the judge, checked; where they say nothing of votes it is as in the suite."""
+    panel = names_in(settings.judge_panel)
+    votes = settings.judge_votes or (1 if panel else suite.judge_votes)
+    return checked(Connections(judge_model=settings.judge_model, judge_panel=panel, judge_votes=votes))
+
+
+def _judge(settings: NoiseSettings, results: Results, made: Sheet, adapter: Connections) -> JudgeUsed | None:
+    """The run's judge, with the votes that it has; None where nobody judges."""
+    models = {suite.judge_model for suite in made.judged.suites if suite.judge_model}
+    if not models:
+        return None
+    return JudgeUsed(
+        provider=adapter.provider,
+        models=tuple(sorted(models)),
+        votes=max(_asked(settings, suite).judge_votes for suite in results.suites),
+        prompt=templates.digest(*JUDGE_TEMPLATES),
+    )
+
+
+def _check_key(adapter: Connections, made: Sheet) -> None:
+    asked = of_plan(made.plan).needs_llm or made.judged.suites
+    if asked and adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
+        raise UsageError(no_key(adapter.provider))
+
+
+def _check_cost(ready: Ready, most: float | None) -> None:
+    """Refuses what would be cut short, since a part of it tells nothing: told from what the run itself cost.
+
+    Raises:
+        UsageError: it takes more than it may.
+    """
+    results = ready.study.results
+    trials, roles = results.counts.trials, results.usage.by_role
+    if most is None or not trials or results.run.config.get("provider") != ready.study.adapter.provider:
+        return
+    judge = _vote(results) * _judged_criteria(results)
+    user = fsum(one.cost_usd or 0 for one in roles if one.role not in {"judge", "agent"}) / trials
+    anew, held, again = amounts(ready.study.sheet)
+    cost = anew * (user + judge) + held * judge + again * judge
+    if cost > most:
+        raise UsageError(
+            f"--max-cost={most:g}: by what the run cost this takes about {numbers.money(cost)}, and a part "
+            "of it tells nothing; take fewer --tests or --plays, or allow more"
+        )
+
+
+def _vote(results: Results) -> float:
+    """US dollars of a vote of the run's judge that was paid for: those from a cache cost nothing there."""
+    judges = [one for one in results.usage.by_role if one.role == "judge"]
+    paid = sum(one.calls - one.cached for one in judges)
+    return fsum(one.cost_usd or 0 for one in judges) / paid if paid else 0.0
+
+
+def _judged_criteria(results: Results) -> float:
+    """How many criteria of a trial were judged, in the mean over those that were judged at all."""
+    trials = (trial for suite in results.suites for test in suite.tests for trial in test.trials)
+    counts = [count for trial in trials if (count := sum(map(is_judged, trial.findings)))]
+    return fmean(counts) if counts else 0.0
+
+
+def amounts(made: Sheet) -> tuple[int, int, int]:
+    """Conversations to play anew, to play with words held, and to judge again."""
+    played = [
+        sum(made.plan.loops_of(made.plan.suites[s].tests[t]) for s, t in places)
+        for places in (made.anew, made.held)
+    ]
+    again = sum(len(test.trials) for suite in made.judged.suites for test in suite.tests)
+    return played[0], played[1], again
+
+
+def _number(value: JsonValue, default: int) -> int:
+    """What a file tells is not believed where no option could say it."""
+    return value if isinstance(value, int) and 0 <= value <= 10_000 else default
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,233 @@
+"""Where the noise of a run's scores comes from: a sample of it played and judged again, and reckoned."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import fsum
+from statistics import harmonic_mean
+
+from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.progress import Listener
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Noise
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Usage
+from ci_evals.domain.verdict import UNUSABLE
+from ci_evals.job import Job, Limits, evaluate
+from ci_evals.rejudging import RejudgeJob, judges, rejudge, to_judge
+from ci_evals.rejudging.work import case_of
+from ci_evals.runner import Options
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.scoring.usage import summed, usage_of
+from ci_evals.stop import Stop
+from ci_evals.studies.noise.budget_allocation import Costs, Run, advice
+from ci_evals.studies.noise.sample import Sheet
+from ci_evals.studies.noise.sources import Sample, sources_of
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring import Connections
+
+_FAILURES_IN_ROW = 10
+"""Trials that broke off: after so many in a row whoever plays is taken to be gone."""
+_LEAST_TESTS = 2
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that is needed to find out where the noise is."""
+
+    results: Results
+    """The run whose noise it is."""
+    source: str
+    """What it is called in messages: its file."""
+    sheet: Sheet
+    tests: int
+    """In the sample."""
+    adapter: Connections
+    """How agents are reached, and which provider plays and judges: with one vote on each criterion."""
+    judge: JudgeUsed | None
+    """The run's own, with its votes; None where nobody judges."""
+    redactor: Redactor
+    prices: PriceTable
+    most_cost: float | None = None
+    """US dollars, for all of it together."""
+    parallel: int = 1
+    retries: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of a study."""
+
+    noise: Noise | None
+    """None where fewer than two tests came to enough scores."""
+    usage: Usage
+    plays: int
+    judgements: int
+
+
+async def measure(
+    study: Study,
+    *,
+    listen: Listener = lambda _: None,
+    judging: Callable[[int], Listener] = lambda _: lambda _: None,
+    stop: Stop | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Measured:
+    """Plays the sample anew and with words held, judges it again, and tells the sources of noise apart.
+
+    `listen` hears of the conversations that are played; `judging` then how many are judged again, and gives
+    who hears of these.
+
+    Raises:
+        UsageError: before anybody is asked: there is no key, an agent or model cannot be built, a budget is
+            set and a model has no price, or a saved trial is none that a run leaves.
+    """
+    stop = stop or Stop()
+    work = _rejudging(study, None)
+    for trial in to_judge(study.sheet.judged):
+        case_of(work, trial)
+    played = await evaluate(_job(study), study.adapter, listen=listen, stop=stop, now=now)
+    spent, again = played.usage.cost_usd, None
+    if spent is None and study.most_cost is not None:
+        stop.because(
+            f"the cost of the plays is unknown, so that --max-cost={study.most_cost:g} cannot be kept"
+        )
+    if study.sheet.judged.suites and not stop.requested:
+        heard = judging(len(to_judge(study.sheet.judged)))
+        async with judges(study.adapter, study.redactor) as panel:
+            again = (await rejudge(_rejudging(study, spent), panel, listen=heard, stop=stop, now=now)).results
+    return _measured(study, played, again, now())
+
+
+def _job(study: Study) -> Job:
+    return Job(
+        plan=study.sheet.plan,
+        policy=Policy(max_cost=study.most_cost),
+        options=Options(parallel=study.parallel, retries=study.retries),
+        redactor=study.redactor,
+        limits=Limits(failures_in_row=_FAILURES_IN_ROW),
+        prices=lambda: study.prices,
+    )
+
+
+def _rejudging(study: Study, spent: float | None) -> RejudgeJob:
+    most = study.most_cost
+    return RejudgeJob(
+        judged=study.sheet.judged,
+        provider=study.adapter.provider,
+        policy=Policy(max_cost=most if most is None or spent is None else max(0.0, most - spent)),
+        redactor=study.redactor,
+        source=study.source,
+        parallel=study.parallel,
+        prices=study.prices,
+    )
+
+
+def _measured(study: Study, played: Results, again: Results | None, at: datetime) -> Measured:
+    sheet, judged_suites = study.sheet, again.suites if again else ()
+    anew, held = _scores(played.suites, sheet.anew), _scores(played.suites, sheet.held)
+    judged = _scores(judged_suites, sheet.again)
+    usage = summed([played.usage, *([again.usage] if again else [])])
+    found = Measured(
+        noise=None,
+        usage=usage,
+        plays=sum(1 for _ in _trials(played.suites)),
+        judgements=sum(any(used.role == "judge" for used in trial.usage) for trial in _trials(judged_suites)),
+    )
+    samples = [
+        Sample(
+            anew=tuple(anew.get(place, ())),
+            held=tuple(held.get(place, ())) if place in sheet.held.values() else None,
+            judged=tuple(judged.get(place, ())) if place in sheet.again.values() else None,
+        )
+        for place in range(study.tests)
+    ]
+    told = [sample for sample in samples if sample.enough]
+    if len(told) < _LEAST_TESTS:
+        return found
+    sources = sources_of(told, study.seed)
+    costs = _costs([trial for trial in _trials(played.suites, sheet.anew) if _counts(trial)], study.prices)
+    best = advice(sources, _size(study), costs)
+    scored = sum(len(scores) for kind in (anew, held, judged) for scores in kind.values())
+    noise = Noise(
+        judge=study.judge,
+        at=at,
+        tests=len(told),
+        tests_left_out=study.tests - len(told),
+        plays=found.plays,
+        judgements=found.judgements,
+        left_out=max(0, found.plays + found.judgements - scored),
+        cost_usd=usage.cost_usd,
+        parts=sources.parts,
+        between_tests=sources.between,
+        standard_error=best.standard_error,
+        best=best.best,
+        gains=best.gains,
+        best_in_general=best.best_in_general,
+        gains_in_general=best.in_general,
+        gains_per=costs.per,
+        why=" ".join([best.why, *_absent(samples)]),
+    )
+    return replace(found, noise=noise)
+
+
+def _scores(suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int]) -> dict[int, list[float]]:
+    """The scores of each test that count, by its place in the sample, in the order of the plan."""
+    found: dict[int, list[float]] = {}
+    for (suite, test), place in places.items():
+        if suite < len(suites):
+            trials = suites[suite].tests[test].trials
+            scores = [float(trial.exact_score() or 0) for trial in trials if _counts(trial)]
+            found.setdefault(place, []).extend(scores)
+    return found
+
+
+def _counts(trial: TrialResult) -> bool:
+    """Whether a trial was played to its end and judged in full. Without a verdict it is of fewer criteria."""
+    return trial.scored and not any(finding.cause in UNUSABLE for finding in trial.findings)
+
+
+def _trials(
+    suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int] | None = None
+) -> Iterator[TrialResult]:
+    """All trials, or those of the tests that stand at these places."""
+    for s, suite in enumerate(suites):
+        for t, test in enumerate(suite.tests):
+            if places is None or (s, t) in places:
+                yield from test.trials
+
+
+def _size(study: Study) -> Run:
+    """Of the run whose noise it is. A test's noise goes with one over its trials, hence the harmonic mean."""
+    tests = [test for suite in study.results.suites for test in suite.tests]
+    scored = [count for test in tests if (count := sum(trial.scored for trial in test.trials))]
+    return Run(len(scored), harmonic_mean(scored), study.judge.votes if study.judge else 1)
+
+
+def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> Costs:
+    """Of a trial, in the mean: in US dollars where they are known of everybody who was asked, else in calls.
+
+    In dollars an agent costs nothing, since nobody tells what it does; in calls each of its replies is one.
+    """
+    used = [one for one in usage_of(trials, prices).by_role if one.role != "agent"]
+    judges = [one for one in used if one.role == "judge"]
+    others = [one for one in used if one.role != "judge"]
+    dollars = [[one.cost_usd for one in some] for some in (others, judges)]
+    known = all(cost is not None for some in dollars for cost in some)
+    conversation, vote = (fsum(cost or 0 for cost in some) / len(trials) for some in dollars)
+    if known and (vote > 0 or (conversation > 0 and not judges)):
+        return Costs(conversation, vote, "dollar")
+    replies = sum(len(trial.turns) for trial in trials)
+    calls = [sum(one.calls for one in some) for some in (others, judges)]
+    return Costs((replies + calls[0]) / len(trials), calls[1] / len(trials), "call")
+
+
+def _absent(samples: Sequence[Sample]) -> Iterator[str]:
+    """What is known without being measured."""
+    if all(one.judged is None for one in samples):
+        yield "Nobody judged, so the judge has no part in it."
+    if all(one.held is None for one in samples):
+        yield "No model wrote the user's words, so the simulated user has none."

@@ -1,0 +1,1 @@
+"""Which of two runs a judge prefers, conversation by conversation."""
