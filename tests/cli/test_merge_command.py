@@ -22,7 +22,7 @@ GATE = (
     "--baseline=before",
 )
 OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds"} | {
-    *("latency", "latencySeconds", "headPace", "times", "firstReplySeconds")
+    *("latency", "latencySeconds", "headEfficiency", "times", "firstReplySeconds")
 }
 """What no two runs have in common: times, what is drawn by a run's id, and the options it was made with."""
 

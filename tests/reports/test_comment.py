@@ -122,7 +122,7 @@ def huge_numbers() -> Results:
                 update={
                     **whole,
                     "tests": 10**4_000,
-                    "head_pace": found.head_pace.model_copy(update={"tokens_per_trial": 1e300}),
+                    "head_efficiency": found.head_efficiency.model_copy(update={"tokens_per_trial": 1e300}),
                     "suites": tuple(suite.model_copy(update=whole) for suite in found.suites),
                 }
             ),

@@ -148,8 +148,8 @@ class SuiteComparison(Change):
     reasons: tuple[str, ...] = Field((), description="Why not, or what is to be known.")
 
 
-class Pace(Record):
-    """What a run took, a trial or a reply, so that runs of different size can be compared."""
+class Efficiency(Record):
+    """Cost, tokens and time per trial or reply, so that runs of different size can be compared."""
 
     cost_usd_per_trial: float | None = None
     tokens_per_trial: float | None = None
@@ -177,5 +177,5 @@ class Comparison(Change):
         (), description="How the score of each compared test changed, in points, the deepest fall first."
     )
     suites: tuple[SuiteComparison, ...] = ()
-    head_pace: Pace = Pace()
-    base_pace: Pace = Pace()
+    head_efficiency: Efficiency = Efficiency()
+    base_efficiency: Efficiency = Efficiency()

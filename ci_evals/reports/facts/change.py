@@ -137,7 +137,7 @@ def age(results: Results, comparison: Comparison) -> str:
 
 def pace(comparison: Comparison) -> str | None:
     """Cost, tokens and latency on both sides, in one line; None where nothing of it is known of this run."""
-    head, base = comparison.head_pace, comparison.base_pace
+    head, base = comparison.head_efficiency, comparison.base_efficiency
     found = (
         ("cost a trial", numbers.money, head.cost_usd_per_trial, base.cost_usd_per_trial),
         ("tokens a trial", _tokens, head.tokens_per_trial, base.tokens_per_trial),

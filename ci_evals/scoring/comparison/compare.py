@@ -10,8 +10,8 @@ from ci_evals.domain.results.comparison import (
     Baseline,
     Change,
     Comparison,
+    Efficiency,
     Evidence,
-    Pace,
     SuiteComparison,
     TestChange,
 )
@@ -166,8 +166,8 @@ class Pairing:
             changed=tuple(name for suite in self.suites for name in suite.changed),
             deltas=tuple(sorted(scores.delta for _, scores in self._scored)),
             suites=tuple(self._of_suite(suite) for suite in self.suites),
-            head_pace=_pace(self.head),
-            base_pace=_pace(self.base),
+            head_efficiency=_efficiency(self.head),
+            base_efficiency=_efficiency(self.base),
         )
 
     def _of_suite(self, suite: SuitePair) -> SuiteComparison:
@@ -268,9 +268,9 @@ def _shown(trial: TrialResult, finding: Finding) -> Evidence:
     )
 
 
-def _pace(side: Side) -> Pace:
+def _efficiency(side: Side) -> Efficiency:
     tokens = side.usage.tokens
-    return Pace(
+    return Efficiency(
         cost_usd_per_trial=cost_of_trial(side.usage, side.trials),
         tokens_per_trial=(tokens.input + tokens.output) / side.trials if side.trials else None,
         median_latency_seconds=side.latency.median,

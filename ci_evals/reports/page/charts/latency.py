@@ -94,7 +94,7 @@ def _paces(results: Results, baseline: Results | None) -> Iterator[Pace]:
     if here.median is not None and here.p95 is not None:
         yield Pace("this run", here.median, here.p95, "head")
     then = baseline.latency if baseline else None
-    told = results.comparison.base_pace if results.comparison else None
+    told = results.comparison.base_efficiency if results.comparison else None
     median = then.median if then else told.median_latency_seconds if told else None
     p95 = then.p95 if then else told.p95_latency_seconds if told else None
     if median is not None and p95 is not None:
