@@ -55,7 +55,7 @@ class RejudgeJob:
     def jury_of(self, suite: SuiteResult) -> "Jury":
         """Who judges a suite."""
         models = self.judge_panel or ((self.judge_model,) if self.judge_model else ())
-        if not models and self.judged.run.config.get("provider") == self.provider:
+        if not models and self.judged.run.provider == self.provider:
             models = suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())
         models = models or (DEFAULT_MODELS[self.provider].judge,)
         asked = self.judge_votes or (1 if self.judge_panel else suite.judge_votes)

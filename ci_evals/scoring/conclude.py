@@ -50,13 +50,13 @@ def conclude(
         unpaired = LEFT_TO_MERGE if info.shard else _why_no_baseline(info)
         if info.shard:
             policy = replace(policy, baseline_required=False)
-        case = Case(card, policy, offline=head.offline, pairing=pairing, unpaired=unpaired)
+        case = Case(card, policy, offline=info.offline, pairing=pairing, unpaired=unpaired)
         gate = decide(case, ending)
     more = info.confirmation.trials if info.confirmation else 0
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
         checks = applied(gate.checks)
-        noise = odds_of(card.suites, checks, offline=head.offline, seed=info.id, beyond=more)
+        noise = odds_of(card.suites, checks, offline=info.offline, seed=info.id, beyond=more)
     return Results(
         tool=Tool(version=__version__),
         run=info,

@@ -13,7 +13,6 @@ from ci_evals.domain.results.judge import CheckMode, JudgeCheck
 from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.scoring import shards as of_one_run
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import wanted_of
 from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.policy import Ending
@@ -80,7 +79,7 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
         problems += [problem for found in suites_of.values() for problem in _unlike_suites(found)]
     if problems:
         raise UsageError("\n".join(problems))
-    counting = Counting(offline=Side.of(legs[0].results).offline)
+    counting = Counting(offline=legs[0].results.run.offline)
     suites = [recounted(_joined(found), counting) for found in suites_of.values()]
     usage, parts = summed([leg.results.usage for leg in legs]), wanted_of(leg.results for leg in legs)
     card = total([*_in_own_folders(suites)], usage, counting, parts)
@@ -260,7 +259,7 @@ def _digests(legs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
         found = sorted({getattr(leg.run.digests, name) for leg in legs})
         return found[0] if len(found) == 1 else digest(found)
 
-    provider = legs[0].run.config.get("provider")
+    provider = legs[0].run.provider
     # They were made before secrets were taken out of names, so that ours may not be the same.
     known = all(_models(provider, leg.suites) == leg.run.digests.models for leg in legs)
     counted = all(_loops(leg.suites) == leg.run.digests.loops for leg in legs)

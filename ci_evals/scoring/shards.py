@@ -71,7 +71,7 @@ def _unlike_runs(legs: Sequence[Leg]) -> Iterator[str]:
     for what, found, remedy in (
         ("repositories", [run.git.repository for run in runs], "Merge only results of one repository."),
         ("commits", [_short(run.git.commit) for run in runs], "Merge only results of one commit."),
-        ("providers", [str(run.config.get("provider") or "its own") for run in runs], provider),
+        ("providers", [run.provider or "its own" for run in runs], provider),
         ("prompts of the judge", [_short(run.digests.judge_prompt) for run in runs], comparable),
         ("prompts of the simulated user", [_short(run.digests.user_prompt) for run in runs], audited),
         ("rules of scoring", [_short(run.digests.scoring) for run in runs], comparable),

@@ -12,7 +12,7 @@ from ci_evals.cli.terminal.console import environment_values
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeUsed
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import OFFLINE, Results
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.library import load_results, results_file
 from ci_evals.rejudging import Judges, judges
@@ -23,7 +23,6 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import (
     DEFAULT_MODELS,
     LLM_TIMEOUT,
-    OFFLINE,
     PROVIDERS,
     WITHOUT_KEY,
     Connections,
@@ -117,7 +116,7 @@ def settled(
     Raises:
         UsageError: it is none that can judge, or there is no key for it.
     """
-    saved = results.run.config.get("provider")
+    saved = results.run.provider
     named = str(provider) if provider else saved if saved in PROVIDERS and saved != OFFLINE else "openai"
     if named == OFFLINE:
         others = ", ".join(one for one in PROVIDERS if one != OFFLINE)
@@ -133,7 +132,7 @@ def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
     named = panel_of(names_in(asked.judge_panel), asked.judge_model)
     if named or asked.judge_model:
         return named or (str(asked.judge_model),)
-    if results.run.config.get("provider") == provider:
+    if results.run.provider == provider:
         # Suites may have different judges: a study has one, the first suite's.
         for suite in results.suites:
             if found := suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ()):

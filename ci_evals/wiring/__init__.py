@@ -6,7 +6,6 @@ from ci_evals.wiring.keys import keys_of
 from ci_evals.wiring.models import (
     DEFAULT_MODELS,
     LLM_TIMEOUT,
-    OFFLINE,
     PROVIDERS,
     TELLS_COST,
     WITHOUT_KEY,
@@ -22,7 +21,6 @@ from ci_evals.wiring.participants import RunParticipants, build_participants
 __all__ = [
     "DEFAULT_MODELS",
     "LLM_TIMEOUT",
-    "OFFLINE",
     "PROVIDERS",
     "TELLS_COST",
     "WITHOUT_KEY",

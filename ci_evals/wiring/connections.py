@@ -6,11 +6,12 @@ from pathlib import Path
 
 from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
 from ci_evals.domain.plan import Plan
+from ci_evals.domain.results.run import OFFLINE
 from ci_evals.domain.suite import Suite
 from ci_evals.planning import model_family
 from ci_evals.planning.agent_choice import AgentChoice
 from ci_evals.planning.workload import of_suite
-from ci_evals.wiring.models import DEFAULT_MODELS, LLM_TIMEOUT, OFFLINE, TELLS_COST, Models, embedding_model
+from ci_evals.wiring.models import DEFAULT_MODELS, LLM_TIMEOUT, TELLS_COST, Models, embedding_model
 
 _NOBODY_TO_ASK = (
     "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "

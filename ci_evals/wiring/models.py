@@ -12,11 +12,11 @@ from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import LOCAL
+from ci_evals.domain.results.run import OFFLINE
 from ci_evals.support.redaction import Redactor
 
 LLM_TIMEOUT = 120.0
 """Seconds that each attempt to ask a model may take, if nobody says otherwise."""
-OFFLINE = "offline"
 CLAUDE_CODE = "claude-code"
 
 

@@ -335,8 +335,12 @@ def test_a_moment_of_another_zone_is_told_in_utc():
 def test_what_both_runs_took_stands_in_one_line():
     """As far as it is known of this run."""
     results = compared(
-        head_efficiency=Efficiency(cost_usd_per_trial=0.0174, tokens_per_trial=12_345_678, p95_latency_seconds=3.4),
-        base_efficiency=Efficiency(cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8),
+        head_efficiency=Efficiency(
+            cost_usd_per_trial=0.0174, tokens_per_trial=12_345_678, p95_latency_seconds=3.4
+        ),
+        base_efficiency=Efficiency(
+            cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8
+        ),
     )
     assert change.pace(results.comparison) == (
         "Cost a trial $0.0174 (baseline $0.0166), tokens a trial 12 M (baseline n/a), "

@@ -34,9 +34,8 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     head, base = (SavedRun.open(path, redactor).results for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
-    here = Side.of(head)
-    pairing = Pairing(here, Side.of(base))
-    decision = decide_change(Case(Scorecard.of(head), policy, offline=here.offline, pairing=pairing))
+    pairing = Pairing(Side.of(head), Side.of(base))
+    decision = decide_change(Case(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
     found = against(head.coverage, pairing.pairs)
     result = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
     context.show(_text(result, settings.format, context))
@@ -66,10 +65,9 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
     check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
     check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)
-    offline = Side.of(results).offline
-    checks = checks_of(Case(Scorecard.of(results), policy, offline=offline))
+    checks = checks_of(Case(Scorecard.of(results), policy, offline=results.run.offline))
     more = results.run.confirmation.trials if results.run.confirmation else 0
-    found = odds_of(results.suites, checks, offline=offline, seed=results.run.id, beyond=more)
+    found = odds_of(results.suites, checks, offline=results.run.offline, seed=results.run.id, beyond=more)
     if found is None:
         raise UsageError(f"{settings.results}: nothing was scored, so there is no noise to tell from")
     context.show(console.odds(found, checks))

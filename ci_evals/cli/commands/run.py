@@ -35,7 +35,7 @@ from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.judge import CheckMode
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import OFFLINE, Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job import Job, Limits, evaluate, not_played
 from ci_evals.planning.agent_choice import has_filled_headers, has_key
@@ -50,7 +50,6 @@ from ci_evals.study_registry import Addition, read_calibration
 from ci_evals.support.redaction import MIN_LENGTH
 from ci_evals.support.secrets import is_dummy
 from ci_evals.wiring import (
-    OFFLINE,
     WITHOUT_KEY,
     Connections,
     embedding_model,

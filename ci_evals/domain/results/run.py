@@ -103,6 +103,9 @@ class Resumed(Record):
     commit: CleanText | None = Field(None, description="The commit at which they were played, if known.")
 
 
+OFFLINE = "offline"
+"""The provider of runs with a scripted user and no judge."""
+
 Status = Literal["completed", "stopped", "interrupted", "skipped", "unfinished"]
 """How a run ended; `skipped` if it was given no secrets and nothing was played, `unfinished` if it goes
 on, or was killed."""
@@ -129,6 +132,17 @@ class RunInfo(Record):
         None, description="Which baseline was found, or why there is none; null where none was looked for."
     )
     warnings: tuple[str, ...] = ()
+
+    @property
+    def provider(self) -> str | None:
+        """The provider of judge and simulated user; None for the caller's own."""
+        provider = self.config.get("provider")
+        return provider if isinstance(provider, str) else None
+
+    @property
+    def offline(self) -> bool:
+        """Whether there was no judge on purpose."""
+        return self.provider == OFFLINE
 
 
 class Results(Record):

@@ -329,7 +329,7 @@ def _baseline_tests(results: Results, comparison: Comparison) -> int:
 
 def _flawless(results: Results) -> bool:
     """Whether every trial that was planned was played to its end, and nothing failed or is wanting."""
-    counting = Counting(offline=results.run.config.get("provider") == "offline")
+    counting = Counting(offline=results.run.offline)
     tests = [test for suite in results.suites for test in suite.tests]
     trials = [trial for test in tests for trial in test.trials]
     return not (

@@ -238,7 +238,7 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
 
     Where a judge was wanted (not under --provider=offline), those of trials that failed are left out.
     """
-    offline = results.run.config.get("provider") == "offline"
+    offline = results.run.offline
     trials = (trial for suite in suites for test in suite.tests for trial in test.trials)
     findings = (f for trial in trials if offline or trial.complete for f in trial.findings)
     return sum(finding.cause is Cause.NO_JUDGE for finding in findings)

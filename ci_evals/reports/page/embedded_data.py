@@ -17,7 +17,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.transcript import Turns
 from ci_evals.reports.facts import reliability
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import outcome_of
 
@@ -68,8 +67,8 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
         for suite, found in _named(baseline.suites if baseline else ())
         for name, test in _named(found.tests)
     }
-    here = Counting(offline=Side.of(results).offline)
-    back_then = Counting(offline=Side.of(baseline).offline) if baseline else here
+    here = Counting(offline=results.run.offline)
+    back_then = Counting(offline=baseline.run.offline) if baseline else here
     shown: list[TestView] = []
     doubts = reliability.CriterionWarnings(results)
     for suite, found in _named(results.suites):

@@ -11,9 +11,8 @@ def judge_of(results: Results) -> JudgeUsed | None:
     }
     if not models:
         return None
-    provider = results.run.config.get("provider")
     return JudgeUsed(
-        provider=provider if isinstance(provider, str) else None,
+        provider=results.run.provider,
         models=tuple(sorted(models)),
         votes=max(suite.judge_votes for suite in results.suites),
         prompt=results.run.digests.judge_prompt,

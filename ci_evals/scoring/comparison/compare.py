@@ -98,7 +98,7 @@ class Pairing:
     @cached_property
     def _undecided(self) -> bool:
         """Whether this run holds a verdict that was wanted and not reached: else it counts in no way."""
-        counting = Counting(offline=self.head.offline)
+        counting = Counting(offline=self.head.run.offline)
         return any(
             undecided(finding, counting)
             for pair in self.pairs
@@ -114,7 +114,7 @@ class Pairing:
 
     def newly_failing(self, assumed: int | None = None) -> tuple[TestPair, ...]:
         """Tests that passed in the baseline and do not pass now. `assumed`: as for a `Part`."""
-        counting = Counting(offline=self.head.offline)
+        counting = Counting(offline=self.head.run.offline)
 
         def fails(test: TestResult) -> bool:
             broken_off = len(test.trials) - len(_whole(test)) + test.not_run
@@ -214,7 +214,7 @@ class Pairing:
 
     def _told(self, pair: TestPair, shown: TestResult) -> TestChange:
         head, base = pair.head.score, pair.base.score
-        here, there = Counting(offline=self.head.offline), Counting(offline=self.base.offline)
+        here, there = Counting(offline=self.head.run.offline), Counting(offline=self.base.run.offline)
         return TestChange(
             suite=pair.suite,
             name=pair.head.name,
@@ -226,8 +226,8 @@ class Pairing:
         )
 
     def _scores(self, pair: TestPair, part: Part) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        here = Counting(offline=self.head.offline, undecided_fails=part.undecided_fails)
-        there = Counting(offline=self.base.offline)
+        here = Counting(offline=self.head.run.offline, undecided_fails=part.undecided_fails)
+        there = Counting(offline=self.base.run.offline)
         return (
             scores_of_trials(pair.head, here, part.choice, part.assumed),
             scores_of_trials(pair.base, there, part.choice),

@@ -33,11 +33,6 @@ class Side:
         )
 
     @property
-    def offline(self) -> bool:
-        """Whether nothing was to be judged."""
-        return self.run.config.get("provider") == "offline"
-
-    @property
     def failed_judge_check(self) -> JudgeCheck | None:
         """The check of a judge that did not pass, unless the run was to warn of it only."""
         if self.run.config.get("judgeCheck") == CheckMode.WARN:
@@ -118,7 +113,7 @@ def differences(head: Side, base: Side) -> Iterator[str]:
         if check := side.failed_judge_check:
             yield f"the judge of {whose} did not pass its check: {check.model} {check.why or 'failed it'}"
     here, there = head.run.digests, base.run.digests
-    providers = [side.run.config.get("provider") for side in (head, base)]
+    providers = [side.run.provider for side in (head, base)]
     if providers[0] != providers[1]:
         was = f"in the baseline it was {providers[1]}"
         yield f"the provider of judge and simulated user is {providers[0]}, {was}"

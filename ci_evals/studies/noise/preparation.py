@@ -150,7 +150,7 @@ def _suite_settings(settings: NoiseSettings, results: Results) -> SuiteSettings:
 def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
     """How agents are reached, and the provider with its key, if it is there."""
     config = results.run.config
-    saved = config.get("provider")
+    saved = results.run.provider
     provider = str(settings.provider or (saved if saved in PROVIDERS else Provider.OPENAI))
     same = provider == saved
     key, token = llm_key_of(provider, settings.llm_key, environ)
@@ -175,7 +175,7 @@ def _players(settings: NoiseSettings, results: Results, suite: SuiteResult, adap
     if adapter.offline:
         return Players((None,), None)
     default = DEFAULT_MODELS[adapter.provider]
-    same = results.run.config.get("provider") == adapter.provider
+    same = results.run.provider == adapter.provider
     asked = _asked(settings, suite)
     own = (suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())) if same else ()
     named = asked.judge_panel or ((asked.judge_model,) if asked.judge_model else ())
@@ -219,7 +219,7 @@ def _check_cost(ready: Ready, most: float | None) -> None:
     """
     results = ready.study.results
     trials, roles = results.counts.trials, results.usage.by_role
-    if most is None or not trials or results.run.config.get("provider") != ready.study.adapter.provider:
+    if most is None or not trials or results.run.provider != ready.study.adapter.provider:
         return
     judge = _vote(results) * _judged_criteria(results)
     user = fsum(one.cost_usd or 0 for one in roles if one.role not in {"judge", "agent"}) / trials

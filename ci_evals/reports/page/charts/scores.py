@@ -97,7 +97,7 @@ def _base_of_suite(results: Results, place: int) -> float | None:
 
 
 def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) -> Scored:
-    counting = Counting(offline=results.run.config.get("provider") == "offline")
+    counting = Counting(offline=results.run.offline)
     taken = [test for suite in results.suites for test in suite.tests if selector.takes(suite.name, test)]
     scores = scores_of_tests(taken, counting, selector.choice)
     base = None

@@ -34,7 +34,7 @@ class Spread:
     @classmethod
     def of(cls, results: Results) -> "Spread":
         """Of all trials of a run."""
-        counting = Counting(offline=results.run.config.get("provider") == "offline")
+        counting = Counting(offline=results.run.offline)
         trials = [trial for suite in results.suites for test in suite.tests for trial in test.trials]
         scored = [trial for trial in trials if trial.scored]
         return cls(
