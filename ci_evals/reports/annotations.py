@@ -7,8 +7,8 @@ from enum import StrEnum
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, reliability, trial_errors
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts import change, gate, highlights, labels, reliability, trial_errors
+from ci_evals.reports.facts.labels import RunOutcome
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
@@ -44,16 +44,16 @@ def annotations(results: Results) -> tuple[Annotation, ...]:
 
     Nothing is an error where the gate fails nothing, since it holds or was only reported.
     """
-    standing = highlights.standing(results)
-    if standing is Standing.SKIPPED:
+    outcome = highlights.run_outcome(results)
+    if outcome is RunOutcome.SKIPPED:
         return (_of_run(results, Level.NOTICE),)
-    unchecked = standing is Standing.UNCHECKED
-    green = standing is Standing.HOLDS or unchecked or highlights.only_reported(results)
+    unchecked = outcome is RunOutcome.UNCHECKED
+    green = outcome is RunOutcome.PASSED or unchecked or highlights.only_reported(results)
     return (
         *([_of_run(results, Level.WARNING)] if unchecked else []),
         *([] if green else [_of_run(results, Level.ERROR)]),
         *_failed(results, Level.WARNING if green else Level.ERROR),
-        *_troubles(results),
+        *_trial_errors(results),
         *_doubts(results),
     )
 
@@ -84,17 +84,17 @@ def _failed(results: Results, level: Level) -> Iterator[Annotation]:
         yield _made(level, f"Failed: {test.name}", told, suite, test)
 
 
-def _troubles(results: Results) -> Iterator[Annotation]:
-    for trouble in trial_errors.troubles(results.suites):
-        if all(test.outcome is TestOutcome.PASSED for _, test in trouble.met):
+def _trial_errors(results: Results) -> Iterator[Annotation]:
+    for errors in trial_errors.by_cause(results.suites):
+        if all(test.outcome is TestOutcome.PASSED for _, test in errors.affected):
             continue
-        names, count = trouble.tests, len(trouble.tests)
+        names, count = errors.tests, len(errors.tests)
         met = names[0] if count == 1 else numbers.count(count, "test")
         more = [f"and {numbers.count(count - _NAMED, 'more test')}"] if count > _NAMED else []
         which = f". It met {met}: {'; '.join([*names[:_NAMED], *more])}" if count > 1 else ""
-        result = highlights.OUTCOMES[trouble.result].words.capitalize()
-        told = f"{trouble.what}: {sanitize.one_line(trouble.why, _WHY_LIMIT)}{which}"
-        yield _made(Level.WARNING, f"{result}: {met}", told, *trouble.met[0])
+        result = labels.OUTCOMES[errors.outcome].words.capitalize()
+        told = f"{errors.what}: {sanitize.one_line(errors.reason, _WHY_LIMIT)}{which}"
+        yield _made(Level.WARNING, f"{result}: {met}", told, *errors.affected[0])
 
 
 def _doubts(results: Results) -> Iterator[Annotation]:

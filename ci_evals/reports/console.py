@@ -12,7 +12,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
-from ci_evals.reports.facts.highlights import OUTCOMES, Standing, Tone
+from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome, Tone
 
 _NAME_LIMIT = 60
 _REASON_LIMIT = 300
@@ -35,12 +35,12 @@ _SHOWN = 20
 
 def render(results: Results, *, color: bool = False, verbose: bool = False) -> str:
     """The whole text, ending in a newline. `verbose` names every failed criterion with its reason."""
-    if highlights.standing(results) is Standing.SKIPPED:
+    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
         return _text([_skipped(results, color=color)])
     blocks = [
         *_suites(results, color=color),
         _failed(results, color=color, verbose=verbose),
-        _troubles(results, color=color),
+        _trial_errors(results, color=color),
         _trust(results),
         _against(results, color=color),
         _gate(results, color=color),
@@ -171,13 +171,13 @@ def _failed(results: Results, *, color: bool, verbose: bool) -> str:
     return "\n".join(["Failed", *lines]) if lines else ""
 
 
-def _troubles(results: Results, *, color: bool) -> str:
+def _trial_errors(results: Results, *, color: bool) -> str:
     lines = []
-    for trouble in trial_errors.troubles(results.suites):
-        why = sanitize.log_line(trouble.why, _REASON_LIMIT)
-        lines.append(f"{_painted('!', _YELLOW, color=color)} {trouble.what}: {why}")
-        named = "; ".join(sanitize.log_line(name, _NAME_LIMIT) for name in trouble.tests[:3])
-        more = len(trouble.tests) - 3
+    for errors in trial_errors.by_cause(results.suites):
+        why = sanitize.log_line(errors.reason, _REASON_LIMIT)
+        lines.append(f"{_painted('!', _YELLOW, color=color)} {errors.what}: {why}")
+        named = "; ".join(sanitize.log_line(name, _NAME_LIMIT) for name in errors.tests[:3])
+        more = len(errors.tests) - 3
         lines.append(f"    {named}" + (f"; and {numbers.count(more, 'more test')}" if more > 0 else ""))
     return "\n".join(["Errors and undecided", *lines]) if lines else ""
 
@@ -395,9 +395,9 @@ def _origin(results: Results) -> list[str]:
 
 def _standing(results: Results, more: str = "", *, color: bool) -> str:
     """The verdict in one line."""
-    look = highlights.standing(results).value
+    label = highlights.run_outcome(results).value
     words = sanitize.log_line(highlights.verdict(results), 2 * _NAME_LIMIT)
-    return _painted(words[0].upper() + words[1:] + more, _COLORS[look.tone] + _BOLD, color=color)
+    return _painted(words[0].upper() + words[1:] + more, _COLORS[label.tone] + _BOLD, color=color)
 
 
 def _took(results: Results) -> list[str]:

@@ -23,17 +23,18 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
-from ci_evals.reports.facts.highlights import FailedCriterion, Standing
+from ci_evals.reports.facts import change, gate, highlights, judge, labels, reliability, trial_errors
+from ci_evals.reports.facts.highlights import FailedCriterion
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.markdown import judged
 
 _GATE = {
-    Standing.HOLDS: "holds",
-    Standing.UNCHECKED: "passed, with checks not made",
-    Standing.BROKEN: "does not hold",
-    Standing.UNTRUSTED: "cannot be trusted",
-    Standing.INTERRUPTED: "interrupted",
-    Standing.SKIPPED: "not tested",
+    RunOutcome.PASSED: "holds",
+    RunOutcome.UNCHECKED: "passed, with checks not made",
+    RunOutcome.FAILED: "does not hold",
+    RunOutcome.NO_VERDICT: "cannot be trusted",
+    RunOutcome.INTERRUPTED: "interrupted",
+    RunOutcome.SKIPPED: "not tested",
 }
 _MESSAGE_LIMIT = 500
 """Characters: readers show the message in a list, on one line."""
@@ -177,7 +178,7 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-passes-on-absence": str(judge.passes_by_grounds(results)[0] or ""),
         "run-judge-cached": judge.cached(results),
         **_agreement(results),
-        "gate": _GATE[highlights.standing(results)],
+        "gate": _GATE[highlights.run_outcome(results)],
         "gate-failed": ", ".join(check.name for check in gate.failing(results)),
         "gate-not-checked": " ".join(gate.warnings(results)),
     }
@@ -205,7 +206,7 @@ def _passed_before(results: Results) -> dict[tuple[str, str], str]:
 
 
 def _why_not_tested(results: Results) -> str | None:
-    if highlights.standing(results) is not Standing.SKIPPED:
+    if highlights.run_outcome(results) is not RunOutcome.SKIPPED:
         return None
     told = [highlights.verdict(results), results.run.stopped_because]
     return sanitize.xml(sanitize.one_line(": ".join(part for part in told if part), _MESSAGE_LIMIT))
@@ -226,7 +227,7 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> 
     if _left_out(test):
         trials = numbers.count(len(test.trials), "trial")
         why = (
-            f"{trials} left out: {trial_errors.mishap(test.trials[0]) or 'the simulated user broke its role'}"
+            f"{trials} left out: {trial_errors.reason(test.trials[0]) or 'the simulated user broke its role'}"
         )
         case.add_skipped_info(sanitize.xml(sanitize.one_line(why, _MESSAGE_LIMIT)))
         return case
@@ -261,7 +262,7 @@ def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
         case "undecided" if highlights.only_judge_missing(test):
             line = f"no judge ({highlights.tally(f for trial in test.trials for f in trial.findings)})"
         case _:
-            ended = [(trial.status.replace("_", " "), trial_errors.mishap(trial)) for trial in test.trials]
+            ended = [(labels.spaced(trial.status), trial_errors.reason(trial)) for trial in test.trials]
             found = [f"{status}: {why}" for status, why in ended if why]
             found += [
                 f"undecided: {finding.criterion}: {finding.reason}"
@@ -269,7 +270,7 @@ def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
                 for finding in trial.findings
                 if finding.outcome is Outcome.UNDECIDED
             ]
-            found += [trial.status.replace("_", " ") for trial in test.trials if not trial.scored]
+            found += [labels.spaced(trial.status) for trial in test.trials if not trial.scored]
             line = found[0] if found else "the test could not be decided"
     return sanitize.xml(sanitize.one_line(line, _MESSAGE_LIMIT))
 
@@ -282,8 +283,8 @@ def _left_out(test: TestResult) -> bool:
 
 def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], doubts: Mapping[str, str]) -> str:
     """What is to be known of one trial: its verdicts, and the turns that failed ones rest on."""
-    head = f"Trial {trial.index}: {trial.status.replace('_', ' ')}"
-    why = trial_errors.mishap(trial)
+    head = f"Trial {trial.index}: {labels.spaced(trial.status)}"
+    why = trial_errors.reason(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
     lines += [_verdict(finding, doubts) for finding in trial.findings]
     failed = [criterion for criterion in all_failed if criterion.trial is trial]
@@ -307,7 +308,7 @@ def _trials(test: TestResult, doubts: Mapping[str, str]) -> str:
     rows = [
         [
             str(trial.index),
-            trial.status.replace("_", " "),
+            labels.spaced(trial.status),
             numbers.score(trial.score),
             highlights.tally(trial.findings),
             numbers.duration(trial.duration_seconds),

@@ -11,7 +11,7 @@ import pytest
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import highlights, trial_errors
+from ci_evals.reports.facts import labels
 from ci_evals.reports.page import address, embedded_data
 from ci_evals.reports.page import page as pages
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
@@ -397,9 +397,9 @@ def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
     assert page.evaluate("(all) => all.map(moneyText)", dollars) == [*map(numbers.money, dollars)]
     grades = [0, 1, 2 / 3, 0.29, 0.999]
     assert page.evaluate("(all) => all.map(gradeText)", grades) == [*map(numbers.grade, grades)]
-    assert page.evaluate("CAUSES") == {cause.value: words for cause, words in trial_errors.CAUSES.items()}
+    assert page.evaluate("CAUSES") == {cause.value: words for cause, words in labels.CAUSES.items()}
     assert page.evaluate("cut('x\\u{1f600}', 2)") == "x…"
-    assert page.evaluate("OUTCOMES") == {name: look.words for name, look in highlights.OUTCOMES.items()}
+    assert page.evaluate("OUTCOMES") == {name: look.words for name, look in labels.OUTCOMES.items()}
 
 
 def test_what_cannot_be_read_is_said(look, written):

@@ -17,7 +17,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import NoiseShare, Studies
 from ci_evals.domain.results.suite import Group
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.charts.figure import Figure
@@ -112,7 +112,7 @@ def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **f
             "score": score,
             "interval": None,
             "cost_usd": cost,
-            "standing": Standing.HOLDS,
+            "run_outcome": RunOutcome.PASSED,
         }
         | fields
     )
@@ -257,7 +257,7 @@ def test_runs_are_named_by_the_end_of_their_path():
 def test_a_trend_wants_three_runs():
     """In the order of time, whatever order they come in."""
     head = run({"a": (score_trial(85),)})
-    two = (other(1, 70, standing=Standing.BROKEN), other(2, 90, interval=Interval(low=80, high=95)))
+    two = (other(1, 70, run_outcome=RunOutcome.FAILED), other(2, 90, interval=Interval(low=80, high=95)))
     figure = drawn(head, others=two)["trend"]
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == (
@@ -271,9 +271,9 @@ def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
     """The score of the first is shown as such, and bought nothing; the others are no part of a trend."""
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     comparison_runs = (
-        other(1, 99, 0.01, standing=Standing.UNTRUSTED),
+        other(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
         other(2, 70),
-        other(3, None, standing=Standing.SKIPPED),
+        other(3, None, run_outcome=RunOutcome.SKIPPED),
     )
     figures = drawn(head, others=comparison_runs)
     assert [row[0] for row in figures["cost"].rows] == ["this run", "run-2"]
@@ -333,14 +333,14 @@ trials = st.builds(
 runs = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(trials, max_size=3).map(tuple), max_size=6)
 others = st.lists(
     st.builds(
-        lambda number, score, cost, interval, standing: other(
-            number, score, cost, interval=interval, standing=standing
+        lambda number, score, cost, interval, run_outcome: other(
+            number, score, cost, interval=interval, run_outcome=run_outcome
         ),
         st.integers(0, 400),
         st.one_of(st.none(), scores),
         dollars,
         intervals,
-        st.sampled_from(Standing),
+        st.sampled_from(RunOutcome),
     ),
     max_size=6,
 ).map(tuple)

@@ -14,7 +14,7 @@ import pytest
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import address, embedded_data, page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.overview import tests as table_of_tests
@@ -66,28 +66,33 @@ def drawn(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Page:
     return Page("".join(page.render(results, comparison_runs)))
 
 
-def stands(standing: Standing) -> Results:
+def stands(outcome: RunOutcome) -> Results:
     """The results of a run that stands so."""
-    exits = {Standing.HOLDS: 0, Standing.BROKEN: 1, Standing.UNTRUSTED: 3, Standing.INTERRUPTED: 130}
-    if standing is Standing.SKIPPED:
+    exits = {
+        RunOutcome.PASSED: 0,
+        RunOutcome.FAILED: 1,
+        RunOutcome.NO_VERDICT: 3,
+        RunOutcome.INTERRUPTED: 130,
+    }
+    if outcome is RunOutcome.SKIPPED:
         return comment_cases.skipped()
-    if standing is Standing.UNCHECKED:
+    if outcome is RunOutcome.UNCHECKED:
         check = build.check(name="max-drop", required=5, seen=None, holds=None, note="there is no baseline")
         return build.results(gate=build.decision(check))
-    holds = standing is Standing.HOLDS
+    holds = outcome is RunOutcome.PASSED
     return build.results(
-        gate=build.decision(passed=holds, exit_code=exits[standing], reasons=() if holds else ("So it is.",))
+        gate=build.decision(passed=holds, exit_code=exits[outcome], reasons=() if holds else ("So it is.",))
     )
 
 
-@pytest.mark.parametrize("standing", Standing)
-def test_the_verdict_stands_first_whatever_it_is(standing):
+@pytest.mark.parametrize("outcome", RunOutcome)
+def test_the_verdict_stands_first_whatever_it_is(outcome):
     """In words, in the heading and in the document's title."""
-    found, words = drawn(stands(standing)), standing.value.words
+    found, words = drawn(stands(outcome)), outcome.value.words
     assert found.text("h1").lower() == words
     assert found.text("title").lower().startswith(words)
     assert ("So it is." in found.text()) == (
-        standing in {Standing.BROKEN, Standing.UNTRUSTED, Standing.INTERRUPTED}
+        outcome in {RunOutcome.FAILED, RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
     )
 
 

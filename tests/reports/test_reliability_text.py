@@ -213,8 +213,8 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     assert "- repeats in turn 2: it says again what it said in turn 1" in told
     assert "> As an AI language model" in told
     assert "meta text on leaving" in told
-    (trouble, *_) = trial_errors.troubles(RUN.suites)
-    assert (trouble.what, trouble.why, trouble.tests) == (
+    (errors, *_) = trial_errors.by_cause(RUN.suites)
+    assert (errors.what, errors.reason, errors.tests) == (
         "3 trials left out, since the simulated user broke its role",
         "repeats, meta text",
         (trust_cases.TOO_LATE, trust_cases.LOST),

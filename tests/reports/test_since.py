@@ -8,7 +8,7 @@ import pytest
 
 from ci_evals.domain.results.run import Git, Origin
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
@@ -32,7 +32,7 @@ def runs(drawing):
             score=90.0,
             interval=None,
             cost_usd=None,
-            standing=Standing.HOLDS,
+            run_outcome=RunOutcome.PASSED,
             outcomes={TEST: SIGNS[letter]} if letter in SIGNS else {},
         )
         for age, letter in enumerate(drawing, start=1)

@@ -6,7 +6,6 @@ Facts only, in plain words and not yet sanitised; each report puts them into its
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import Odds
@@ -18,6 +17,7 @@ from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate
+from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
 from ci_evals.scoring.gate.odds import WORTH_TELLING
 from ci_evals.scoring.statistics import ALPHA
 
@@ -25,47 +25,6 @@ _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
 _NAMED = 2
 """Checks that the verdict names."""
-
-
-class Tone(Enum):
-    """Whether what is said is good news, bad news, or open."""
-
-    GOOD = "good"
-    BAD = "bad"
-    OPEN = "open"
-
-
-@dataclass(frozen=True)
-class Look:
-    """How something that came out of a run is told."""
-
-    words: str
-    sign: str
-    tone: Tone
-
-
-OUTCOMES = {
-    "passed": Look("passed", "✅", Tone.GOOD),
-    "failed": Look("failed", "❌", Tone.BAD),
-    "error": Look("error", "⚠️", Tone.OPEN),
-    "undecided": Look("undecided", "❔", Tone.OPEN),
-    "not_run": Look("not run", "⏸️", Tone.OPEN),
-}
-"""Of tests and of verdicts."""
-
-
-class Standing(Enum):
-    """How the run stands: the gate holds, it does not, the run cannot be trusted to say, or was skipped.
-
-    `UNCHECKED`: nothing failed, and a check that was asked for could not be made.
-    """
-
-    HOLDS = Look("the gate holds", "✅", Tone.GOOD)
-    UNCHECKED = Look("passed, with checks not made", "⚠️", Tone.OPEN)
-    BROKEN = Look("the gate does not hold", "❌", Tone.BAD)
-    UNTRUSTED = Look("the run cannot be trusted", "⚠️", Tone.OPEN)
-    INTERRUPTED = Look("the run was interrupted", "⚠️", Tone.OPEN)
-    SKIPPED = Look("not tested", "⏭️", Tone.OPEN)
 
 
 @dataclass(frozen=True)
@@ -90,19 +49,19 @@ class FailedCriterion:
         return self.trial.index, self.turn.index if self.turn else None
 
 
-def standing(results: Results) -> Standing:
+def run_outcome(results: Results) -> RunOutcome:
     """The verdict on the run."""
     if results.run.status == "skipped":
-        return Standing.SKIPPED
+        return RunOutcome.SKIPPED
     match results.gate.exit_code, results.gate.passed:
         case Exit.INTERRUPTED, _:
-            return Standing.INTERRUPTED
+            return RunOutcome.INTERRUPTED
         case Exit.INVALID | Exit.BUG, _:
-            return Standing.UNTRUSTED
+            return RunOutcome.NO_VERDICT
         case _, True:
-            return Standing.UNCHECKED if gate.not_made(results) else Standing.HOLDS
+            return RunOutcome.UNCHECKED if gate.not_made(results) else RunOutcome.PASSED
         case _:
-            return Standing.BROKEN
+            return RunOutcome.FAILED
 
 
 def verdict(results: Results) -> str:
@@ -110,8 +69,8 @@ def verdict(results: Results) -> str:
 
     Why a run was skipped is too long for it: `why_skipped` tells that.
     """
-    found = standing(results)
-    named = {Standing.BROKEN: gate.failing, Standing.UNCHECKED: gate.not_made}.get(found, lambda _: ())
+    found = run_outcome(results)
+    named = {RunOutcome.FAILED: gate.failing, RunOutcome.UNCHECKED: gate.not_made}.get(found, lambda _: ())
     names = [check.name for check in named(results)]
     if not names:
         return found.value.words
@@ -122,7 +81,7 @@ def verdict(results: Results) -> str:
 def why_skipped(results: Results) -> str | None:
     """Why nothing was played, in a sentence; None where it was, or nobody said."""
     why = (results.run.stopped_because or "").strip().rstrip(".")
-    return f"{why[:1].upper()}{why[1:]}." if why and standing(results) is Standing.SKIPPED else None
+    return f"{why[:1].upper()}{why[1:]}." if why and run_outcome(results) is RunOutcome.SKIPPED else None
 
 
 def origin(run: RunInfo) -> str | None:
@@ -147,7 +106,7 @@ def _resumed(part: Resumed) -> str:
 
 def only_reported(results: Results) -> bool:
     """Whether the gate does not hold and fails nothing, as `--no-gate` asks."""
-    return standing(results) is Standing.BROKEN and results.gate.exit_code == Exit.HOLDS
+    return run_outcome(results) is RunOutcome.FAILED and results.gate.exit_code == Exit.HOLDS
 
 
 def file_of(suite: SuiteResult) -> str | None:

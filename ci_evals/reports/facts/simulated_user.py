@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.reports import numbers
+from ci_evals.reports.facts.labels import spaced
 from ci_evals.reports.facts.parts import PlainTable
-from ci_evals.reports.facts.trial_errors import rule
 
 TOPIC = "Simulated user"
 
@@ -59,7 +59,7 @@ def _remark(found: UserChecks) -> str:
 
 def _violations(found: UserChecks) -> str:
     """`repeats 2, meta text 1`."""
-    return ", ".join(f"{rule(name)} {count:,}" for name, count in _by_rule(found))
+    return ", ".join(f"{spaced(name)} {count:,}" for name, count in _by_rule(found))
 
 
 def _by_rule(found: UserChecks) -> list[tuple[str, int]]:
@@ -72,7 +72,7 @@ def _table(found: UserChecks) -> PlainTable:
         "Rules that simulated users broke",
         ("rule", "conversations", "of those looked at"),
         tuple(
-            (rule(name), f"{count:,}", numbers.fault(count / max(found.conversations, count, 1)))
+            (spaced(name), f"{count:,}", numbers.fault(count / max(found.conversations, count, 1)))
             for name, count in _by_rule(found)
         ),
         in_remark=True,

@@ -11,7 +11,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import actions, highlights, judge, trial_errors
+from ci_evals.reports.facts import actions, highlights, judge, labels, trial_errors
 from ci_evals.reports.markdown import baseline, failures, histogram, judged, process, tables, truncate
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, section
@@ -59,7 +59,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         Section("the tests", section("tests", table=tables.of_tests_in_full(suite, stems))),
         *(Section("a group", text) for text in tables.groups(suite)),
         *failures.of_failed(results, newly),
-        *run_summary.troubles((suite,)),
+        *run_summary.errors_and_undecided((suite,)),
         *run_summary.judge_and_user(results),
         process.of_suite(suite),
         baseline.differing(results.comparison),
@@ -70,10 +70,10 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
 
 def comparison(results: Results) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    look = highlights.standing(results).value if results.gate.checks else None
+    label = highlights.run_outcome(results).value if results.gate.checks else None
     found = results.comparison
     sections = run_summary.present(
-        Section("the verdict", section("comparison_head", results=results, look=look)),
+        Section("the verdict", section("comparison_head", results=results, label=label)),
         run_summary.not_checked(results),
         *_against(results),
         *failures.of_newly(results, failures.newly(results)),
@@ -115,7 +115,7 @@ def test_report(
             "trial",
             trial=trial,
             several=len(test.trials) > 1,
-            mishap=trial_errors.mishap(trial),
+            error=trial_errors.reason(trial),
             process=process.of_trial(trial),
             violations=judged.violations(trial),
             verdicts=[
@@ -168,8 +168,8 @@ def _quoted(text: str) -> str:
 
 def _facts_of(finding: Finding, doubts: Mapping[str, str]) -> Iterator[str]:
     """A verdict in short."""
-    cause = f" ({trial_errors.CAUSES[finding.cause]})" if finding.cause else ""
-    sign = highlights.OUTCOMES[finding.outcome].sign
+    cause = f" ({labels.CAUSES[finding.cause]})" if finding.cause else ""
+    sign = labels.OUTCOMES[finding.outcome].sign
     yield f"{sign} **{sanitize.inline(finding.criterion)}**: {finding.outcome.value}{cause}"
     yield sanitize.inline(highlights.kind(finding))
     yield f"weight {numbers.plain(finding.weight)}"

@@ -8,8 +8,8 @@ from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, divergence, highlights, reliability
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts import change, divergence, highlights, labels, reliability
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
 
 _CRITERIA = 3
@@ -101,7 +101,7 @@ def of_failed(results: Results, shown: Sequence[Failure] = ()) -> tuple[Section,
     title = numbers.count(len(failures), "more failed test" if shown else "failed test")
     why = on_others(failures) if shown else ""
     whole = _section("the failed tests", why, failures, "failed test")
-    if highlights.standing(results) in {Standing.HOLDS, Standing.UNCHECKED}:
+    if highlights.run_outcome(results) in {RunOutcome.PASSED, RunOutcome.UNCHECKED}:
         allowed = title if shown else f"{title} that the gate allows"
         return (folded(allowed, replace(whole, rank=Rank.REST)),)
     whole = replace(whole, head=f"### {title}\n\n{why}")
@@ -158,7 +158,7 @@ def _whole(failure: Failure) -> str:
     text = section(
         "failure",
         place=failure.place,
-        sign=highlights.OUTCOMES[failure.test.outcome if failure.test else TestOutcome.FAILED].sign,
+        sign=labels.OUTCOMES[failure.test.outcome if failure.test else TestOutcome.FAILED].sign,
         scores=_scores(failure),
         remarks=told.replace("**c", "**C", 1) if told[:1] == "*" else told[:1].upper() + told[1:],
         criteria=found[:_CRITERIA],
@@ -226,7 +226,7 @@ def remarks(failure: Failure) -> tuple[str, ...]:
         else None,
         "critical" if test and test.critical else None,
         f"{highlights.passes(test)} trials passed" if test and test.flaky else None,
-        highlights.OUTCOMES[test.outcome].words if test and test.outcome is not TestOutcome.FAILED else None,
+        labels.OUTCOMES[test.outcome].words if test and test.outcome is not TestOutcome.FAILED else None,
     ]
     return tuple(remark for remark in found if remark)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding, Grade, Quote, Vote
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import highlights, trial_errors
+from ci_evals.reports.facts import highlights, labels, trial_errors
 from ci_evals.reports.markdown.sections import REASON_BYTES, section, table
 
 _QUOTE_BYTES = 2_048
@@ -100,9 +100,9 @@ def _dimensions(grade: Grade) -> str:
 
 
 def _vote(vote: Vote) -> str:
-    cause = f" ({trial_errors.CAUSES[vote.cause]})" if vote.cause else ""
+    cause = f" ({labels.CAUSES[vote.cause]})" if vote.cause else ""
     graded = f", {numbers.grade(vote.grade.score, vote.grade.pass_at)} of 1" if vote.grade else ""
-    sign = highlights.OUTCOMES[vote.outcome].sign
+    sign = labels.OUTCOMES[vote.outcome].sign
     absent = "what is absent from " if vote.rests_on == "absence" else ""
     on = f", rests on {absent}{', '.join(map(str, vote.evidence))}" if vote.evidence else ""
     return f"{sign} {vote.outcome.value}{cause}{graded}, {sanitize.code(vote.model)}{on}"

@@ -6,7 +6,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.markdown import baseline, failures, histogram, process, tables
 from ci_evals.reports.markdown.failures import place
@@ -36,14 +36,14 @@ NOWHERE = Place()
 
 def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]:
     """The parts of the summary in the order of reading, each with its importance."""
-    standing = highlights.standing(results)
-    if standing is Standing.SKIPPED:
+    outcome = highlights.run_outcome(results)
+    if outcome is RunOutcome.SKIPPED:
         return present(
             _head(results, shown_at), baseline.line(results), *notes(results), foot(results, shown_at)
         )
     found, newly = results.comparison, failures.newly(results)
-    wrong = troubles(results.suites)
-    broken = standing in {Standing.UNTRUSTED, Standing.INTERRUPTED}
+    wrong = errors_and_undecided(results.suites)
+    broken = outcome in {RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
     return present(
         _head(results, shown_at),
         not_checked(results),
@@ -166,9 +166,9 @@ def flaky(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
     return listing(Section("the flaky tests", head, Rank.TELLING, rows, noun="flaky test"))
 
 
-def troubles(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
+def errors_and_undecided(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
     """Errors and undecided verdicts by their cause."""
-    rows = tuple(_trouble(trouble) for trouble in trial_errors.troubles(found))
+    rows = tuple(_error_line(errors) for errors in trial_errors.by_cause(found))
     whole = Section("errors and undecided", "### Errors and undecided", Rank.TELLING, rows, noun="cause")
     return listing(whole) if rows else ()
 
@@ -182,12 +182,12 @@ def groups(suite: SuiteResult) -> Section | None:
 
 
 def _head(results: Results, shown_at: Place) -> Section:
-    standing = highlights.standing(results)
+    outcome = highlights.run_outcome(results)
     text = section(
         "head",
         results=results,
-        look=standing.value,
-        skipped=standing is Standing.SKIPPED,
+        label=outcome.value,
+        skipped=outcome is RunOutcome.SKIPPED,
         cached=judge.cached(results),
         commit=_commit(results, shown_at),
         foreign=shown_at.foreign,
@@ -208,15 +208,15 @@ def foot(results: Results, shown_at: Place | None = None) -> Section:
     return Section("the run's facts", text)
 
 
-def _trouble(trouble: trial_errors.Trouble) -> str:
-    named = "; ".join(sanitize.inline(name, 80) for name in trouble.tests[:OPEN])
-    more = len(trouble.tests) - OPEN
+def _error_line(errors: trial_errors.TrialErrors) -> str:
+    named = "; ".join(sanitize.inline(name, 80) for name in errors.tests[:OPEN])
+    more = len(errors.tests) - OPEN
     tests = named + (f"; and {numbers.count(more, 'more test')}" if more > 0 else "")
-    return f"- **{trouble.what}**: {sanitize.inline(trouble.why, 600)}\n  ({tests})"
+    return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)}\n  ({tests})"
 
 
 def _details(results: Results) -> tuple[Section, ...]:
-    """What is there to look up, folded."""
+    """The details, folded."""
     many = len(results.suites) > 1
     return present(
         histogram.of_changes(results.comparison),

@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.suite import Group, SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights
+from ci_evals.reports.facts import change, gate, highlights, labels
 from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.markdown.sections import section, table
 
@@ -120,7 +120,7 @@ def of_tests_in_full(suite: SuiteResult, stems: Sequence[str]) -> str:
 def _test_cells(test: TestResult) -> list[str]:
     scored = sum(trial.scored for trial in test.trials)
     return [
-        f"{highlights.OUTCOMES[test.outcome].sign} {highlights.result(test)}",
+        f"{labels.OUTCOMES[test.outcome].sign} {highlights.result(test)}",
         numbers.score(test.score),
         numbers.percent(test.pass_rate),
         f"{scored} of {len(test.trials) + test.not_run}",
@@ -147,7 +147,7 @@ def of_trials(test: TestResult) -> str:
     rows = [
         [
             str(trial.index),
-            trial.status.replace("_", " "),
+            labels.spaced(trial.status),
             numbers.score(trial.score),
             highlights.tally(trial.findings),
             str(len(trial.turns)),

@@ -8,7 +8,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.facts import highlights
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.scoring.usage import cost_of_trial
 
 
@@ -27,7 +27,7 @@ class ComparisonRun:
     interval: Interval | None
     cost_usd: float | None
     """US dollars a trial, of all that has a price. None where it is not known."""
-    standing: Standing
+    run_outcome: RunOutcome
     ref: str | None = None
     """Its branch, or what else it was made of."""
     original: bool = True
@@ -47,7 +47,7 @@ class ComparisonRun:
             score=results.score,
             interval=results.interval,
             cost_usd=cost_of_trial(results.usage, results.counts.trials),
-            standing=highlights.standing(results),
+            run_outcome=highlights.run_outcome(results),
             ref=git.ref,
             original=results.run.origin is None,
             outcomes={

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
@@ -25,7 +25,7 @@ _FEW = 4
 """Runs that a sentence names."""
 _SIZE = 12
 THIS = "this run"
-_TRUSTED = frozenset({Standing.HOLDS, Standing.UNCHECKED, Standing.BROKEN})
+_TRUSTED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.FAILED})
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     runs = [
         _Run(name, round(one.cost_usd, 9), one.score, one.interval, one is mine)
         for name, one in zip([THIS, *names], [mine, *comparison_runs.others], strict=True)
-        if one.cost_usd is not None and one.score is not None and one.standing in _TRUSTED
+        if one.cost_usd is not None and one.score is not None and one.run_outcome in _TRUSTED
     ]
     if not any(one.this for one in runs) or len(runs) < 2 or not any(one.cost for one in runs):
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
@@ -14,7 +14,7 @@ from ci_evals.reports.page.charts.scale import Scale, ticks
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _NAME, _TITLE = "chart-trend", "Score over time"
-_PASSED = frozenset({Standing.HOLDS, Standing.UNCHECKED})
+_PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
 _FEWEST = 3
 """Runs that make a trend, this one with them."""
 _MOST = 40
@@ -25,7 +25,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 10.0, 50.0, 200.0, 224.0
 def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     """None where there are not three runs with a score, each of its own time."""
     mine = ComparisonRun.of(results, THIS)
-    played = [run for run in (mine, *comparison_runs.others) if run.standing is not Standing.SKIPPED]
+    played = [run for run in (mine, *comparison_runs.others) if run.run_outcome is not RunOutcome.SKIPPED]
     runs = sorted(played, key=lambda run: run.at)
     if len({run.at for run in runs if run.score is not None}) < _FEWEST:
         return None
@@ -43,7 +43,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
                 (run.commit or "")[:7],
                 numbers.score(run.score),
                 numbers.interval(run.interval),
-                run.standing.value.words,
+                run.run_outcome.value.words,
             )
             for run in runs
         ),
@@ -70,13 +70,13 @@ def _drawn(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[Drawn
 def _run(x: float, plot: Plot, run: ComparisonRun, score: float, *, this: bool) -> Iterator[Drawn]:
     y = plot.y(score)
     told = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
-    told += "" if run.standing in _PASSED else f"; {run.standing.value.words}"
+    told += "" if run.run_outcome in _PASSED else f"; {run.run_outcome.value.words}"
     marks = []
     if run.interval:
         marks.append(drawing.line(x, plot.y(run.interval.low), x, plot.y(run.interval.high), "c-reach"))
     if this:
         marks.append(drawing.circle(x, y, "c-ring", radius=9))
-    holds = run.standing in _PASSED
+    holds = run.run_outcome in _PASSED
     marks.append(
         drawing.circle(x, y, "c-best", radius=4.5) if holds else drawing.diamond(x, y, "c-bad", radius=6)
     )
@@ -109,8 +109,8 @@ def _says(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> str:
     told += f" scored {numbers.extent(min(scores), max(scores), numbers.score)}"
     if mine.score is not None:
         told += f", this one {numbers.score(mine.score)}"
-    failed = sum(run.standing is Standing.BROKEN for run in runs)
-    unsure = sum(run.standing not in {Standing.BROKEN, *_PASSED} for run in runs)
+    failed = sum(run.run_outcome is RunOutcome.FAILED for run in runs)
+    unsure = sum(run.run_outcome not in {RunOutcome.FAILED, *_PASSED} for run in runs)
     told += f"; the gate did not hold in {failed:,} of them" if failed else ""
     told += f"; {unsure:,} cannot be trusted" if unsure else "" if failed else "; the gate held in all"
     more = len(runs) - _MOST

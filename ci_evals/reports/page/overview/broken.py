@@ -7,7 +7,8 @@ from ci_evals.domain.results.comparison import Divergence, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, divergence, highlights, trial_errors
-from ci_evals.reports.facts.highlights import FailedCriterion, Standing
+from ci_evals.reports.facts.highlights import FailedCriterion
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.markdown import failures
 from ci_evals.reports.markdown.failures import Failure, Said
 from ci_evals.reports.page import address, since
@@ -33,7 +34,7 @@ _NAMED = 12
 
 def of(results: Results, places: Places, comparison_runs: ComparisonRuns) -> Broken:
     """What went wrong in these results."""
-    if highlights.standing(results) is Standing.SKIPPED:
+    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
         return Broken((), (), _NOT_PLAYED, None)
     teller = _Teller(results, places, since.earlier(results, comparison_runs))
     newly = failures.newly(results)
@@ -143,13 +144,13 @@ class _Teller:
     def troubles(self) -> tuple[Trouble, ...]:
         return tuple(
             Trouble(
-                one.result.value,
+                one.outcome.value,
                 one.what,
-                sanitize.one_line(one.why, _REASON),
-                tuple(self._places.of(test) for _, test in one.met[:_NAMED]),
-                len(one.met[_NAMED:]),
+                sanitize.one_line(one.reason, _REASON),
+                tuple(self._places.of(test) for _, test in one.affected[:_NAMED]),
+                len(one.affected[_NAMED:]),
             )
-            for one in trial_errors.troubles(self._results.suites)
+            for one in trial_errors.by_cause(self._results.suites)
         )
 
     def _story(self, failure: Failure) -> Story:

@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, gate, highlights, judge, reliability
-from ci_evals.reports.facts.highlights import Standing
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.markdown import failures
 from ci_evals.reports.page.overview.places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
@@ -66,15 +66,15 @@ class Head:
 
 def of(results: Results, places: Places) -> Head:
     """The head of these results' page."""
-    found, standing = results.comparison, highlights.standing(results)
-    words = standing.value.words
-    broken = gate.failing(results) if standing is Standing.BROKEN else ()
+    found, outcome = results.comparison, highlights.run_outcome(results)
+    words = outcome.value.words
+    broken = gate.failing(results) if outcome is RunOutcome.FAILED else ()
     names = [sanitize.one_line(suite.name, _NAME) for suite in results.suites]
     suites = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
     return Head(
         title=_line(f"{words[:1].upper()}{words[1:]}: {suites}" if suites else f"ci-evals: {words}"),
         suites=_line(suites),
-        tone=standing.value.tone.value,
+        tone=outcome.value.tone.value,
         words=f"{words[:1].upper()}{words[1:]}",
         checks=_lines([gate.in_words(check) for check in broken[:_CHECKS]]),
         more_checks=len(broken[_CHECKS:]),
@@ -86,7 +86,7 @@ def of(results: Results, places: Places) -> Head:
             ]
         ),
         origin=highlights.origin(results.run),
-        tiles=() if standing is Standing.SKIPPED else _tiles(results, places),
+        tiles=() if outcome is RunOutcome.SKIPPED else _tiles(results, places),
         baseline=_baseline(results),
         not_compared=_lines(change.shown_reasons(found)) if found else (),
         small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,

@@ -8,7 +8,7 @@ from ci_evals.domain.results.process import Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate
+from ci_evals.reports.facts import change, gate, labels
 from ci_evals.reports.markdown import tables
 from ci_evals.reports.page.overview.process import NO_TRACE
 from ci_evals.reports.page.overview.table import Table, table
@@ -76,7 +76,7 @@ def of_usage(results: Results) -> Table | None:
         return None
     rows = [
         [
-            _ROLES[role.role],
+            labels.ROLES[role.role],
             role.model or "",
             f"{role.calls:,}",
             numbers.tokens(role.input_tokens),
@@ -172,13 +172,6 @@ def _amount(number: int | None) -> str:
     return numbers.NONE if number is None else f"{number:,}"
 
 
-_ROLES = {
-    "user": "simulated user",
-    "judge": "judge",
-    "auditor": "auditor of the user",
-    "embedder": "embedding model",
-    "agent": "agent",
-}
 _KINDS = {
     LogicKind.WORKFLOW: "Workflows",
     LogicKind.PARAMETER: "Parameters",

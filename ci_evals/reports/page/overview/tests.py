@@ -10,7 +10,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import highlights, reliability
+from ci_evals.reports.facts import highlights, labels, reliability
 from ci_evals.reports.markdown import failures
 from ci_evals.reports.markdown.failures import Failure
 from ci_evals.reports.page import address
@@ -123,9 +123,7 @@ def of(results: Results, tests: Sequence[TestView]) -> Tests:
     return Tests(
         rows=rows,
         statuses=tuple(
-            Choice(name, highlights.OUTCOMES[name].words, by_status[name])
-            for name in _ORDER
-            if by_status[name]
+            Choice(name, labels.OUTCOMES[name].words, by_status[name]) for name in _ORDER if by_status[name]
         ),
         suites=_choices([row.suite] for row in rows),
         tags=_choices(row.tags for row in rows),
@@ -163,7 +161,7 @@ def _row(shown: TestView, changes: _Changes, doubts: reliability.CriterionWarnin
         suite=_line(shown.suite),
         test=_line(shown.name) or "(no name)",
         outcome=test.outcome.value,
-        words=highlights.OUTCOMES[test.outcome].words,
+        words=labels.OUTCOMES[test.outcome].words,
         order=2 * _ORDER.index(test.outcome.value) + (became != "newly failing"),
         became=became,
         critical=test.critical,

@@ -1,0 +1,92 @@
+"""The words for what comes out of a run: outcomes, causes, ways in which a conversation ends, and roles."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Cause
+
+
+class Tone(Enum):
+    """Whether something is good news, bad news, or open."""
+
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class OutcomeLabel:
+    """How an outcome is shown."""
+
+    words: str
+    sign: str
+    tone: Tone
+
+
+OUTCOMES = {
+    "passed": OutcomeLabel("passed", "✅", Tone.GOOD),
+    "failed": OutcomeLabel("failed", "❌", Tone.BAD),
+    "error": OutcomeLabel("error", "⚠️", Tone.OPEN),
+    "undecided": OutcomeLabel("undecided", "❔", Tone.OPEN),
+    "not_run": OutcomeLabel("not run", "⏸️", Tone.OPEN),
+}
+"""Of tests and of verdicts."""
+
+
+class RunOutcome(Enum):
+    """The outcome of a run as a whole.
+
+    `UNCHECKED`: nothing failed, and a check that was asked for could not be made.
+    """
+
+    PASSED = OutcomeLabel("the gate holds", "✅", Tone.GOOD)
+    UNCHECKED = OutcomeLabel("passed, with checks not made", "⚠️", Tone.OPEN)
+    FAILED = OutcomeLabel("the gate does not hold", "❌", Tone.BAD)
+    NO_VERDICT = OutcomeLabel("the run cannot be trusted", "⚠️", Tone.OPEN)
+    INTERRUPTED = OutcomeLabel("the run was interrupted", "⚠️", Tone.OPEN)
+    SKIPPED = OutcomeLabel("not tested", "⏭️", Tone.OPEN)
+
+
+CAUSES = {
+    Cause.NO_EVIDENCE: "no trace to decide it on",
+    Cause.JUDGE_ERROR: "a model gave no usable answer",
+    Cause.VOID_ANSWER: "the judge's answer does not count",
+    Cause.NO_JUDGE: "no judge",
+    Cause.NO_MODEL: "no embedding model",
+    Cause.CANNOT_TELL: "the judge cannot tell",
+}
+"""Why a verdict is undecided."""
+
+ENDINGS = {
+    EndState.COMPLETED: "All planned turns were played.",
+    EndState.STOPPED: "The simulated user said that it was done.",
+    EndState.ESCALATED: "The agent handed over to a person.",
+    EndState.AGENT_ERROR: "The agent answered with an error.",
+    EndState.FAILED: "The conversation failed.",
+    EndState.INVALID_USER: "Left out of every score, since the simulated user broke its role.",
+    EndState.INTERRUPTED: "The run was stopped while this trial was under way.",
+}
+"""How a conversation ended, in a sentence."""
+
+ERRORS = {
+    EndState.AGENT_ERROR: "ended with an error of the agent",
+    EndState.FAILED: "failed",
+    EndState.INTERRUPTED: "interrupted",
+    EndState.INVALID_USER: "left out, since the simulated user broke its role",
+}
+"""How trials ended that say little of the agent, behind their number: `2 trials failed`."""
+
+ROLES = {
+    "user": "simulated user",
+    "judge": "judge",
+    "auditor": "auditor of the user",
+    "embedder": "embedding model",
+    "agent": "agent",
+}
+"""Who used tokens."""
+
+
+def spaced(name: str) -> str:
+    """A name of an end state, a rule or an attack as people read it: `agent error`."""
+    return name.replace("_", " ")
