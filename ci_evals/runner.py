@@ -9,7 +9,7 @@ from math import fsum
 from types import MappingProxyType
 
 from ci_evals.conversation import audit
-from ci_evals.conversation.converse import Conversation, Ended
+from ci_evals.conversation.converse import ConversationEnd, ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
@@ -204,11 +204,11 @@ class _Player:
         turns = self.plan.suites[trial.suite].suite.turns_of(test)
         attempts: list[Attempt] = []
         while True:
-            conversation = Conversation(
+            conversation = ConversationPlayer(
                 participants.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
             )
             ended = await self.stop.cuts_off(conversation.play(test, turns))
-            ended = ended or Ended(EndState.INTERRUPTED)
+            ended = ended or ConversationEnd(EndState.INTERRUPTED)
             transcript, looked = conversation.transcript(ended), None
             if user_meter:
                 looked = await self.stop.cuts_off(audit.check(test, transcript, auditor))
@@ -239,11 +239,13 @@ class _Player:
         most = {EndState.FAILED: self.options.retries, EndState.INVALID_USER: 1}.get(status, 0)
         return sum(one.status is status for one in earlier) < most and not self.stop.requested
 
-    def _judge(self, trial: Trial, llms: Sequence[MeteredLLM], votes: int, ended: Ended) -> Judge | Verdict:
+    def _judge(
+        self, trial: Trial, llms: Sequence[MeteredLLM], votes: int, end: ConversationEnd
+    ) -> Judge | Verdict:
         if not llms:
             return NO_JUDGE
-        if isinstance(ended.failure, LLMAccessError):  # the same key opens the judge
-            return Verdict.undecided(Cause.JUDGE_ERROR, str(ended.failure))
+        if isinstance(end.failure, LLMAccessError):  # the same key opens the judge
+            return Verdict.undecided(Cause.JUDGE_ERROR, str(end.failure))
         return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index))
 
     async def graded(self, trial: Trial, played: _Played) -> TrialResult:

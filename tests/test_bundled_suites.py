@@ -14,7 +14,7 @@ import yaml
 
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.suites import bundled_names
-from ci_evals.conversation.converse import Conversation
+from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.demo_agent import catalog
@@ -109,7 +109,7 @@ def transcripts(user):
     """Every bundled test, played once against the demo agent: transcripts by suite and test."""
 
     async def play(agent, suite, test):
-        conversation = Conversation(agent, USERS[user](NOTES[suite.name]), lambda _: None)
+        conversation = ConversationPlayer(agent, USERS[user](NOTES[suite.name]), lambda _: None)
         return conversation.transcript(await conversation.play(test, suite.turns_of(test)))
 
     async def play_all(base_url):

@@ -12,7 +12,7 @@ from test_bundled_suites import FOLDER, SUITES, every_suite, strict_evaluations
 
 from ci_evals import load_suite, run_suite
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
-from ci_evals.conversation.converse import Conversation
+from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.misbehavior import Misbehaviour
@@ -55,7 +55,7 @@ async def played(suite, server):
     """The suite's tests, each with its conversation with the server; they are held all at once."""
 
     async def transcript(test):
-        conversation = Conversation(agent_of(suite, server), ScriptedUser(), lambda _: None)
+        conversation = ConversationPlayer(agent_of(suite, server), ScriptedUser(), lambda _: None)
         return conversation.transcript(await conversation.play(test, suite.turns_of(test)))
 
     return list(zip(suite.tests, await asyncio.gather(*map(transcript, suite.tests)), strict=True))

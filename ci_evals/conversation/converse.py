@@ -15,16 +15,16 @@ from ci_evals.support.text import is_blank
 
 
 @dataclass(frozen=True)
-class Ended:
-    """Why a conversation ended: its state, and the cause where it failed."""
+class ConversationEnd:
+    """The end of a conversation: its state, and the error if it failed."""
 
     status: EndState
     failure: AgentError | LLMError | None = None
     closing_remark: str | None = None
 
 
-class Conversation:
-    """One conversation under way. What was said so far is there even if it is cut off."""
+class ConversationPlayer:
+    """Plays one conversation. The turns so far are there even if it is cut off."""
 
     def __init__(self, agent: Agent, user: SimulatedUser, listen: Callable[[int], None]) -> None:
         self._agent = agent
@@ -32,51 +32,53 @@ class Conversation:
         self._listen = listen
         self.turns: list[Turn] = []
         self.unanswered: int | None = None
-        """The turn whose message is sent and not yet answered."""
+        """The turn whose message was sent and is not answered yet."""
 
-    async def play(self, test: Test, planned_turns: Sequence[PlannedTurn]) -> Ended:
-        """Plays the turns in a fresh session until one of the reasons to end occurs."""
+    async def play(self, test: Test, planned_turns: Sequence[PlannedTurn]) -> ConversationEnd:
+        """Play the turns in a fresh session until one of the reasons to end occurs."""
         try:
             session = await self._agent.open_session(test)
             try:
-                ended = await self._play_turns(session, test, planned_turns)
+                end = await self._play_turns(session, test, planned_turns)
             except BaseException:
                 with suppress(AgentError):
                     await self._agent.close(session)
                 raise
             await self._agent.close(session)
         except (AgentError, LLMError) as error:
-            return Ended(EndState.FAILED, failure=error)
-        return ended
+            return ConversationEnd(EndState.FAILED, failure=error)
+        return end
 
-    def transcript(self, ended: Ended) -> Transcript:
-        """What was said, and why it ended."""
+    def transcript(self, end: ConversationEnd) -> Transcript:
+        """Return the turns so far, with this end."""
         return Transcript(
             turns=tuple(self.turns),
-            status=ended.status,
-            error=str(ended.failure) if ended.failure else None,
+            status=end.status,
+            error=str(end.failure) if end.failure else None,
             unanswered=self.unanswered,
-            closing_remark=ended.closing_remark,
+            closing_remark=end.closing_remark,
         )
 
-    async def _play_turns(self, session: Any, test: Test, planned_turns: Sequence[PlannedTurn]) -> Ended:
+    async def _play_turns(
+        self, session: Any, test: Test, planned_turns: Sequence[PlannedTurn]
+    ) -> ConversationEnd:
         for planned in planned_turns:
             text = await self._user.next_message(test, tuple(self.turns)) if planned.auto else planned.user
             if planned.auto and STOP_MARKER in text:
                 remark = text.replace(STOP_MARKER, "").strip()
-                return Ended(EndState.STOPPED, closing_remark=None if is_blank(remark) else remark)
+                return ConversationEnd(EndState.STOPPED, closing_remark=None if is_blank(remark) else remark)
             turn = await self._play_turn(session, planned, text)
-            # An error is looked at first: an agent that fails while forwarding has failed.
+            # Check for an error first: an agent that fails while forwarding has failed.
             if turn.error_response:
-                return Ended(EndState.AGENT_ERROR)
+                return ConversationEnd(EndState.AGENT_ERROR)
             if turn.escalated:
-                return Ended(EndState.ESCALATED)
-        return Ended(EndState.COMPLETED)
+                return ConversationEnd(EndState.ESCALATED)
+        return ConversationEnd(EndState.COMPLETED)
 
     async def _play_turn(self, session: Any, planned: PlannedTurn, text: str) -> Turn:
         self.unanswered = len(self.turns) + 1
         reply = bounded(await self._agent.send_message(session, text, timeout=planned.timeout))
-        # Traces and raw bodies are large, and were looked at when the reply was made.
+        # Traces and raw bodies are large, and were validated when the reply was created.
         large = {"trace": reply.trace, "raw": reply.raw}
         turn = Turn(
             **dict(reply) | dict.fromkeys(large),
@@ -90,34 +92,34 @@ class Conversation:
         return turn
 
 
-MOST_CHARACTERS = 1_000_000
-"""Of a reply's text, of its evidence, and of its trace. No judge could read more, and no person would; and
-all of it is searched for secrets, sent and written again and again."""
+MAX_CHARACTERS = 1_000_000
+"""Limit of a reply's text, of its evidence, and of its trace. No judge or person could read more, and all of
+it is searched for secrets, sent and written again and again."""
 
 
 def bounded(reply: Reply) -> Reply:
-    """The reply, with a note in place of a trace or a raw body that is too long: no verdict needs these.
+    """Return the reply, with a note in place of a trace or raw body that is too long: no verdict needs these.
 
     Raises:
-        AgentError: its text cannot be seen, or it or its evidence is too long.
+        AgentError: its text is invisible, or its text or evidence is too long.
     """
     if reply.agent.strip() and is_blank(reply.agent):
         raise AgentError("the agent's reply has no visible character")
-    if len(reply.agent) > MOST_CHARACTERS:
-        raise AgentError(f"the agent's reply is longer than {MOST_CHARACTERS:,} characters")
-    told = [reply.workflows, reply.params, reply.named_params, reply.rules, reply.error_detail]
+    if len(reply.agent) > MAX_CHARACTERS:
+        raise AgentError(f"the agent's reply is longer than {MAX_CHARACTERS:,} characters")
     calls = [[call.code, call.type, call.error] for call in reply.integrations or ()]
-    if _length([told, calls]) > MOST_CHARACTERS:
+    actions = [reply.workflows, reply.params, reply.named_params, reply.rules, reply.error_detail, calls]
+    if _json_length(actions) > MAX_CHARACTERS:
         raise AgentError(
-            f"what the agent says it did for one reply is longer than {MOST_CHARACTERS:,} characters"
+            f"what the agent says it did for one reply is longer than {MAX_CHARACTERS:,} characters"
         )
-    long = [name for name in ("trace", "raw") if _length(getattr(reply, name)) > MOST_CHARACTERS]
+    long = [name for name in ("trace", "raw") if _json_length(getattr(reply, name)) > MAX_CHARACTERS]
     return reply.model_copy(update=dict.fromkeys(long, TOO_LONG)) if long else reply
 
 
-TOO_LONG = f"(not kept: longer than {MOST_CHARACTERS:,} characters)"
+TOO_LONG = f"(not kept: longer than {MAX_CHARACTERS:,} characters)"
 
 
-def _length(value: object) -> int:
-    """Of JSON, about as a file would have it."""
+def _json_length(value: object) -> int:
+    """Return the length as JSON, about as in a file."""
     return 0 if value is None else len(written(value))

@@ -1,7 +1,7 @@
-"""What gives a simulated user away, and what an agent asks: what is found in a text by patterns.
+"""Patterns for phrases that give a simulated user away, and for questions of an agent.
 
-The patterns are in phrases.toml. They are in English for the most part, and narrow: a person may say nearly
-anything to a company. What they let pass is left to the audit by a model.
+They are in phrases.toml, mostly English, and narrow: a person may say nearly anything to a company. The audit
+by a model looks for the rest.
 """
 
 import re
@@ -14,28 +14,28 @@ from typing import Any, NamedTuple
 _FIELD = re.compile(r"\{\{(\w+)\}\}")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|[“„][^”“\n]*[”“]|«[^»\n]*»|(?<!\w)['‘][^'\n]*'(?!\w)|`[^`\n]*`")
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]*")
-_MOST = 20
-"""Of one phrase that are looked at in a message."""
-_AROUND = 300
-"""Characters around a phrase in which its sentence ends."""
+_MAX_MATCHES = 20
+"""Of one pattern in a message."""
+_MAX_DISTANCE = 300
+"""Characters from a phrase to the ends of its sentence."""
 _GESTURE = re.compile(r"\w+")
 
 
 class Phrase(NamedTuple):
-    """Words that were found, outside of quotation marks."""
+    """A match outside of quotation marks."""
 
     text: str
     sentence: str
-    """That they stand in."""
+    """The sentence around it."""
 
 
 def has(name: str, text: str) -> bool:
-    """Whether one of the patterns of that name is found in the text."""
+    """Return whether one of the patterns of that name matches in the text."""
     return bool(pattern(name).search(_plain(text)))
 
 
 def both_sides(text: str) -> str | None:
-    """The agent's line in a message that holds lines of the user and of the agent; None without one."""
+    """Return the agent's line in a message with lines of user and agent; None without one."""
     text = _plain(text)
     by_agent = _lines("by_agent", text)
     if not by_agent:
@@ -44,22 +44,22 @@ def both_sides(text: str) -> str | None:
     before = text[: by_agent[0].start()].strip()
     if by_user and text[: min(by_user[0].start(), by_agent[0].start())].rstrip().endswith(":"):
         return None
-    # Words that announce what they were told (`… wrote me:`) and the fields of a form are a person's own.
+    # Words that introduce a quotation (`… wrote me:`) and the fields of a form are a person's own.
     unlabelled = before and not before.endswith(":") and len(pattern("label").findall(text)) == len(by_agent)
     return by_agent[0][0].strip() if unlabelled or by_user else None
 
 
 def as_agent(text: str) -> Iterator[Phrase]:
-    """What only the agent's side would say."""
+    """Yield phrases that only the agent's side would use."""
     for line in _lines("by_agent", _plain(text))[:1]:
-        # With `me` and `my` it is rather the agent that is spoken to.
+        # A line with `me` or `my` rather speaks to the agent.
         if line.start() == 0 and not has("own", line["said"]):
             yield Phrase(line[0].strip(), line[0])
     yield from _phrases("as_agent", text)
 
 
 def meta(text: str) -> Iterator[Phrase]:
-    """What speaks of the simulation or its instructions, and what is left of a model's format."""
+    """Yield phrases about the simulation or its instructions, and remains of a model's format."""
     return _phrases("meta", text)
 
 
@@ -71,60 +71,65 @@ class Gesture(NamedTuple):
 
 
 def stage_direction(text: str) -> Gesture | None:
-    """A gesture that is told in place of words; None without one."""
+    """Return a gesture that is described in place of words; None without one."""
     found = pattern("stage_direction").search(text) if any(sign in text for sign in "*([") else None
     verb = found and _GESTURE.search(found[0])
     return Gesture(found[0].strip(), verb[0].rstrip("s")) if found and verb else None
 
 
 def is_courtesy(text: str) -> bool:
-    """Whether a message is thanks, a goodbye or a short yes or no, which people say more than once."""
+    """Return whether a message is thanks, a goodbye or a short yes or no, which people repeat."""
     words = len(text.split())
     return (words <= 12 and has("courtesy", text)) or (words <= 7 and has("short_answer", text))
 
 
 def wants_confirmation(reply: str) -> bool:
-    """Whether the agent asks for a yes before it does something."""
-    said = [one for one in _sentences(reply) if not has("closing", one)]
-    asked = [one for one in said if one.endswith("?")]
-    if any(has("please_confirm", one) for one in said) or any(has("proposal", one) for one in asked):
+    """Return whether the agent asks for a yes before it does something."""
+    sentences = [sentence for sentence in _sentences(reply) if not has("closing", sentence)]
+    questions = [sentence for sentence in sentences if sentence.endswith("?")]
+    if any(has("please_confirm", sentence) for sentence in sentences):
         return True
-    return not has("has_acted", reply) and any(has("right", one) for one in asked)
+    if any(has("proposal", question) for question in questions):
+        return True
+    return not has("has_acted", reply) and any(has("right", question) for question in questions)
 
 
 def requests(reply: str) -> str:
-    """The sentences in which the agent wants to be told something."""
-    told = (one for one in _sentences(reply) if has("wants_value", one) and has("asks", one))
-    return " ".join(sentence for sentence in told if not has("closing", sentence))
+    """Return the sentences in which the agent asks for a value."""
+    return " ".join(
+        sentence
+        for sentence in _sentences(reply)
+        if has("wants_value", sentence) and has("asks", sentence) and not has("closing", sentence)
+    )
 
 
 def ends_with_closing(reply: str) -> bool:
-    """Whether the last question is one that needs no answer."""
-    asked = [one for one in _sentences(reply) if one.endswith("?") or has("closing", one)]
-    return bool(asked) and has("closing", asked[-1])
+    """Return whether the last question needs no answer."""
+    questions = [text for text in _sentences(reply) if text.endswith("?") or has("closing", text)]
+    return bool(questions) and has("closing", questions[-1])
 
 
 def confirms(remark: str, *, plainly: bool) -> bool:
-    """Whether a remark says yes; `plainly`: whether it must say more than that, as "go ahead" does."""
+    """Return whether a remark says yes; with `plainly` it must say more than that, such as "go ahead"."""
     if has("declines", remark):
         return False
     return has("go_ahead", remark) or (not plainly and has("yes", remark))
 
 
 def values(remark: str) -> list[str]:
-    """Numbers, codes and addresses in a remark that does not decline."""
-    return [] if has("declines", remark) else [found[0] for found in pattern("value").finditer(remark)]
+    """Return numbers, codes and addresses in a remark that does not decline."""
+    return [] if has("declines", remark) else [match[0] for match in pattern("value").finditer(remark)]
 
 
 @cache
 def pattern(name: str) -> re.Pattern[str]:
-    """The pattern of that name, without regard to case."""
+    """Return the pattern of that name, which ignores case."""
     return re.compile(_written(name), re.IGNORECASE)
 
 
 @cache
 def common() -> frozenset[str]:
-    """Words that any two texts share."""
+    """Return words that any two texts share."""
     return frozenset(str(_vocabulary()["common"]).split())
 
 
@@ -138,15 +143,15 @@ def _filled(pattern: str) -> str:
 
 @cache
 def _vocabulary() -> dict[str, Any]:
-    # Read and compiled when the first conversation has ended: nobody waits for it before.
+    # Imported and compiled only when the first conversation has ended: nobody waits for it.
     import tomllib  # noqa: PLC0415
 
     return tomllib.loads(files("ci_evals.conversation").joinpath("phrases.toml").read_text(encoding="utf-8"))
 
 
 @cache
-def _signed(name: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
-    """Patterns, each with signs: without one of these, in small letters, it is not found in a text."""
+def _hinted(name: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
+    """Return patterns, each with hints: without one of these a lower-case text cannot match."""
     return tuple(
         (tuple(one["signs"]), re.compile(_filled(one["pattern"]), re.IGNORECASE))
         for one in _vocabulary()[name]
@@ -156,41 +161,38 @@ def _signed(name: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
 def _phrases(name: str, text: str) -> Iterator[Phrase]:
     text = _plain(text)
     small = text.lower()
-    for signs, pattern in _signed(name):
-        if any(map(small.__contains__, signs)):
-            yield from (
-                _phrase(text, found)
-                for found in islice(pattern.finditer(text), _MOST)
-                if not _is_quoted(text, found)
-            )
+    for hints, pattern in _hinted(name):
+        if any(map(small.__contains__, hints)):
+            matches = islice(pattern.finditer(text), _MAX_MATCHES)
+            yield from (_phrase(text, match) for match in matches if not _is_quoted(text, match))
 
 
-def _phrase(text: str, found: re.Match[str]) -> Phrase:
-    first, last = found.span()
-    begin = max(text.rfind(mark, max(0, first - _AROUND), first) for mark in ".!?\n") + 1
-    ends = (text.find(mark, last, last + _AROUND) for mark in ".!?\n")
-    end = min((at for at in ends if at >= 0), default=last + _AROUND)
-    return Phrase(found[0].strip(), text[max(begin, first - _AROUND) : end])
+def _phrase(text: str, match: re.Match[str]) -> Phrase:
+    first, last = match.span()
+    begin = max(text.rfind(mark, max(0, first - _MAX_DISTANCE), first) for mark in ".!?\n") + 1
+    ends = (text.find(mark, last, last + _MAX_DISTANCE) for mark in ".!?\n")
+    end = min((at for at in ends if at >= 0), default=last + _MAX_DISTANCE)
+    return Phrase(match[0].strip(), text[max(begin, first - _MAX_DISTANCE) : end])
 
 
-def _is_quoted(text: str, found: re.Match[str]) -> bool:
-    if found[0].startswith("{"):  # JSON is full of quotation marks that quote nobody
+def _is_quoted(text: str, match: re.Match[str]) -> bool:
+    if match[0].startswith("{"):  # JSON is full of quotation marks that quote nobody
         return False
     return any(
-        quote.start() < found.end() and found.start() < quote.end() for quote in _QUOTED.finditer(text)
+        quote.start() < match.end() and match.start() < quote.end() for quote in _QUOTED.finditer(text)
     )
 
 
 def _lines(name: str, text: str) -> list[re.Match[str]]:
-    """The lines by one side, of those that are whole sentences."""
+    """Return the lines of one side that are whole sentences."""
     if ":" not in text:
         return []
-    found = pattern(name).finditer(text)
-    return [line for line in found if pattern("sentence_end").search(line["said"])]
+    lines = pattern(name).finditer(text)
+    return [line for line in lines if pattern("sentence_end").search(line["said"])]
 
 
 def _sentences(text: str) -> Iterator[str]:
-    return (said for sentence in _SENTENCE.findall(text) if (said := sentence.strip()))
+    return (text for sentence in _SENTENCE.findall(text) if (text := sentence.strip()))
 
 
 def _plain(text: str) -> str:

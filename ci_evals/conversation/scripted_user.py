@@ -37,11 +37,11 @@ class ScriptedUser:
     """A cooperative customer who knows `userInfo` and nothing else. Guidelines are not read."""
 
     async def next_message(self, test: Test, turns: Sequence[Turn]) -> str:
-        """What the user says next; holds `STOP_MARKER` when there is nothing more to say.
+        """Return the next message; it contains `STOP_MARKER` when there is nothing more to say.
 
-        A proposal is agreed to, a question for something that `userInfo` names is answered with its
-        value, and any other question is met once with a plea of ignorance. A question that comes a second
-        time ends the conversation, and so does a reply that asks nothing.
+        The user agrees to a proposal, answers a question for something in `userInfo` with its value, and
+        pleads ignorance once for any other. A repeated question or a reply without one ends the
+        conversation.
         """
         if not turns:
             return OPENING
@@ -73,9 +73,9 @@ def _questions(text: str) -> Iterator[str]:
 
 
 def _fact_asked_for(question: str, user_info: Mapping[str, JsonValue]) -> str | None:
-    """A sentence with the value whose name is met whole in the question; the longest such name wins."""
-    asked = _words(question)
-    known = [(name, value) for name, value in _facts(user_info) if set(name) <= set(asked)]
+    """Return a sentence with the value whose whole name is in the question; the longest such name wins."""
+    words = set(_words(question))
+    known = [(name, value) for name, value in _facts(user_info) if set(name) <= words]
     if not known:
         return None
     name, value = max(known, key=lambda fact: len(fact[0]))  # the first of equals
@@ -83,25 +83,25 @@ def _fact_asked_for(question: str, user_info: Mapping[str, JsonValue]) -> str | 
 
 
 def _facts(user_info: Mapping[str, JsonValue]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each named value that can be said in one breath: at the top, and one level below it."""
+    """Yield each named value that is short enough to say: at the top, and one level below."""
     for key, value in user_info.items():
         if isinstance(value, dict):
             for inner, item in value.items():
-                if said := _said(item):
-                    yield _words(f"{key} {inner}"), said
-                    yield _words(inner), said
-        elif said := _said(value):
-            yield _words(key), said
+                if text := _spoken(item):
+                    yield _words(f"{key} {inner}"), text
+                    yield _words(inner), text
+        elif text := _spoken(value):
+            yield _words(key), text
 
 
-def _said(value: JsonValue) -> str:
+def _spoken(value: JsonValue) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
         case str() | int() | float():
             return str(value).strip()
         case list():
-            return ", ".join(item for item in map(_said, value) if item)
+            return ", ".join(item for item in map(_spoken, value) if item)
         case _:
             return ""
 

@@ -1,21 +1,21 @@
-"""The user's side of a conversation: what an `auto` turn says."""
+"""The user's side of a conversation: the messages of `auto` turns."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from ci_evals.domain.errors import LLMAnswerError, LLMError
+from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Turn
-from ci_evals.ports import LLM, Prompt
+from ci_evals.ports import LLM, Completion, Prompt, ask_twice
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 from ci_evals.support.text import is_blank
 
 STOP_MARKER = "###STOP###"
-"""What a simulated user writes when the conversation is over for it; the message is then not sent."""
+"""Text with which a simulated user ends the conversation; a message that contains it is not sent."""
 
-MOST_CHARACTERS = 100_000
-"""Of a user's message: no person writes more."""
+MAX_CHARACTERS = 100_000
+"""Limit of a user's message: no person writes more."""
 
 SYSTEM_TEMPLATE = "conversation/prompts/simulated_user_system.md.j2"
 TEMPLATE = "conversation/prompts/simulated_user.md.j2"
@@ -23,48 +23,46 @@ TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 
 class SimulatedUser(Protocol):
-    """Whoever writes the lines of `auto` turns."""
+    """The author of the messages of `auto` turns."""
 
     async def next_message(self, test: Test, turns: Sequence[Turn]) -> str:
-        """The user's next line; `###STOP###` in it ends the conversation.
+        """Return the user's next message; `###STOP###` in it ends the conversation.
 
         Raises:
-            LLMError: there is no line to be had.
+            LLMError: the model cannot be asked, or gives no usable message.
         """
 
 
 class ModelUser:
-    """A user played by a model. It is told who it is and what was said, never how it is graded."""
+    """A user played by a model. It sees its role and the conversation, never how it is graded."""
 
     def __init__(self, llm: LLM, redactor: Redactor) -> None:
         self._llm = llm
         self._redactor = redactor
         self._role: tuple[Test, str] | None = None
-        """Who it was last, and how that was put."""
+        """The last test, and the system prompt for it."""
 
     async def next_message(self, test: Test, turns: Sequence[Turn]) -> str:
-        """Asks the model, once more if it says nothing."""
+        """Ask the model, once more if its message is empty or too long."""
         conversation = [{"you": turn.user, "agent": turn.agent} for turn in turns]
         prompt = Prompt(
-            system=self._role_in(test),
+            system=self._system_prompt(test),
             text=render(TEMPLATE, conversation=self._redactor.json(conversation)),
         )
-        trouble = "the simulated user's model gave an empty message"
-        for _ in range(2):
-            try:
-                answer = (await self._llm.complete(prompt)).text.strip()
-            except LLMAnswerError as error:
-                trouble = str(error)
-                continue
-            if len(answer) > MOST_CHARACTERS:
-                trouble = f"the simulated user's message is longer than {MOST_CHARACTERS:,} characters"
-            elif not is_blank(answer):
-                return answer
-        raise LLMError(f"{trouble} (asked twice)")
+        return await ask_twice(self._llm, prompt, _read)
 
-    def _role_in(self, test: Test) -> str:
-        """Who the model is in this test; the same before every message."""
+    def _system_prompt(self, test: Test) -> str:
+        """Return the role in this test; it is rendered once for all of its messages."""
         if self._role is None or self._role[0] is not test:
-            told = self._redactor.json({"guidelines": test.guidelines, "user_info": test.user_info})
-            self._role = (test, render(SYSTEM_TEMPLATE, **told))
+            role = self._redactor.json({"guidelines": test.guidelines, "user_info": test.user_info})
+            self._role = (test, render(SYSTEM_TEMPLATE, **role))
         return self._role[1]
+
+
+def _read(completion: Completion) -> str:
+    message = completion.text.strip()
+    if len(message) > MAX_CHARACTERS:
+        raise LLMAnswerError(f"the simulated user's message is longer than {MAX_CHARACTERS:,} characters")
+    if is_blank(message):
+        raise LLMAnswerError("the simulated user's model gave an empty message")
+    return message

@@ -2,7 +2,7 @@ import fakes
 import pytest
 from pydantic import ValidationError
 
-from ci_evals.conversation.converse import Conversation
+from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import Transcript, UserSource
@@ -34,7 +34,7 @@ async def play(
         user_info={"plan": "Pro"},
     )
     agent = fakes.ScriptedAgent(script)
-    conversation = Conversation(agent, user or ListUser(), (heard if heard is not None else []).append)
+    conversation = ConversationPlayer(agent, user or ListUser(), (heard if heard is not None else []).append)
     ended = await conversation.play(test, test.turns)
     return conversation.transcript(ended), agent
 
@@ -158,7 +158,7 @@ async def test_a_reply_that_nobody_looked_at_is_looked_at():
 async def test_a_session_that_does_not_open():
     """Is a failure without turns."""
     agent = fakes.ScriptedAgent(opening=AgentError("refused"))
-    conversation = Conversation(agent, ListUser(), lambda _: None)
+    conversation = ConversationPlayer(agent, ListUser(), lambda _: None)
     test = Test(name="t", guidelines="g", turns=[PlannedTurn(user="x")], evaluations=[{"criterion": "c"}])
     ended = await conversation.play(test, test.turns)
     assert conversation.transcript(ended) == Transcript(status="failed", error="refused")

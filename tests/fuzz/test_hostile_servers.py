@@ -16,7 +16,7 @@ import pytest
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
 from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
-from ci_evals.conversation.converse import Conversation
+from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.domain.agents import HttpOptions
 from ci_evals.domain.suite import Test
@@ -67,7 +67,7 @@ def agents(url: str) -> dict[str, Agent]:
 
 async def played(answer: hostile.Answer, adapter: str = "http") -> Transcript:
     async with hostile.serving(answer) as url:
-        conversation = Conversation(agents(url)[adapter], ScriptedUser(), lambda _: None)
+        conversation = ConversationPlayer(agents(url)[adapter], ScriptedUser(), lambda _: None)
         return conversation.transcript(await conversation.play(TEST, TEST.turns))
 
 
