@@ -17,10 +17,10 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import NoiseShare, Studies
 from ci_evals.domain.results.suite import Group
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import gallery
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from ci_evals.domain.results.judge import Estimate, PartAgreement
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
 
 _NAME, _TITLE = "chart-agreement", "Agreement of the judge's votes by criterion"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ci_evals.domain.results.run import Results
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import (
     agreement,
     changes,
@@ -14,7 +15,6 @@ from ci_evals.reports.page.charts import (
     trend,
     trials,
 )
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 

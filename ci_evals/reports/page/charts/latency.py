@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
 

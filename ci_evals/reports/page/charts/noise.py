@@ -7,10 +7,10 @@ from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import NoiseShare
 from ci_evals.reports import numbers
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.studies.noise import SOURCES
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import SCORES, Row
 from ci_evals.reports.page.charts.scale import Scale
 

@@ -7,8 +7,8 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
 from ci_evals.scoring.comparison.compare import Pairing, Part
 from ci_evals.scoring.comparison.pairing import Side

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.facts import change
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import gallery
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import broken, head, measures, process, trust
