@@ -7,103 +7,21 @@ print(format_suite_result(run_suite_sync(adapter, load_suite("my-suite.json"))))
 """
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ci_evals._version import __version__
+from ci_evals._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ci_evals.library import (
-        LLM,
-        Agent,
-        AgentAccessError,
-        AgentError,
-        CiEvalsError,
-        Completion,
-        Embedder,
-        Embeddings,
-        Integration,
-        LLMAccessError,
-        LLMAnswerError,
-        LLMError,
-        LoadedSuite,
-        Participants,
-        PlannedTurn,
-        Policy,
-        Problem,
-        Prompt,
-        Reply,
-        Results,
-        Suite,
-        SuiteError,
-        Test,
-        Turn,
-        UsageError,
-        bundled_suites,
-        compare_results,
-        create_adapter,
-        create_aui_adapter,
-        demo_suites_path,
-        format_suite_result,
-        format_test_result,
-        load_results,
-        load_suite,
-        package_root,
-        quack_suites_path,
-        run_suite,
-        run_suite_sync,
-        suite_schema,
-        validate_suite,
-        write_reports,
-    )
-
-__all__ = [
-    "LLM",
-    "Agent",
-    "AgentAccessError",
-    "AgentError",
-    "CiEvalsError",
-    "Completion",
-    "Embedder",
-    "Embeddings",
-    "Integration",
-    "LLMAccessError",
-    "LLMAnswerError",
-    "LLMError",
-    "LoadedSuite",
-    "Participants",
-    "PlannedTurn",
-    "Policy",
-    "Problem",
-    "Prompt",
-    "Reply",
-    "Results",
-    "Suite",
-    "SuiteError",
-    "Test",
-    "Turn",
-    "UsageError",
-    "__version__",
-    "bundled_suites",
-    "compare_results",
-    "create_adapter",
-    "create_aui_adapter",
-    "demo_suites_path",
-    "format_suite_result",
-    "format_test_result",
-    "load_results",
-    "load_suite",
-    "package_root",
-    "quack_suites_path",
-    "run_suite",
-    "run_suite_sync",
-    "suite_schema",
-    "validate_suite",
-    "write_reports",
-]
+    from ci_evals.library import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the library when a part of it is first asked for: `ci-evals --help` must not wait for it."""
-    if name in __all__:
-        return getattr(import_module("ci_evals.library"), name)
+    """Import the library when a part of it is first used: `ci-evals --help` must not wait for it."""
+    if name == "__all__":
+        members = vars(import_module("ci_evals.library")).items()
+        public = {key for key, value in members if not (key.startswith("_") or isinstance(value, ModuleType))}
+        return sorted(public | {"__version__"})
+    if not name.startswith("_") and hasattr(library := import_module("ci_evals.library"), name):
+        return getattr(library, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

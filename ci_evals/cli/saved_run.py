@@ -7,8 +7,7 @@ from typing import Self
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.library import load_results, results_file
-from ci_evals.library.runs import read_results
+from ci_evals.library.runs import load_results, read_results, results_file
 from ci_evals.reports.names import RESULTS
 from ci_evals.support.redaction import Redactor
 

@@ -10,12 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from ci_evals import threads
 from ci_evals.demo_agent.api import KEY_HEADER, Answer, Api, Dropped
 from ci_evals.demo_agent.fault_profile import Temper
 from ci_evals.demo_agent.misbehavior import Misbehaviour
 from ci_evals.demo_agent.server_faults import Fault
 from ci_evals.domain.errors import exhausted
+from ci_evals.threads import begin as begin_thread
 
 BASE_PATH = "/ia-controller"
 MAX_BODY_BYTES = 1_000_000
@@ -91,7 +91,7 @@ class DemoServer:
                 served.set()
 
         try:
-            threads.begin(serve_apart)
+            begin_thread(serve_apart)
         except RuntimeError:
             self._http.server_close()
             raise
@@ -181,7 +181,7 @@ class _Server(ThreadingHTTPServer):
             finally:
                 _hang_up(request)  # also where there was no memory to say what went wrong
 
-        threads.begin(serve)
+        begin_thread(serve)
 
     def shutdown_request(self, request: Any) -> None:
         super().shutdown_request(request)

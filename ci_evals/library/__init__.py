@@ -1,86 +1,60 @@
-"""The main job as functions, and the types that they take and give. The command line is built on it."""
+"""The main job as functions, and the types that they take and return. The command line is built on it.
+
+Each name that is imported here as itself is public: `from ci_evals import NAME` imports the same.
+"""
+
+# ruff: isort: skip_file
 
 from ci_evals.domain.errors import (
-    AgentAccessError,
-    AgentError,
-    CiEvalsError,
-    LLMAccessError,
-    LLMAnswerError,
-    LLMError,
-    Problem,
-    SuiteError,
-    UsageError,
+    AgentAccessError as AgentAccessError,
+    AgentError as AgentError,
+    CiEvalsError as CiEvalsError,
+    LLMAccessError as LLMAccessError,
+    LLMAnswerError as LLMAnswerError,
+    LLMError as LLMError,
+    Problem as Problem,
+    SuiteError as SuiteError,
+    UsageError as UsageError,
 )
-from ci_evals.domain.results.run import Results
-from ci_evals.domain.suite import PlannedTurn, Suite, Test
-from ci_evals.domain.transcript import Integration, Reply, Turn
+from ci_evals.domain.suite import (
+    PlannedTurn as PlannedTurn,
+    Suite as Suite,
+    Test as Test,
+)
+from ci_evals.domain.transcript import (
+    Integration as Integration,
+    Reply as Reply,
+    Turn as Turn,
+)
 from ci_evals.library.runs import (
-    compare_results,
-    create_adapter,
-    create_aui_adapter,
-    format_suite_result,
-    format_test_result,
-    load_results,
-    results_file,
-    run_suite,
-    run_suite_sync,
-    write_reports,
+    compare_results as compare_results,
+    create_adapter as create_adapter,
+    create_aui_adapter as create_aui_adapter,
+    format_suite_result as format_suite_result,
+    format_test_result as format_test_result,
+    load_results as load_results,
+    run_suite as run_suite,
+    run_suite_sync as run_suite_sync,
+    write_reports as write_reports,
 )
 from ci_evals.library.suites import (
-    bundled_suites,
-    demo_suites_path,
-    load_suite,
-    package_root,
-    quack_suites_path,
-    suite_schema,
-    validate_suite,
+    bundled_suites as bundled_suites,
+    demo_suites_path as demo_suites_path,
+    load_suite as load_suite,
+    package_root as package_root,
+    quack_suites_path as quack_suites_path,
+    suite_schema as suite_schema,
+    validate_suite as validate_suite,
 )
-from ci_evals.planning.parse import LoadedSuite
-from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
-from ci_evals.runner import Participants
-from ci_evals.scoring.gate.policy import Policy
-
-__all__ = [
-    "LLM",
-    "Agent",
-    "AgentAccessError",
-    "AgentError",
-    "CiEvalsError",
-    "Completion",
-    "Embedder",
-    "Embeddings",
-    "Integration",
-    "LLMAccessError",
-    "LLMAnswerError",
-    "LLMError",
-    "LoadedSuite",
-    "Participants",
-    "PlannedTurn",
-    "Policy",
-    "Problem",
-    "Prompt",
-    "Reply",
-    "Results",
-    "Suite",
-    "SuiteError",
-    "Test",
-    "Turn",
-    "UsageError",
-    "bundled_suites",
-    "compare_results",
-    "create_adapter",
-    "create_aui_adapter",
-    "demo_suites_path",
-    "format_suite_result",
-    "format_test_result",
-    "load_results",
-    "load_suite",
-    "package_root",
-    "quack_suites_path",
-    "results_file",
-    "run_suite",
-    "run_suite_sync",
-    "suite_schema",
-    "validate_suite",
-    "write_reports",
-]
+from ci_evals.ports import (
+    LLM as LLM,
+    Agent as Agent,
+    Completion as Completion,
+    Embedder as Embedder,
+    Embeddings as Embeddings,
+    Prompt as Prompt,
+)
+from ci_evals.domain.results.run import Results as Results
+from ci_evals.planning.parse import LoadedSuite as LoadedSuite
+from ci_evals.runner import Participants as Participants
+from ci_evals.scoring.gate.policy import Policy as Policy

@@ -14,7 +14,7 @@ from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import OFFLINE, Results
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
-from ci_evals.library import load_results, results_file
+from ci_evals.library.runs import load_results, results_file
 from ci_evals.rejudging import Judges, judges
 from ci_evals.studies.keeping import check_whole
 from ci_evals.studies.settings import JudgeSettings

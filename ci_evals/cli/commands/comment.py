@@ -11,7 +11,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.result_commands import CommentSettings
 from ci_evals.domain.errors import GitHubError, UsageError
-from ci_evals.library import results_file
+from ci_evals.library.runs import results_file
 from ci_evals.reports.names import JUNIT
 
 

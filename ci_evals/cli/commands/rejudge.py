@@ -30,7 +30,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
-from ci_evals.library import results_file
+from ci_evals.library.runs import results_file
 from ci_evals.rejudging import Rejudged, RejudgeJob, judges, rejudge, to_judge
 from ci_evals.reports import agreement, numbers, sanitize
 from ci_evals.reports.names import RESULTS

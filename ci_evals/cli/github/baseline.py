@@ -12,8 +12,7 @@ from ci_evals.cli.github.platform import Held, Platform, Wait, asked_baseline
 from ci_evals.cli.settings.suite_commands import BaselineSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
-from ci_evals.library import load_results
-from ci_evals.library.runs import finished
+from ci_evals.library.runs import finished, load_results
 from ci_evals.reports import report_files
 
 _FIND_SECONDS = 180.0

@@ -8,7 +8,7 @@ from ci_evals.cli.output_paths import check_output
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.studies import Calibration
-from ci_evals.library import load_results, results_file
+from ci_evals.library.runs import load_results, results_file
 from ci_evals.reports import sanitize
 from ci_evals.scoring.agreement.judge_used import unlike
 from ci_evals.studies.calibration import sheet_reading, study, terminal

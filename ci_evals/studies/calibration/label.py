@@ -7,7 +7,7 @@ from ci_evals.cli.output_paths import check_output
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.saved_run import SavedRun
 from ci_evals.domain.errors import UsageError
-from ci_evals.library import results_file
+from ci_evals.library.runs import results_file
 from ci_evals.reports import numbers, sanitize
 from ci_evals.studies.calibration import items, sheet, sheet_reading
 from ci_evals.studies.calibration.settings import LabelSettings

@@ -19,7 +19,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
-from ci_evals.library import load_results, results_file
+from ci_evals.library.runs import load_results, results_file
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.workload import of_plan
 from ci_evals.rejudging.work import is_judged

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.results.studies import Preference
-from ci_evals.library import load_results, results_file
+from ci_evals.library.runs import load_results, results_file
 from ci_evals.reports import numbers
 from ci_evals.studies.asking import Asking
 from ci_evals.studies.conversations import Saved
