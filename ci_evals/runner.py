@@ -61,7 +61,7 @@ class Participants:
 
 @dataclass(frozen=True)
 class Options:
-    """How a plan is played."""
+    """How a plan is finished."""
 
     parallel: int = 1
     retries: int = 1
@@ -77,10 +77,6 @@ SaveTrial = Callable[[Trial, TrialResult], Awaitable[None]]
 """Puts the result of a finished trial where it will not be lost. Raises nothing."""
 
 
-async def _always() -> bool:
-    return True
-
-
 async def run(
     plan: Plan,
     participants_for: ParticipantsFor,
@@ -88,7 +84,7 @@ async def run(
     redactor: Redactor,
     *,
     done: Mapping[Trial, TrialResult] = MappingProxyType({}),
-    admit: Callable[[], Awaitable[bool]] = _always,
+    admit: Callable[[], Awaitable[bool]] | None = None,
     save: Sequence[SaveTrial] = (),
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
@@ -103,55 +99,52 @@ async def run(
     `stop.bug`.
     """
     stop = stop or Stop()
-    play = _Player(plan, participants_for, options, redactor, save, listen, stop)
+    player = _TrialPlayer(plan, participants_for, options, redactor, save, listen, stop)
     trials = plan.trials
     results = [done.get(trial) for trial in trials]
-    waiting = iter([(place, trials[place]) for place in _in_turn(plan, done, options.parallel)])
     # A conversation's slot is free for the next one while the last is judged; no more are judged at a time
     # than may talk, so that transcripts do not pile up before a slow judge.
     judging = asyncio.Semaphore(options.parallel)
 
-    async def finish(place: int, trial: Trial, played: "_Played") -> None:
+    async def grade_trial(index: int, conversation: _FinishedConversation) -> None:
         try:
-            results[place] = await play.graded(trial, played)
+            results[index] = await player.graded(trials[index], conversation)
         finally:
             judging.release()
 
-    async def work(group: asyncio.TaskGroup) -> None:
-        for place, trial in waiting:
-            if stop.requested or not await admit() or stop.requested:
-                return
-            played = await play.conversation(trial)
-            await judging.acquire()
-            finishing = group.create_task(stop.on_bug(finish(place, trial, played)))
-            if options.judge_first:
-                await finishing
+    async with asyncio.TaskGroup() as grading:
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(options.parallel, len(trials))):
-            group.create_task(stop.on_bug(work(group)))
+        async def play_trial(index: int) -> None:
+            conversation = await player.conversation(trials[index])
+            await judging.acquire()
+            task = grading.create_task(stop.on_bug(grade_trial(index, conversation)))
+            if options.judge_first:
+                await task
+
+        order = _play_order(plan, done, options.parallel)
+        await stop.for_each(order, play_trial, parallel=options.parallel, admit=admit)
     return tuple(results)
 
 
-def _in_turn(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
-    """The places in the plan of the trials to play, in the order in which they begin.
+def _play_order(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
+    """The positions in the plan of the trials to play, in the order in which they begin.
 
     Those with the most turns first, or the last one to begin could be long, and all other slots idle until it
     ends; of equally long tests each once, then each again, which is the earliest news of every one. One at a
     time they all take as long in any order.
     """
     trials = plan.trials
-    places = [place for place, trial in enumerate(trials) if trial not in done]
+    order = [index for index, trial in enumerate(trials) if trial not in done]
     if parallel > 1:
-        places.sort(key=lambda place: (-len(plan.turns_of(trials[place])), trials[place].index))
-    return places
+        order.sort(key=lambda index: (-len(plan.turns_of(trials[index])), trials[index].index))
+    return order
 
 
-_CUT_OFF = Verdict.undecided(Cause.JUDGE_ERROR, "the run was ended before the model had answered")
+_RUN_ENDED = Verdict.undecided(Cause.JUDGE_ERROR, "the run was ended before the model had answered")
 
 
 @dataclass
-class _Played:
+class _FinishedConversation:
     """A trial whose conversation has ended."""
 
     transcript: Transcript
@@ -166,7 +159,7 @@ class _Played:
 
 
 @dataclass(frozen=True)
-class _Player:
+class _TrialPlayer:
     plan: Plan
     participants_for: ParticipantsFor
     options: Options
@@ -175,7 +168,7 @@ class _Player:
     listen: Listener
     stop: Stop
 
-    async def conversation(self, trial: Trial) -> _Played:
+    async def conversation(self, trial: Trial) -> _FinishedConversation:
         """Plays the trial, again from a fresh session if it fails or its user breaks its role."""
         self.listen(TrialStarted(trial))
         started = self.options.clock()
@@ -209,11 +202,11 @@ class _Player:
             )
             ended = await self.stop.cuts_off(conversation.play(test, turns))
             ended = ended or ConversationEnd(EndState.INTERRUPTED)
-            transcript, looked = conversation.transcript(ended), None
+            transcript, user_audit = conversation.transcript(ended), None
             if user_meter:
-                looked = await self.stop.cuts_off(audit.check(test, transcript, auditor))
-            if looked and not looked.valid:
-                broke = {"status": EndState.INVALID_USER, "error": audit.reason(looked)}
+                user_audit = await self.stop.cuts_off(audit.check(test, transcript, auditor))
+            if user_audit and not user_audit.valid:
+                broke = {"status": EndState.INVALID_USER, "error": audit.reason(user_audit)}
                 transcript = transcript.model_copy(update=broke)
             if isinstance(ended.failure, AgentAccessError | LLMAccessError):
                 self.stop.because(str(ended.failure), outage=True)
@@ -221,11 +214,11 @@ class _Player:
             if not self._again(attempts, transcript.status):
                 attempts.append(attempt)
                 break
-            attempts.append(attempt.model_copy(update={"user_audit": looked}))
-        return _Played(
+            attempts.append(attempt.model_copy(update={"user_audit": user_audit}))
+        return _FinishedConversation(
             transcript=transcript,
             attempts=tuple(attempts),
-            user_audit=looked,
+            user_audit=user_audit,
             started=started,
             user_seconds=user_meter.seconds if user_meter else 0.0,
             meters=tuple(m for m in (user_meter, auditor_meter, *judge_meters, embedder_meter) if m),
@@ -248,20 +241,20 @@ class _Player:
             return Verdict.undecided(Cause.JUDGE_ERROR, str(end.failure))
         return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index))
 
-    async def graded(self, trial: Trial, played: _Played) -> TrialResult:
+    async def graded(self, trial: Trial, finished: _FinishedConversation) -> TrialResult:
         """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
-        transcript, findings, begun = played.transcript, None, self.options.clock()
+        transcript, findings, begun = finished.transcript, None, self.options.clock()
         if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
-            grading = grade(test, turns, transcript, played.judge, played.meanings)
+            grading = grade(test, turns, transcript, finished.judge, finished.meanings)
             findings = await self.stop.cuts_off(grading)
             if findings is None:  # what needs no model is decided all the same
-                findings = await grade(test, turns, transcript, _CUT_OFF, _CUT_OFF)
+                findings = await grade(test, turns, transcript, _RUN_ENDED, _RUN_ENDED)
                 transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
         if transcript.status is EndState.INTERRUPTED:
             why = "the run was interrupted" if self.stop.interrupted else "the run was ended meanwhile"
             transcript = transcript.model_copy(update={"error": why})
-        for meter in played.meters:
+        for meter in finished.meters:
             if meter.refusal:
                 self.stop.because(meter.refusal, outage=True)
         ended = self.options.clock()
@@ -269,14 +262,14 @@ class _Player:
             index=trial.index,
             status=transcript.status,
             error=transcript.error,
-            duration_seconds=ended - played.started,
-            attempts=played.attempts,
+            duration_seconds=ended - finished.started,
+            attempts=finished.attempts,
             closing_remark=transcript.closing_remark,
             turns=Turns(transcript.turns),
-            findings=played.adjust_findings(findings) if findings else (),
-            user_audit=played.user_audit,
-            usage=tuple(meter.usage for meter in played.meters if meter.calls),
-            times=self._times(played, judge=ended - begun, whole=ended - played.started),
+            findings=finished.adjust_findings(findings) if findings else (),
+            user_audit=finished.user_audit,
+            usage=tuple(meter.usage for meter in finished.meters if meter.calls),
+            times=self._times(finished, judge=ended - begun, whole=ended - finished.started),
         )
         # A listener may write what it hears.
         result = self.redactor.model(result)
@@ -289,10 +282,10 @@ class _Player:
         self.listen(TrialFinished(trial, result))
         return result
 
-    def _times(self, played: _Played, *, judge: float, whole: float) -> Times | None:
+    def _times(self, finished: _FinishedConversation, *, judge: float, whole: float) -> Times | None:
         """Where the time of a trial went. Agents measure their replies by a clock of their own."""
         if not self.options.timed:
             return None
-        agent = fsum(turn.latency_seconds for turn in played.transcript.turns)
-        other = max(0.0, whole - agent - played.user_seconds - judge)
-        return Times(agent=agent, user=played.user_seconds, judge=judge, other=other)
+        agent = fsum(turn.latency_seconds for turn in finished.transcript.turns)
+        other = max(0.0, whole - agent - finished.user_seconds - judge)
+        return Times(agent=agent, user=finished.user_seconds, judge=judge, other=other)

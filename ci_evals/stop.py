@@ -1,7 +1,7 @@
 """How work that is under way is told to end, and what it is told of why."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from ci_evals.domain.errors import exhausted
@@ -73,6 +73,31 @@ class Stop:
             return
         self.bug = self.bug or error
         self.because(f"a bug in ci-evals: {type(error).__name__}: {error}")
+
+    async def for_each(
+        self,
+        items: Sequence[T],
+        work: Callable[[T], Awaitable[None]],
+        *,
+        parallel: int,
+        admit: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """Do `work` for each item in turn, some at a time, until the end is requested.
+
+        `admit` is asked before each item, and may take its time; if it refuses, no more are begun. A bug of
+        ours in `work` ends the run in order.
+        """
+        waiting = iter(items)
+
+        async def worker() -> None:
+            for item in waiting:
+                if self.requested or (admit and not await admit()) or self.requested:
+                    return
+                await work(item)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(parallel, len(items))):
+                group.create_task(self.on_bug(worker()))
 
     async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What `work` gives, or None where it is cut off."""

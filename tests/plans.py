@@ -37,7 +37,7 @@ def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
 
 
 def card(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:
-    facts = [SuiteFacts(folder="S/x", judge_model=None, user_model=None)] * len(plan.suites)
+    facts = [SuiteFacts("S/x")] * len(plan.suites)
     return score(plan, trials, facts, Counting(offline=offline))
 
 

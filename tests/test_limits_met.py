@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import AsyncExitStack
 from functools import partial
 
 import endpoints
@@ -15,7 +16,9 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
-from ci_evals.wiring.rate_limiters import RateLimiters
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring import Connections
+from ci_evals.wiring.agents import RunAgents
 
 run_suite = partial(run_any_suite, judge_check="off")
 VERDICT = fakes.judged("pass", "It greets.")
@@ -173,8 +176,8 @@ async def test_a_run_without_limits_says_nothing(models):
 
 def test_suites_that_ask_one_server_with_one_key_share_a_pace():
     """For the server counts their calls together; another key is counted by itself."""
-    limiters = RateLimiters()
-    one = limiters.of("https://agent.example/v1", "key")
-    assert limiters.of("https://agent.example/v2/", " key ") is one
-    assert limiters.of("https://agent.example/v1", "other") is not one
-    assert limiters.of("https://agent.example:8443/v1", "key") is not one
+    agents = RunAgents(Connections(), Redactor(), AsyncExitStack())
+    one = agents.limiter("https://agent.example/v1", "key")
+    assert agents.limiter("https://agent.example/v2/", " key ") is one
+    assert agents.limiter("https://agent.example/v1", "other") is not one
+    assert agents.limiter("https://agent.example:8443/v1", "key") is not one

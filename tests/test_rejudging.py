@@ -19,7 +19,6 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.ports import Completion
 from ci_evals.rejudging import Judges, Rejudged, RejudgeJob, rejudge
-from ci_evals.rejudging.work import Jury
 from ci_evals.reports import report_files
 from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
@@ -196,15 +195,21 @@ def test_which_judge():
     """The one that is named, else that of the run where the provider is the same, else the provider's own."""
     own = build.suite_result(judge_model="theirs")
     judged = build.results(own)
-    assert work(judged, judge_model="named").jury_of(own) == Jury(("named",))
-    assert work(judged).jury_of(own) == Jury(("theirs",))
-    assert work(judged, provider="anthropic").jury_of(own) == Jury(("claude-sonnet-5-5",))
-    assert work(judged).jury_of(build.suite_result(judge_model=None)) == Jury(("gpt-6.1-terra",))
+    assert who(work(judged, judge_model="named"), own) == (("named",), 1)
+    assert who(work(judged), own) == (("theirs",), 1)
+    assert who(work(judged, provider="anthropic"), own) == (("claude-sonnet-5-5",), 1)
+    assert who(work(judged), build.suite_result(judge_model=None)) == (("gpt-6.1-terra",), 1)
     several = build.suite_result(judge_model="a", judge_panel=("a", "b"), judge_votes=5)
-    assert work(judged).jury_of(several) == Jury(("a", "b"), 5)
-    assert work(judged, judge_model="named").jury_of(several) == Jury(("named",), 5)
-    assert work(judged, judge_panel=("c", "d")).jury_of(several) == Jury(("c", "d"), 3)
-    assert work(judged, judge_votes=7).jury_of(several) == Jury(("a", "b"), 7)
+    assert who(work(judged), several) == (("a", "b"), 5)
+    assert who(work(judged, judge_model="named"), several) == (("named",), 5)
+    assert who(work(judged, judge_panel=("c", "d")), several) == (("c", "d"), 3)
+    assert who(work(judged, judge_votes=7), several) == (("a", "b"), 7)
+
+
+def who(job: RejudgeJob, suite) -> tuple[tuple[str, ...], int]:
+    """The judges of a suite, and their votes."""
+    models = job.models_of(suite)
+    return models.judges, models.votes
 
 
 async def test_what_changed():

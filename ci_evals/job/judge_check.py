@@ -22,7 +22,7 @@ from ci_evals.ports import LLM
 from ci_evals.scoring.gate.invalid_run import why_not_passed
 from ci_evals.scoring.usage import usage_of_roles
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Cache
+from ci_evals.wiring import JudgeCache
 
 LONGEST_AGE = timedelta(days=30)
 """A passed check counts for so long. A model that was replaced in silence is then asked again."""
@@ -44,7 +44,7 @@ class CheckedJudge:
     """Lets it keep them, those given meanwhile included."""
 
     @classmethod
-    def cached(cls, llm: SdkLLM | ClaudeCodeLLM, cache: Cache) -> "CheckedJudge":
+    def cached(cls, llm: SdkLLM | ClaudeCodeLLM, cache: JudgeCache) -> "CheckedJudge":
         """A judge whose answers and passed checks are kept in a cache."""
         return cls(
             llm,

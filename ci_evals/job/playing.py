@@ -27,12 +27,12 @@ from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, RunResumed, Spent
 from ci_evals.domain.results.run import Confirmation, Results
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.suite import Suite
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import CheckedJudge, JudgeChecks, JudgeCheckSettings
 from ci_evals.job.limits import Budget, LimitsWatcher
-from ci_evals.job.results_builder import ResultsBuilder, models_of
-from ci_evals.planning.workload import of_plan, of_suite
+from ci_evals.job.results_builder import ResultsBuilder
+from ci_evals.job.setup import RunSetup
+from ci_evals.planning.workload import of_plan
 from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, run
 from ci_evals.scoring.gate.near_threshold import close_calls
 from ci_evals.stop import Stop
@@ -41,13 +41,13 @@ from ci_evals.wiring import Connections, RunParticipants, build_participants
 
 async def evaluate(
     job: Job,
-    adapter: Connections | Participants,
+    clients: Connections | Participants,
     *,
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Results:
-    """Plays a plan, scores it, and lets the gate decide. Secrets are taken out of what it gives back.
+    """Play a plan, score it, and let the gate decide. Secrets are taken out of the results.
 
     Trials that the job's journal holds are not played again.
 
@@ -56,28 +56,18 @@ async def evaluate(
             cannot be built, or the journal is of another run.
     """
     stop = stop or Stop()
-    if job.policy.max_cost is not None:
-        _check_prices(job, adapter)
-    async with _players(job, adapter) as players:
-        builder = ResultsBuilder(job, adapter, stop, now, notes=players.notes)
-        done: Mapping[Trial, TrialResult] = {}
-        held = job.journal.past.done.keys() if job.journal and job.journal.past else ()
-        again = job.before_playing(builder.header, held)
-        if job.journal:
-            job.journal.open(builder.header)
-        if job.write_unfinished:
-            job.write_unfinished(builder.unfinished())
-        if job.journal and (past := job.journal.past):
-            done = {trial: result for trial, result in past.done.items() if trial not in again}
-            builder.resumed = done.keys()
-            job.journal.mark(JournalMark(mark="resumed"))
-            listen(RunResumed(len(done.keys() & set(job.plan.trials)), past.header.started_at))
+    setup = RunSetup.of(job.plan, clients)
+    if job.policy.max_cost is not None and not setup.tells_cost:
+        check_priced(set(setup.paid_models(job.plan)), job.prices())
+    async with _players(job, clients) as players:
+        builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)
+        done = _resume(job, builder, listen)
         budget = Budget(job.policy.max_cost, job.prices)
-        watch = LimitsWatcher(job.limits, budget, stop, builder.counting, job.options.parallel)
-        watch.take(done.values())
+        limits = LimitsWatcher(job.limits, budget, stop, builder.counting, job.options.parallel)
+        limits.take(done.values())
 
         def hear(event: Event) -> None:
-            watch(event)
+            limits(event)
             listen(event)
 
         play = partial(
@@ -89,17 +79,17 @@ async def evaluate(
                 timed=job.origin is None,
             ),
             redactor=job.redactor,
-            admit=watch.admits,
+            admit=limits.admits,
             # The journal comes last: what it holds is not played again, so the others must have it by then.
             save=(*job.save, *_journal(job, builder)),
             listen=hear,
             stop=stop,
         )
-        builder.judge_checks = JudgeChecks(
+        checks = builder.judge_checks = JudgeChecks(
             job.wrap_judges(players.judges),
             JudgeCheckSettings(
                 mode=job.judge_check,
-                provider=adapter.provider if isinstance(adapter, Connections) else None,
+                provider=setup.provider,
                 redactor=job.redactor,
                 baseline=job.baseline,
                 prices=job.prices,
@@ -107,69 +97,90 @@ async def evaluate(
                 spent=lambda usage: hear(Spent(None, usage)),
             ),
         )
-        with _timed(job, watch):
-            # A run whose trials have all finished is held against its judge all the same.
+        play_all = partial(_play_and_confirm, job, builder, play, done, listen=listen, stop=stop)
+        with _timed(job, limits):
+            # The judges of a resumed run are checked even if all its trials have finished.
             if done.keys() >= set(job.plan.trials):
-                async with _asked(job, builder.judge_checks, stop) as answered:
-                    return await _looked_twice(job, builder, play, done, answered, listen=listen, stop=stop)
+                async with _in_background(stop.on_bug(_check_judges(job, checks, stop))) as checked:
+                    return await play_all(checked)
             await stop.cuts_off(players.check_agents(stop))
             async with (
-                _beside(stop.on_bug(players.check_models(stop))),
+                _in_background(stop.on_bug(players.check_models(stop))),
                 telling(players.waits, listen),
-                _asked(job, builder.judge_checks, stop) as answered,
+                _in_background(stop.on_bug(_check_judges(job, checks, stop))) as checked,
             ):
-                return await _looked_twice(job, builder, play, done, answered, listen=listen, stop=stop)
+                return await play_all(checked)
 
 
-@asynccontextmanager
-async def _asked(job: Job, checks: JudgeChecks, stop: Stop) -> AsyncIterator[Awaitable[None]]:
-    """Ask the judges their control questions meanwhile; gives what to await for the end of that."""
-
-    async def ask() -> None:
-        await asyncio.sleep(0)  # the first conversations begin before anything is rendered or imported for it
-        await stop.cuts_off(checks.ask())
-        if checks.refusal:
-            stop.because(checks.refusal, outage=True)
-        if job.journal and checks.failed:
-            job.journal.mark(JournalMark(mark="judge_check_failed"))
-        job.after_judge_check()
-
-    task = asyncio.create_task(stop.on_bug(ask()))
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+def not_played(
+    job: Job,
+    clients: Connections | Participants,
+    reason: str,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Results:
+    """The results of a run that was skipped: the plan, none of it played, and no verdict."""
+    setup = RunSetup.of(job.plan, clients)
+    builder = ResultsBuilder(job, setup, Stop(), now, skipped_because=reason)
+    return builder.results(job.plan, [None] * len(job.plan.trials))
 
 
-async def _looked_twice(
+def _resume(job: Job, builder: ResultsBuilder, listen: Listener) -> Mapping[Trial, TrialResult]:
+    """Begin the journal and the results, and return the trials that the journal already holds."""
+    past = job.journal.past if job.journal else None
+    again = job.before_playing(builder.header, past.done.keys() if past else ())
+    if job.journal:
+        job.journal.open(builder.header)
+    if job.write_unfinished:
+        job.write_unfinished(builder.unfinished())
+    if not (job.journal and past):
+        return {}
+    done = {trial: result for trial, result in past.done.items() if trial not in again}
+    builder.resumed = done.keys()
+    job.journal.mark(JournalMark(mark="resumed"))
+    listen(RunResumed(len(done.keys() & set(job.plan.trials)), past.header.started_at))
+    return done
+
+
+async def _check_judges(job: Job, checks: JudgeChecks, stop: Stop) -> None:
+    """Ask the judges their control questions."""
+    await asyncio.sleep(0)  # the first conversations begin before anything is rendered or imported for it
+    await stop.cuts_off(checks.ask())
+    if checks.refusal:
+        stop.because(checks.refusal, outage=True)
+    if job.journal and checks.failed:
+        job.journal.mark(JournalMark(mark="judge_check_failed"))
+    job.after_judge_check()
+
+
+async def _play_and_confirm(
     job: Job,
     builder: ResultsBuilder,
     play: Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]],
     done: Mapping[Trial, TrialResult],
-    answered: Awaitable[None],
+    checked: Awaitable[None],
     *,
     listen: Listener,
     stop: Stop,
 ) -> Results:
-    """What came of the plan, and where that is close, of the plan with more trials of each test."""
+    """Play the plan, and if its results are close, more trials of each test."""
     played = await play(job.plan, done=done)
-    await answered
+    await checked
     _mark_outage(job, stop)
-    results = builder.at(job.plan, played)
+    results = builder.results(job.plan, played)
     close = close_calls(results.gate) if job.confirm and not stop.requested else ()
     if not close:
         return results
     plan = replace(job.plan, more=job.confirm)
     if _too_dear(job, results, len(plan.trials)):
-        said = "the first look was close, but more trials would not stay within --max-cost"
-        info = results.run.model_copy(update={"warnings": (*results.run.warnings, said)})
+        warning = "the first look was close, but more trials would not stay within --max-cost"
+        info = results.run.model_copy(update={"warnings": (*results.run.warnings, warning)})
         return results.model_copy(update={"run": info})
     first = {trial: result for trial, result in zip(job.plan.trials, played, strict=True) if result}
     listen(Extended(plan, close))
     played = await play(plan, done={**done, **first})
     _mark_outage(job, stop)
-    return builder.at(plan, played, Confirmation(trials=job.confirm, because=close))
+    return builder.results(plan, played, Confirmation(trials=job.confirm, because=close))
 
 
 def _journal(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:
@@ -188,60 +199,27 @@ def _mark_outage(job: Job, stop: Stop) -> None:
 
 
 @asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Does `work` meanwhile; what is left of it at the end is not wanted any more."""
+async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[Awaitable[None]]:
+    """Do `work` meanwhile; gives the task to await, whose rest is canceled at the end."""
     task = asyncio.create_task(work)
     try:
-        yield
+        yield task
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
 @contextmanager
-def _timed(job: Job, watch: LimitsWatcher) -> Iterator[None]:
+def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
     """Ends the run when its time is up."""
     if job.limits.max_duration is None:
         yield
         return
-    timer = asyncio.get_running_loop().call_later(job.limits.max_duration, watch.out_of_time)
+    timer = asyncio.get_running_loop().call_later(job.limits.max_duration, limits.out_of_time)
     try:
         yield
     finally:
         timer.cancel()
-
-
-def not_played(
-    job: Job,
-    adapter: Connections | Participants,
-    why: str,
-    *,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Results:
-    """The results of a run that was skipped: what was planned, none of it played, and no verdict."""
-    builder = ResultsBuilder(job, adapter, Stop(), now, skipped_because=why)
-    return builder.at(job.plan, [None] * len(job.plan.trials))
-
-
-def _check_prices(job: Job, adapter: Connections | Participants) -> None:
-    """A budget that cannot be counted would guard nothing."""
-    if isinstance(adapter, Connections) and adapter.tells_cost:
-        return
-    models: set[str] = set()
-    for suite in job.plan.suites:
-        named, work = models_of(adapter, suite.suite), of_suite(job.plan, suite)
-        models |= {named.user} if named.user and work.user_calls else set()
-        auditor = _auditor(adapter, suite.suite)
-        models |= {auditor} if auditor and work.user_calls else set()
-        models |= set(named.judges) if work.judge_calls else set()
-        models |= {named.embedder} if named.embedder and work.embedder_calls else set()
-    check_priced(models, job.prices())
-
-
-def _auditor(adapter: Connections | Participants, suite: Suite) -> str | None:
-    if isinstance(adapter, Connections):
-        return adapter.auditor(suite)
-    return adapter.audit_llm.model if adapter.audit_llm else None
 
 
 def _too_dear(job: Job, results: Results, trials: int) -> bool:
@@ -255,57 +233,52 @@ def _too_dear(job: Job, results: Results, trials: int) -> bool:
 
 @dataclass(frozen=True)
 class _Players:
-    """Who plays, and what can be asked of them all; nothing of those that a caller brings."""
+    """Who plays, and what can be asked of them all; nothing of participants that a caller brings."""
 
     participants_for: ParticipantsFor
-    run_participants: RunParticipants | None = None
     judges: tuple[CheckedJudge, ...] = ()
     """Those whose verdicts the plan wants, each model once."""
+    built: RunParticipants | None = None
 
     async def check_agents(self, stop: Stop) -> None:
-        """Ends the run before it has begun where an agent's key is refused."""
+        """End the run before it has begun if an agent's key is refused."""
         try:
-            if self.run_participants:
-                await self.run_participants.check_agents()
+            if self.built:
+                await self.built.check_agents()
         except AgentAccessError as error:
             stop.because(str(error), outage=True)
 
     async def check_models(self, stop: Stop) -> None:
-        """Ends the run soon after it has begun where the models' key is refused."""
+        """End the run soon after it has begun if the models' key is refused."""
         await asyncio.sleep(0)  # the first conversations go before an import that takes a second or two
         try:
-            if self.run_participants and not stop.requested:
-                await self.run_participants.check_models()
+            if self.built and not stop.requested:
+                await self.built.models.check()
         except LLMAccessError as error:
             stop.because(str(error), outage=True, cut_off=True)
 
     def waits(self) -> Iterable[tuple[str, Waiting | None]]:
-        """How long each neighbour is waited for now."""
-        return self.run_participants.waits() if self.run_participants else ()
+        """How long each neighbor is waited for now."""
+        return self.built.waits() if self.built else ()
 
     def notes(self) -> tuple[str, ...]:
-        """What they tell of the run."""
-        return self.run_participants.notes() if self.run_participants else ()
+        """What a person should know of how they were asked."""
+        return self.built.notes() if self.built else ()
 
 
 @asynccontextmanager
-async def _players(job: Job, adapter: Connections | Participants) -> AsyncIterator[_Players]:
+async def _players(job: Job, clients: Connections | Participants) -> AsyncIterator[_Players]:
     async with pool.kept_open():
         if job.participants_for:
             yield _Players(job.participants_for)
-        elif isinstance(adapter, Participants):
-            participants = adapter
-            judges = participants.judges if of_plan(job.plan).judge_calls else ()
-            yield _Players(
-                lambda trial: job.wrap(trial, participants), judges=tuple(map(CheckedJudge, judges))
-            )
+        elif isinstance(clients, Participants):
+            judges = clients.judges if of_plan(job.plan).judge_calls else ()
+            yield _Players(lambda trial: job.wrap(trial, clients), tuple(map(CheckedJudge, judges)))
         else:
-            async with build_participants(job.plan, adapter, job.redactor) as run_participants:
-                examined = tuple(
-                    CheckedJudge.cached(llm, run_participants.cache) for llm in run_participants.judges
-                )
+            async with build_participants(job.plan, clients, job.redactor) as built:
+                cache = built.models.cache
                 yield _Players(
-                    lambda trial: job.wrap(trial, run_participants.by_suite[trial.suite]),
-                    run_participants,
-                    examined,
+                    lambda trial: job.wrap(trial, built.by_suite[trial.suite]),
+                    tuple(CheckedJudge.cached(llm, cache) for llm in built.judges),
+                    built,
                 )

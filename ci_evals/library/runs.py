@@ -35,8 +35,7 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import PROVIDERS, Connections, checked, keys_of
-from ci_evals.wiring.objects import participants_for
+from ci_evals.wiring import PROVIDERS, Connections, checked, keys_of, participants_for
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
 ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]

@@ -20,7 +20,7 @@ from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.shards import Leg, told_apart
 from ci_evals.scoring.usage import summed
-from ci_evals.support.digest import digest, jury, of_loops, of_models, of_tests
+from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import MASK
 
 _SHOWN = 3
@@ -279,17 +279,7 @@ def _loops(suites: Iterable[SuiteResult]) -> str:
 
 
 def _models(provider: JsonValue, suites: Iterable[SuiteResult]) -> str:
-    return of_models(
-        provider,
-        (
-            (
-                jury(suite.judge_model, suite.judge_panel, suite.judge_votes),
-                suite.user_model,
-                suite.embedding_model,
-            )
-            for suite in suites
-        ),
-    )
+    return of_models(provider, (suite.models.identity for suite in suites))
 
 
 def _confirmation(runs: Sequence[RunInfo]) -> Confirmation | None:

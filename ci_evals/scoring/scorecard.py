@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from statistics import fmean, stdev
 from typing import Any
 
@@ -17,6 +17,7 @@ from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.suite import Counts, Group, Statistics, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.results.usage import Latency, Usage
+from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import process, scores
@@ -27,7 +28,6 @@ from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
 from ci_evals.scoring.validity import Validity, all_passed, outcome_of, scores_of_tests, validity
-from ci_evals.support.digest import jury
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,7 @@ class SuiteFacts:
     """What a suite's report tells besides its numbers."""
 
     folder: str
-    judge_model: str | None
-    user_model: str | None
-    embedding_model: str | None = None
-    judge_panel: tuple[str, ...] = ()
-    judge_votes: int = 1
-
-    @property
-    def jury(self) -> object:
-        """Who votes, for a digest."""
-        return jury(self.judge_model, self.judge_panel, self.judge_votes)
+    models: SuiteModels = field(default_factory=SuiteModels)
 
 
 @dataclass(frozen=True)
@@ -231,11 +222,11 @@ def _suite(
         digest=planned.digest,
         agent_id=planned.suite.agent_id,
         adapter=planned.suite.adapter,
-        judge_model=facts.judge_model,
-        judge_panel=facts.judge_panel,
-        judge_votes=facts.judge_votes,
-        user_model=facts.user_model,
-        embedding_model=facts.embedding_model,
+        judge_model=facts.models.judge,
+        judge_panel=facts.models.panel,
+        judge_votes=facts.models.votes,
+        user_model=facts.models.user,
+        embedding_model=facts.models.embedder,
         min_score=planned.suite.min_score,
         folder=facts.folder,
         **_numbers_of_suite(tests, counting),

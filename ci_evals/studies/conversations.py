@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding
-from ci_evals.rejudging.work import Case, RejudgeJob, case_of, is_judged
+from ci_evals.rejudging.saved import RejudgeJob, SavedConversation, is_judged, saved_conversation
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
@@ -63,14 +63,14 @@ class Conversation:
         """Its judged findings, in the order of `case.tests`."""
         return tuple(filter(is_judged, self.trial.findings))
 
-    def case(self) -> Case:
+    def case(self) -> SavedConversation:
         """As a judge is shown it.
 
         Raises:
             UsageError: the trial is none that a run leaves.
         """
         work = RejudgeJob(self.run.results, "", Policy(), Redactor(), source=self.run.source)
-        return case_of(work, self.place)
+        return saved_conversation(work, self.place)
 
 
 def speaks(trial: TrialResult) -> bool:

@@ -1,32 +1,30 @@
-"""Where real parts are built: agents and models from what a suite and its user say."""
+"""Builds the real agents and models that settings and suites ask for."""
 
-from ci_evals.wiring.cache import Cache
-from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.keys import keys_of
-from ci_evals.wiring.models import (
+from ci_evals.wiring.connections import Connections, checked, keys_of, names_in, panel_of, votes_of
+from ci_evals.wiring.models import JudgeCache
+from ci_evals.wiring.participants import RunParticipants, build_participants, participants_for
+from ci_evals.wiring.providers import (
+    DEFAULT_EMBEDDING_MODELS,
     DEFAULT_MODELS,
     LLM_TIMEOUT,
     PROVIDERS,
     TELLS_COST,
     WITHOUT_KEY,
-    Models,
     embedding_model,
     llm_key_of,
     no_key,
     runs_here,
 )
-from ci_evals.wiring.panel import checked, names_in, panel_of, votes_of
-from ci_evals.wiring.participants import RunParticipants, build_participants
 
 __all__ = [
+    "DEFAULT_EMBEDDING_MODELS",
     "DEFAULT_MODELS",
     "LLM_TIMEOUT",
     "PROVIDERS",
     "TELLS_COST",
     "WITHOUT_KEY",
-    "Cache",
     "Connections",
-    "Models",
+    "JudgeCache",
     "RunParticipants",
     "build_participants",
     "checked",
@@ -36,6 +34,7 @@ __all__ = [
     "names_in",
     "no_key",
     "panel_of",
+    "participants_for",
     "runs_here",
     "votes_of",
 ]

@@ -1,6 +1,7 @@
 """The agent that a suite names, whichever adapter speaks to it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from ci_evals.adapters.code import plugins
@@ -9,12 +10,13 @@ from ci_evals.adapters.endpoints import chat_wire
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.endpoints.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
+from ci_evals.adapters.transport.connections import host_of
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.agents import BUILT_IN, ChatOptions, HttpOptions
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.rate_limiters import RateLimiters
 
 if TYPE_CHECKING:
     from ci_evals.adapters.code.hosting.host import Host
@@ -22,37 +24,125 @@ if TYPE_CHECKING:
     from ci_evals.demo_agent.server import DemoServer
 
 
-def agent(
-    suite: Suite,
-    adapter: Connections,
-    redactor: Redactor,
-    demo: "Callable[[], DemoServer]",
-    limiters: RateLimiters,
-    *,
-    host: "Callable[[], Host]",
-) -> Agent:
-    """The agent of a suite.
+class RunAgents:
+    """The agents of a run, with the servers, processes and rate limiters that they share."""
 
-    `demo` gives the embedded agent's server, started when it is first asked for, `host` the process for
-    agents in Python.
+    def __init__(self, connections: Connections, redactor: Redactor, stack: AsyncExitStack) -> None:
+        """Build nothing yet; what is built is closed with the stack."""
+        self._connections, self._redactor, self._stack = connections, redactor, stack
+        self._limiters: dict[tuple[str, str], RateLimiter] = {}
+        self._server: DemoServer | None = None
+        self._host: Host | None = None
 
-    Raises:
-        UsageError: an address, a module, a program or a plug-in cannot be used.
-    """
-    name = suite.adapter
-    plugins.check_built_in(name)
-    if name not in BUILT_IN:
+    def agent(self, suite: Suite) -> Agent:
+        """The agent of a suite; those in Python are loaded by `start`.
+
+        Raises:
+            UsageError: an address, a module, a program or a plug-in cannot be used.
+        """
+        name = suite.adapter
+        plugins.check_built_in(name)
+        if name not in BUILT_IN:
+            from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
+
+            host = None if self._connections.agent_in_process else self._python_host
+            about = about_agent(suite, self._redactor, debug=self._connections.debug)
+            return code.agent(name, about, self._redactor, host)
+        match name:
+            case "demo":
+                return self._demo(suite)
+            case "aui":
+                return self._aui(suite)
+            case "openai":
+                return self._chat(suite)
+            case _:
+                return self._http(suite)
+
+    async def start(self) -> None:
+        """Start the process for agents in Python and load them, if there are any.
+
+        Raises:
+            UsageError: one cannot be loaded.
+        """
+        if self._host:
+            await self._host.start()
+
+    def limiter(self, url: str, key: str) -> RateLimiter:
+        """One rate limiter for each server and key, whichever suites name them."""
+        return self._limiters.setdefault((host_of(url), key.strip()), RateLimiter())
+
+    def waits(self) -> Iterator[tuple[str, Waiting | None]]:
+        """How long each agent's server is waited for now."""
+        for (host, _), limiter in self._limiters.items():
+            yield f"the agent at {host}", limiter.waiting()
+
+    def notes(self) -> tuple[str, ...]:
+        """Limits that agents have set to the rate until now."""
+        notes = (limiter.note(f"the agent at {host}") for (host, _), limiter in self._limiters.items())
+        return tuple(note for note in notes if note)
+
+    def _aui(self, suite: Suite) -> AuiAgent:
+        connections = self._connections
+        config = AuiConfig(
+            agent_id=self._redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
+            key=suite.api_key.get_secret_value() if suite.api_key else "",
+            base_url=suite.base_url or DEFAULT_BASE_URL,
+            key_header=connections.key_header,
+            headers=connections.headers,
+            agent_id_in=AgentIdPlace(connections.agent_id_in),
+            task_origin_type=connections.task_origin_type,
+            debug=connections.debug,
+        )
+        return AuiAgent(config, redactor=self._redactor, limiter=self.limiter(config.base_url, config.key))
+
+    def _chat(self, suite: Suite) -> ChatAgent:
+        about = about_agent(suite, self._redactor)
+        config = ChatConfig(
+            model=about.model or about.agent_id or "",
+            key=about.api_key or "",
+            base_url=about.base_url or chat_wire.DEFAULT_BASE_URL,
+            options=ChatOptions.model_validate(about.options),
+            headers=self._connections.headers,
+            debug=self._connections.debug,
+        )
+        return ChatAgent(config, redactor=self._redactor, limiter=self.limiter(config.base_url, config.key))
+
+    def _http(self, suite: Suite) -> "HttpAgent":
+        from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
+
+        about = about_agent(suite, self._redactor)
+        config = HttpConfig(
+            base_url=about.base_url or "",
+            options=HttpOptions.model_validate(about.options),
+            key=about.api_key or "",
+            agent_id=about.agent_id,
+            model=about.model,
+            headers=self._connections.headers,
+            debug=self._connections.debug,
+        )
+        return HttpAgent(config, redactor=self._redactor, limiter=self.limiter(config.base_url, config.key))
+
+    def _demo(self, suite: Suite) -> AuiAgent:
+        from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
+
+        if self._server is None:
+            self._server = self._stack.enter_context(DemoServer())
+        url, debug = self._server.base_url, self._connections.debug
+        return AuiAgent(AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=url, debug=debug))
+
+    def _python_host(self) -> "Host":
         from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
 
-        apart = None if adapter.agent_in_process else host
-        return code.agent(name, about(suite, redactor, debug=adapter.debug), redactor, apart)
-    if name == "demo":
-        return _demo(suite, adapter, demo())
-    return _OVER_HTTP[name](suite, adapter, redactor, limiters)
+        if self._host is None:
+            self._host = code.new_host(self._redactor)
+            if self._connections.agent_log:
+                self._stack.callback(code.write_log, self._host, self._connections.agent_log)
+            self._stack.push_async_callback(self._host.end)
+        return self._host
 
 
-def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
-    """What a suite says of its agent to one that is code."""
+def about_agent(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
+    """A suite's settings of its agent, for one that is code."""
     return About(
         agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
         api_key=(suite.api_key.get_secret_value().strip() or None) if suite.api_key else None,
@@ -61,59 +151,3 @@ def about(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
         options=suite.adapter_options or {},
         debug=debug,
     )
-
-
-def _aui(suite: Suite, adapter: Connections, redactor: Redactor, limiters: RateLimiters) -> AuiAgent:
-    config = AuiConfig(
-        agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
-        key=suite.api_key.get_secret_value() if suite.api_key else "",
-        base_url=suite.base_url or DEFAULT_BASE_URL,
-        key_header=adapter.key_header,
-        headers=adapter.headers,
-        agent_id_in=AgentIdPlace(adapter.agent_id_in),
-        task_origin_type=adapter.task_origin_type,
-        debug=adapter.debug,
-    )
-    return AuiAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
-
-
-def _chat(suite: Suite, adapter: Connections, redactor: Redactor, limiters: RateLimiters) -> ChatAgent:
-    said = about(suite, redactor, debug=adapter.debug)
-    config = ChatConfig(
-        model=said.model or said.agent_id or "",
-        key=said.api_key or "",
-        base_url=said.base_url or chat_wire.DEFAULT_BASE_URL,
-        options=ChatOptions.model_validate(said.options),
-        headers=adapter.headers,
-        debug=said.debug,
-    )
-    return ChatAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
-
-
-def _http(suite: Suite, adapter: Connections, redactor: Redactor, limiters: RateLimiters) -> "HttpAgent":
-    from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
-
-    said = about(suite, redactor, debug=adapter.debug)
-    config = HttpConfig(
-        base_url=said.base_url or "",
-        options=HttpOptions.model_validate(said.options),
-        key=said.api_key or "",
-        agent_id=said.agent_id,
-        model=said.model,
-        headers=adapter.headers,
-        debug=said.debug,
-    )
-    return HttpAgent(config, redactor=redactor, limiter=limiters.of(config.base_url, config.key))
-
-
-def _demo(suite: Suite, adapter: Connections, server: "DemoServer") -> AuiAgent:
-    return AuiAgent(
-        AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=server.base_url, debug=adapter.debug)
-    )
-
-
-_OVER_HTTP: Mapping[str, Callable[[Suite, Connections, Redactor, RateLimiters], Agent]] = {
-    "aui": _aui,
-    "openai": _chat,
-    "http": _http,
-}

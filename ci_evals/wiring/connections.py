@@ -1,17 +1,23 @@
-"""What is to be built, in one value: how agents are reached, and which LLM plays user and judge."""
+"""The settings of a run's agents and models, checked before anything is built."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
+from ci_evals.domain.agents import secrets_of
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import OFFLINE
 from ci_evals.domain.suite import Suite
+from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.planning import model_family
 from ci_evals.planning.agent_choice import AgentChoice
+from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.workload import of_suite
-from ci_evals.wiring.models import DEFAULT_MODELS, LLM_TIMEOUT, TELLS_COST, Models, embedding_model
+from ci_evals.support.secrets import in_addresses
+from ci_evals.wiring.providers import DEFAULT_MODELS, LLM_TIMEOUT, TELLS_COST, embedding_model
 
 _NOBODY_TO_ASK = (
     "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "
@@ -36,11 +42,11 @@ class Connections:
     """The models that vote in turn, in place of the judge's model."""
     audit_user: bool = False
     audit_model: str | None = None
-    """Looks whether the simulated user kept to its role; None for the user's own model."""
+    """Checks whether the simulated user kept to its role; None for the user's own model."""
     llm_timeout: float = LLM_TIMEOUT
     """Seconds that each attempt to ask a model may take."""
     judge_cache: Path | None = None
-    """The folder in which the judge's answers are kept; None for no such thing."""
+    """The folder in which the judge's answers are kept; None for no cache."""
     choice: AgentChoice = field(default_factory=AgentChoice)
     """Another agent than the suites name."""
     key_header: str = DEFAULT_KEY_HEADER
@@ -60,38 +66,110 @@ class Connections:
 
     @property
     def tells_cost(self) -> bool:
-        """Whether the provider says itself what each call has cost."""
+        """Whether the provider reports itself what each call has cost."""
         return self.provider in TELLS_COST
 
     @property
     def embedder(self) -> str | None:
-        """The model that compares meanings; None where there is none."""
+        """The model that compares meanings, if there is one."""
         return embedding_model(self.provider, self.embedding_model)
 
     def warnings(self, plan: Plan) -> tuple[str, ...]:
-        """What to say of the choice of models before a plan is played."""
-        judged = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
+        """Doubtful choices of models, to be shown before a plan is played."""
         if self.offline:
             return (_NOBODY_TO_ASK,) if self.judge_votes > 1 or self.audit_user else ()
-        pairs = [(self.models(suite), model_family.agents_model(suite)) for suite in judged]
+        judged = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
         return model_family.warnings(
-            (judge, agent) for named, agent in pairs if named and agent for judge in named.judges
+            (judge, agent)
+            for suite in judged
+            if (agent := model_family.agents_model(suite))
+            for judge in self.models(suite).judges
         )
 
-    def auditor(self, suite: Suite) -> str | None:
-        """The model that looks at a suite's simulated user; None where that is not wanted."""
-        models = self.models(suite)
-        return (self.audit_model or models.user) if models and self.audit_user else None
-
-    def models(self, suite: Suite) -> Models | None:
+    def models(self, suite: Suite) -> SuiteModels:
         """The models for a suite: those asked for here, else the suite's own, else the provider's default."""
+        meanings = any(compares_meanings(check) for test in suite.tests for check in test.evaluations)
+        embedder = self.embedder if meanings else None
         if self.offline:
-            return None
+            return SuiteModels(embedder=embedder)
         default = DEFAULT_MODELS[self.provider]
-        panel = self.judge_panel
-        return Models(
-            judge=panel[0] if panel else self.judge_model or suite.judge_model or default.judge,
-            user=self.user_model or suite.user_model or default.user,
-            panel=panel if len(panel) > 1 else (),
+        user = self.user_model or suite.user_model or default.user
+        return SuiteModels(
+            judges=self.judge_panel or (self.judge_model or suite.judge_model or default.judge,),
             votes=self.judge_votes,
+            user=user,
+            embedder=embedder,
+            auditor=(self.audit_model or user) if self.audit_user else None,
         )
+
+
+def checked(connections: Connections) -> Connections:
+    """Return the settings with the most votes that there will be.
+
+    Raises:
+        UsageError: the settings of judge or auditor contradict each other.
+    """
+    panel = panel_of(connections.judge_panel, connections.judge_model)
+    if connections.audit_model and not connections.audit_user:
+        raise UsageError(
+            f"--audit-model={connections.audit_model}: nobody is audited without --audit-user; give both or "
+            "neither"
+        )
+    return replace(connections, judge_panel=panel, judge_votes=votes_of(connections.judge_votes, panel))
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """The names between the commas of an option, as they are."""
+    return tuple(text.split(",")) if text else ()
+
+
+def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
+    """The models that vote in turn, in place of one judge.
+
+    Raises:
+        UsageError: a name is empty or repeated; or both a panel and one judge are named.
+    """
+    models = tuple(name.strip() for name in names)
+    if models and judge:
+        raise UsageError(
+            f"--judge-model={judge}: the models of --judge-panel judge in its place; leave one of the two out"
+        )
+    option = f"--judge-panel={','.join(models)}"
+    if not all(models):
+        raise UsageError(f"{option}: a name is empty; give the names of models, separated by commas")
+    if repeated := [name for index, name in enumerate(models) if name in models[:index]]:
+        raise UsageError(
+            f"{option}: {repeated[0]!r} is there twice; --judge-votes asks a model more than once"
+        )
+    return models
+
+
+def votes_of(votes: int, panel: tuple[str, ...]) -> int:
+    """The most votes on one criterion: with a panel at least one of each model, and always an odd number.
+
+    Raises:
+        UsageError: so many votes cannot decide, or leave out models of the panel.
+    """
+    if votes % 2 == 0:
+        raise UsageError(
+            f"--judge-votes={votes}: an even number of votes may come to no majority; name an odd one"
+        )
+    if votes < 1:
+        raise UsageError(f"--judge-votes={votes}: nobody would judge; name an odd number, 1 or more")
+    if 1 < votes < len(panel):
+        raise UsageError(
+            f"--judge-votes={votes}: the panel has {len(panel)} models, and not all of them would have a "
+            "vote; ask for more votes or name fewer models"
+        )
+    return max(votes, len(panel) | 1)
+
+
+def keys_of(connections: object, suites: Sequence[LoadedSuite]) -> list[str]:
+    """The keys that a run uses, which nobody else may see."""
+    keys = [suite.suite.api_key.get_secret_value() for suite in suites if suite.suite.api_key]
+    if isinstance(connections, Connections):
+        headers = connections.headers.values()
+        keys += [connections.llm_key or "", connections.llm_token or ""]
+        keys += [*(part for value in headers for part in value.split()), *headers]
+    keys += (part for suite in suites for part in secrets_of(suite.suite.adapter_options))
+    return [*keys, *(part for suite in suites for part in in_addresses(suite.suite.base_url or ""))]

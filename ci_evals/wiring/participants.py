@@ -1,124 +1,60 @@
-"""Who plays in each suite of a plan, built when the plan is played and closed afterwards."""
+"""The participants of a run's suites: agent, simulated user and judges."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
-from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
-from ci_evals.adapters.models.local_embedder import LocalEmbedder
-from ci_evals.adapters.models.openai_embedder import OpenAIEmbedder
-from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.plan import Plan
+from ci_evals.domain.suite import Suite
 from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import agents, models
-from ci_evals.wiring.cache import Cache
+from ci_evals.wiring.agents import RunAgents, about_agent
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.llms import LLMs
-from ci_evals.wiring.rate_limiters import RateLimiters
-
-if TYPE_CHECKING:
-    from ci_evals.adapters.code.hosting.host import Host
-    from ci_evals.demo_agent.server import DemoServer
+from ci_evals.wiring.models import ProviderLLM, RunModels
 
 
 @dataclass(frozen=True)
 class RunParticipants:
-    """Who plays in a run."""
+    """The participants of a run, for each suite of its plan."""
 
     by_suite: tuple[Participants, ...]
-    """One for each suite of the plan."""
-    judges: tuple[SdkLLM | ClaudeCodeLLM, ...]
+    judges: tuple[ProviderLLM, ...]
     """The models that judge, without the cache before them."""
-    llms: Mapping[str, SdkLLM | ClaudeCodeLLM]
-    """By their models' names, whatever their part is."""
-    embedder: OpenAIEmbedder | LocalEmbedder | None
-    limiters: RateLimiters
-    cache: Cache
+    agents: RunAgents
+    models: RunModels
 
     async def check_agents(self) -> None:
-        """Learns whether agents' keys are good, where a simulated user would be paid before they are asked.
+        """Learn whether agents' keys are good if a simulated user would be paid before they are asked.
 
         That costs nothing, and takes some seconds at most.
 
         Raises:
             AgentAccessError: a key is refused, or has no credit left.
         """
-        agents = [
-            participants.agent
-            for participants in self.by_suite
-            if participants.user_llm and isinstance(participants.agent, ChatAgent)
-        ]
-        for found in await asyncio.gather(*(agent.check() for agent in agents), return_exceptions=True):
-            if found:
-                raise found
-
-    async def check_models(self) -> None:
-        """Learns whether the models' key is good. That costs nothing, and takes some seconds at most.
-
-        All models of a run are one provider's and have one key, so one of them is asked. Its SDK is imported
-        for that, if it was not before.
-
-        Raises:
-            LLMAccessError: it is refused, or has no quota left.
-        """
-        models = (one for one in (*self.llms.values(), self.embedder) if isinstance(one, _CHECKED))
-        if one := next(models, None):
-            await one.check()
+        paid_first = [suite.agent for suite in self.by_suite if suite.user_llm]
+        checks = (agent.check() for agent in paid_first if isinstance(agent, ChatAgent))
+        for error in await asyncio.gather(*checks, return_exceptions=True):
+            if error:
+                raise error
 
     def waits(self) -> Iterator[tuple[str, Waiting | None]]:
-        """How long each neighbour is waited for now."""
-        yield from self.limiters.waits()
-        for one in (*self.llms.values(), self.embedder):
-            if isinstance(one, _NOTING):
-                yield one.waits()
+        """How long each neighbor is waited for now."""
+        yield from self.agents.waits()
+        yield from self.models.waits()
 
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the limits that the neighbours set to the rate, until now."""
-        models = [one for one in (*self.llms.values(), self.embedder) if isinstance(one, _NOTING)]
-        told = (model.note() for model in models)
-        return (*self.limiters.notes(), *(note for note in told if note), *self.cache.notes())
-
-
-_CHECKED = SdkLLM | OpenAIEmbedder
-_NOTING = SdkLLM | OpenAIEmbedder | ClaudeCodeLLM
-
-
-class _PythonHost:
-    """The process of a run's agents in Python, made when it is first asked for."""
-
-    def __init__(self, adapter: Connections, redactor: Redactor, stack: AsyncExitStack) -> None:
-        self._adapter, self._redactor, self._stack = adapter, redactor, stack
-        self._host: Host | None = None
-
-    def __call__(self) -> "Host":
-        from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
-
-        if self._host is None:
-            self._host = code.new_host(self._redactor)
-            if self._adapter.agent_log:
-                self._stack.callback(code.write_log, self._host, self._adapter.agent_log)
-            self._stack.push_async_callback(self._host.end)
-        return self._host
-
-    async def start(self) -> None:
-        """Start it and load its agents, if there are any.
-
-        Raises:
-            UsageError: one cannot be loaded.
-        """
-        if self._host:
-            await self._host.start()
+        """Limits that the neighbors have set to the rate until now, and what is known of the cache."""
+        return (*self.agents.notes(), *self.models.notes())
 
 
 @asynccontextmanager
 async def build_participants(
-    plan: Plan, adapter: Connections, redactor: Redactor
+    plan: Plan, connections: Connections, redactor: Redactor
 ) -> AsyncIterator[RunParticipants]:
     """Build the participants of each suite of the plan, and close them afterwards.
 
@@ -126,54 +62,53 @@ async def build_participants(
         UsageError: the plan needs an LLM and there is no key, or an agent cannot be built.
     """
     async with AsyncExitStack() as stack:
-        servers: list[DemoServer] = []
-        llms = LLMs(adapter, redactor, stack)
-        limiters = RateLimiters()
-
-        def demo() -> "DemoServer":
-            from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
-
-            if not servers:
-                servers.append(stack.enter_context(DemoServer()))
-            return servers[0]
-
-        host = _PythonHost(adapter, redactor, stack)
-
-        cache = Cache.of(adapter, redactor, "run")
-        stack.callback(cache.close)
-        embedder = _embedder(plan, adapter, redactor, stack)
-        built, judging = [], dict[str, SdkLLM | ClaudeCodeLLM]()
+        agents = RunAgents(connections, redactor, stack)
+        models = RunModels(connections, redactor, stack, "run")
+        compares = connections.embedder if of_plan(plan).embedder_calls else None
+        embedder = models.embedder(compares) if compares else None
+        by_suite, judges = [], dict[str, ProviderLLM]()
         for planned in plan.suites:
-            participants = Participants(
-                agents.agent(planned.suite, adapter, redactor, demo, limiters, host=host), embedder=embedder
-            )
-            named, work = adapter.models(planned.suite), of_suite(plan, planned)
-            if named and work.user_calls:
-                participants = replace(participants, user_llm=llms[named.user])
-                if auditor := adapter.auditor(planned.suite):
-                    participants = replace(participants, audit_llm=llms[auditor])
-            if named and work.judge_calls:
-                judging |= {judge: llms[judge] for judge in named.judges}
-                judges = tuple(cache.before(llms[judge]) for judge in named.judges)
-                participants = replace(participants, judge_panel=judges, judge_votes=named.votes)
-            built.append(participants)
-        await host.start()
-        yield RunParticipants(tuple(built), tuple(judging.values()), llms, embedder, limiters, cache)
+            participants = Participants(agents.agent(planned.suite), embedder=embedder)
+            names, work = connections.models(planned.suite), of_suite(plan, planned)
+            if names.user and work.user_calls:
+                auditor = models.llm(names.auditor) if names.auditor else None
+                participants = replace(participants, user_llm=models.llm(names.user), audit_llm=auditor)
+            if names.judges and work.judge_calls:
+                judges |= {name: models.llm(name) for name in names.judges}
+                panel = tuple(map(models.judge, names.judges))
+                participants = replace(participants, judge_panel=panel, judge_votes=names.votes)
+            by_suite.append(participants)
+        await agents.start()
+        yield RunParticipants(tuple(by_suite), tuple(judges.values()), agents, models)
 
 
-def _embedder(
-    plan: Plan, adapter: Connections, redactor: Redactor, stack: AsyncExitStack
-) -> OpenAIEmbedder | LocalEmbedder | None:
-    """The model that compares meanings, where the plan wants that and there is one."""
-    if not adapter.embedder or not of_plan(plan).embedder_calls:
-        return None
-    built = models.embedder(
-        adapter.provider,
-        adapter.embedder,
-        adapter.llm_key,
-        redactor,
-        token=adapter.llm_token,
-        timeout=adapter.llm_timeout,
-    )
-    stack.push_async_callback(built.aclose)
-    return built
+def participants_for(
+    target: Any, suite: Suite, redactor: Redactor | None = None, *, debug: bool = False
+) -> Participants:
+    """The participants that an object of a library's caller gives for a suite.
+
+    An object with `open_session` and `send_message`, or a function `reply(message)`, is the agent alone: the
+    user is scripted, and nothing is judged. One with the four methods of the adapters of `@aui.io/evals` is
+    the agent, and the models behind judge and simulated user too if it has their methods. `Participants`
+    stay as they are.
+
+    Raises:
+        UsageError: it is none of these, or cannot be called as it will be.
+    """
+    from ci_evals.adapters.code.any_agent import agent_of  # noqa: PLC0415  # 0.2 s, for libraries alone
+    from ci_evals.adapters.code.four_methods import FourMethodAgent, MethodLLM  # noqa: PLC0415  # likewise
+
+    if isinstance(target, Participants):
+        return target
+    redactor = redactor or Redactor()
+    name = getattr(target, "__qualname__", type(target).__qualname__)
+    agent = agent_of(target, name, about_agent(suite, redactor, debug=debug), redactor)
+    if not isinstance(agent, FourMethodAgent):
+        return Participants(agent)
+
+    def llm(method: str, model: str | None) -> MethodLLM | None:
+        function = getattr(target, method, None)
+        return MethodLLM(function, f"{name}.{method}", model, redactor=redactor) if function else None
+
+    user_llm, judge_llm = llm("generate_user_message", suite.user_model), llm("call_judge", suite.judge_model)
+    return Participants(agent, user_llm, judge_llm)

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Usa
 from ci_evals.grading.semantic import cosine
 from ci_evals.ports import Embeddings
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import models as wired
+from ci_evals.wiring import Connections, embedding_model
+from ci_evals.wiring.models import RunModels
 
 
 async def embed(models: world.Models, *texts: str, key: str | None = None) -> Embeddings:
@@ -171,17 +173,23 @@ def test_without_the_extra():
 # Which one is built
 
 
+def built(provider: str, model: str, key: str | None = None):
+    """The embedding model of that name, as a run has it."""
+    connections = Connections(provider=provider, llm_key=key)
+    return RunModels(connections, Redactor(), AsyncExitStack(), "run").embedder(model)
+
+
 def test_who_has_embedding_models(folder):
     """OpenAI, and this machine; for other providers a model must be local."""
     for provider in ("anthropic", "claude-code", "offline"):
-        assert wired.embedding_model(provider, None) is None
+        assert embedding_model(provider, None) is None
         with pytest.raises(UsageError, match=f"the provider {provider} has no embedding models; name one"):
-            wired.embedder(provider, "text-embedding-3-small", "key", Redactor())
-        local = wired.embedder(provider, f"local:{folder}", None, Redactor())
+            built(provider, "text-embedding-3-small", "key")
+        local = built(provider, f"local:{folder}")
         assert isinstance(local, LocalEmbedder)
-    assert wired.embedding_model("openai", None) == DEFAULT_MODEL
+    assert embedding_model("openai", None) == DEFAULT_MODEL
     with pytest.raises(UsageError, match="no key for the LLM"):
-        wired.embedder("openai", DEFAULT_MODEL, None, Redactor())
+        built("openai", DEFAULT_MODEL)
 
 
 def test_embedding_models_that_the_sdk_knows():

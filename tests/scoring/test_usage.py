@@ -154,7 +154,7 @@ def test_latency_over_all_replies():
 
 def test_a_scorecard_has_usage_and_latency():
     """Of the trials that were played; without a table nothing has a price."""
-    plan, facts = planned(A, B), [SuiteFacts(folder="S/x", judge_model=None, user_model=None)]
+    plan, facts = planned(A, B), [SuiteFacts("S/x")]
     played = [using(("user", "small", 1, 1_000, 0)), None]
     card = score(plan, played, facts, Counting(offline=False), prices=PRICES)
     assert card.usage.cost_usd == pytest.approx(0.0001)

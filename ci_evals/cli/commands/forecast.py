@@ -12,6 +12,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
+from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.grading import control
 from ci_evals.grading.grade import judged
@@ -31,7 +32,7 @@ from ci_evals.planning.workload import of_suite
 from ci_evals.ports import Completion, Prompt
 from ci_evals.reports import numbers, sanitize
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections, Models, runs_here
+from ci_evals.wiring import Connections, runs_here
 
 
 def lines(
@@ -43,13 +44,15 @@ def lines(
     for planned in plan.suites:
         models = adapter.models(planned.suite)
         for test in planned.tests:
-            sizes = sizes_of(planned.suite, test, audited=adapter.audit_user) if models else None
+            sizes = None if adapter.offline else sizes_of(planned.suite, test, audited=adapter.audit_user)
             trial = voted(of_trial(planned.suite, test, sizes), adapter.judge_votes)
             loops = plan.loops_of(test)
             trials += [trial] * loops
-            asking = [(models.user, trial.user), *_judging(models, trial)] if models else []
-            if auditor := adapter.auditor(planned.suite):
-                asking.append((auditor, trial.auditor))
+            asking = list(_judging(models, trial))
+            if models.user:
+                asking.append((models.user, trial.user))
+            if models.auditor:
+                asking.append((models.auditor, trial.auditor))
             if adapter.embedder and not runs_here(adapter.embedder):
                 asking.append((adapter.embedder, trial.embedder))
             for model, spending in asking:
@@ -76,10 +79,10 @@ def checked_judges(plan: Plan, adapter: Connections, check: CheckMode) -> set[st
     if check is CheckMode.OFF:
         return set()
     judging = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
-    return {judge for suite in judging if (models := adapter.models(suite)) for judge in models.judges}
+    return {judge for suite in judging for judge in adapter.models(suite).judges}
 
 
-def _judging(models: Models, trial: Forecast) -> Iterator[tuple[str, Spending]]:
+def _judging(models: SuiteModels, trial: Forecast) -> Iterator[tuple[str, Spending]]:
     """What each of the models that vote in turn uses."""
     for place, judge in enumerate(models.judges):
         yield judge, trial.judge.between(votes_of(place, len(models.judges), models.votes))

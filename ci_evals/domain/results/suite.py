@@ -17,6 +17,7 @@ from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.suite import PlannedTurn
+from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 
@@ -152,3 +153,9 @@ class SuiteResult(Record):
     difficulties: tuple[Group, ...] = ()
     process: ProcessSummary = ProcessSummary()
     tests: tuple[TestResult, ...]
+
+    @property
+    def models(self) -> SuiteModels:
+        """The models that the suite was run with; which one audited is not known."""
+        judges = self.judge_panel or ((self.judge_model,) if self.judge_model else ())
+        return SuiteModels(judges, self.judge_votes, self.user_model, self.embedding_model)

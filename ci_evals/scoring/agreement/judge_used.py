@@ -6,9 +6,7 @@ from ci_evals.domain.results.run import Results
 
 def judge_of(results: Results) -> JudgeUsed | None:
     """The judge of a run, of all its suites together; None where nobody judged."""
-    models = {
-        model for suite in results.suites for model in suite.judge_panel or [suite.judge_model] if model
-    }
+    models = {model for suite in results.suites for model in suite.models.judges}
     if not models:
         return None
     return JudgeUsed(

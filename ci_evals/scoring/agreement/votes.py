@@ -8,7 +8,7 @@ docs/judge.md has the formulas and where they are from.
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -78,16 +78,12 @@ def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
     ]
     return VoteAgreement(
         votes=max(suite.judge_votes for suite in voting),
-        models=tuple(sorted({model for suite in voting for model in _models(suite)})),
+        models=tuple(sorted({model for suite in voting for model in suite.models.judges})),
         whole=_part(rated, "all", _test),
         levels=_of_levels(rated),
         criteria=tuple(sorted(criteria, key=_worst_first)),
         categories=tuple(_part(found, name, _test) for name, found in sorted(by_category.items())),
     )
-
-
-def _models(suite: SuiteResult) -> Iterable[str]:
-    return suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())
 
 
 def _rated(suite: SuiteResult) -> Iterator[Rated]:

@@ -11,7 +11,6 @@ from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.verdict import Cause
-from ci_evals.support.digest import jury
 
 
 @dataclass(frozen=True)
@@ -181,12 +180,4 @@ def _voting(suite: SuiteResult) -> str:
 
 
 def _models(side: Side) -> list[tuple[object, ...]]:
-    return [
-        (
-            suite.name,
-            jury(suite.judge_model, suite.judge_panel, suite.judge_votes),
-            suite.user_model,
-            suite.embedding_model,
-        )
-        for suite in side.suites
-    ]
+    return [(suite.name, *suite.models.identity) for suite in side.suites]

@@ -9,7 +9,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.studies import AttackKind, Attacks
 from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
-from ci_evals.rejudging.work import Case
+from ci_evals.rejudging.saved import SavedConversation
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import Pair, chance_of_drop
 from ci_evals.studies.asking import Asking, drawn, spread
@@ -111,11 +111,11 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
     )
 
 
-def _tries(cases: Sequence[Case]) -> list[_Try]:
+def _tries(cases: Sequence[SavedConversation]) -> list[_Try]:
     tries = []
     for place, case in enumerate(cases):
         tries += [_Try(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
-        single = len(case.saved.turns) == 1
+        single = len(case.result.turns) == 1
         tries += [_Try(place, one) for one in attacks() if not (single and one.reply == "first")]
     return tries
 

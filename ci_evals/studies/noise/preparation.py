@@ -22,7 +22,7 @@ from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.library.runs import load_results, results_file
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.workload import of_plan
-from ci_evals.rejudging.work import is_judged
+from ci_evals.rejudging.saved import is_judged
 from ci_evals.reports import numbers
 from ci_evals.studies.keeping import check_whole
 from ci_evals.studies.noise.sample import Matched, Players, Sheet, matched, picked, sheet

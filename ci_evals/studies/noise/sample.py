@@ -11,7 +11,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.suite import AUTO, Suite, Test
 from ci_evals.domain.transcript import Turn, UserSource
-from ci_evals.rejudging.work import is_judged
+from ci_evals.rejudging.saved import is_judged
 from ci_evals.studies.asking import drawn
 from ci_evals.studies.conversations import speaks
 from ci_evals.support.redaction import MASK, Redactor

@@ -17,7 +17,7 @@ from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.verdict import UNUSABLE
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.rejudging import RejudgeJob, judges, rejudge, to_judge
-from ci_evals.rejudging.work import case_of
+from ci_evals.rejudging.saved import saved_conversation
 from ci_evals.runner import Options
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.usage import summed, usage_of
@@ -88,7 +88,7 @@ async def measure(
     stop = stop or Stop()
     work = _rejudging(study, None)
     for trial in to_judge(study.sheet.judged):
-        case_of(work, trial)
+        saved_conversation(work, trial)
     played = await evaluate(_job(study), study.adapter, listen=listen, stop=stop, now=now)
     spent, again = played.usage.cost_usd, None
     if spent is None and study.most_cost is not None:

@@ -10,7 +10,7 @@ from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.studies import Preference
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.rejudging.work import is_judged, transcript_of, turns_of
+from ci_evals.rejudging.saved import is_judged, transcript_of, turns_of
 from ci_evals.scoring.comparison.pairing import Side, pair
 from ci_evals.studies.asking import Asking, spread
 from ci_evals.studies.conversations import Saved, speaks

@@ -1,7 +1,7 @@
-"""What is judged again: the saved run, and of each of its conversations what a judge is shown."""
+"""Saved runs that are judged again, and their conversations as a judge is shown them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue, ValidationError
 
@@ -13,7 +13,9 @@ from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, PlannedTurn, Test
+from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Verdict
 from ci_evals.scoring.gate.policy import Policy
@@ -52,27 +54,14 @@ class RejudgeJob:
     write_unfinished: Callable[[Results], None] | None = None
     """Called before a judge is asked, with what the results are until all have answered."""
 
-    def jury_of(self, suite: SuiteResult) -> "Jury":
-        """Who judges a suite."""
-        models = self.judge_panel or ((self.judge_model,) if self.judge_model else ())
-        if not models and self.judged.run.provider == self.provider:
-            models = suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())
-        models = models or (DEFAULT_MODELS[self.provider].judge,)
-        asked = self.judge_votes or (1 if self.judge_panel else suite.judge_votes)
-        return Jury(models, votes_of(asked, models))
-
-
-@dataclass(frozen=True)
-class Jury:
-    """The models that vote in turn on the criteria of a suite, at least one, and how often at the most."""
-
-    models: tuple[str, ...]
-    votes: int = 1
-
-    @property
-    def panel(self) -> tuple[str, ...]:
-        """The models, where there are several."""
-        return self.models if len(self.models) > 1 else ()
+    def models_of(self, suite: SuiteResult) -> SuiteModels:
+        """The models of a suite with the judges that judge it again."""
+        judges = self.judge_panel or ((self.judge_model,) if self.judge_model else ())
+        if not judges and self.judged.run.provider == self.provider:
+            judges = suite.models.judges
+        judges = judges or (DEFAULT_MODELS[self.provider].judge,)
+        votes = self.judge_votes or (1 if self.judge_panel else suite.judge_votes)
+        return replace(suite.models, judges=judges, votes=votes_of(votes, judges))
 
 
 def to_judge(judged: Results) -> tuple[Trial, ...]:
@@ -93,28 +82,42 @@ def to_judge(judged: Results) -> tuple[Trial, ...]:
 
 
 def is_judged(finding: Finding) -> bool:
-    """Whether a judge has the say on it."""
+    """Whether a judge decided it."""
     return finding.kind == "judged"
 
 
 @dataclass(frozen=True)
-class Case:
+class SavedConversation:
     """A saved conversation, as a judge is shown it."""
 
     trial: Trial
-    saved: TrialResult
+    result: TrialResult
     tests: tuple[Test, ...]
     """The test, once for each criterion that is judged, with that criterion alone."""
     turns: tuple[PlannedTurn, ...]
 
     @property
     def transcript(self) -> Transcript:
-        """What was said, and why it ended."""
-        return transcript_of(self.saved)
+        """The turns, and why the conversation ended."""
+        return transcript_of(self.result)
+
+
+@dataclass(frozen=True)
+class RejudgedTrial:
+    """A trial after it was judged again."""
+
+    result: TrialResult
+    verdicts: tuple[Verdict | None, ...]
+    """Of its judged criteria; None if the run ended before."""
+
+
+def usage_of_others(trial: TrialResult) -> tuple[RoleUsage, ...]:
+    """The usage of a trial without its judge's."""
+    return tuple(usage for usage in trial.usage if usage.role != "judge")
 
 
 def transcript_of(saved: TrialResult) -> Transcript:
-    """What was said in a saved trial, and why it ended."""
+    """The turns of a saved trial, and why its conversation ended."""
     return Transcript(
         turns=tuple(saved.turns),
         status=saved.status,
@@ -124,7 +127,7 @@ def transcript_of(saved: TrialResult) -> Transcript:
 
 
 def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[PlannedTurn, ...]:
-    """The turns of a saved trial, filled up with those of the simulated user as the run has done.
+    """The planned turns of a saved trial, with those that the simulated user added.
 
     Raises:
         UsageError: the trial is none that a run leaves.
@@ -133,44 +136,35 @@ def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[Planned
         raise UsageError(
             f"{source}: the turns of a trial of {test.name!r} are not numbered from 1, as a run leaves them"
         )
-    more = max(0, len(saved.turns) - len(test.turns))
-    return test.turns + (PlannedTurn(user=AUTO),) * more
+    added = max(0, len(saved.turns) - len(test.turns))
+    return test.turns + (PlannedTurn(user=AUTO),) * added
 
 
-def case_of(work: RejudgeJob, trial: Trial) -> Case:
+def saved_conversation(job: RejudgeJob, trial: Trial) -> SavedConversation:
     """A trial of the saved run, made ready for a judge.
 
     Raises:
         UsageError: it is none that a run leaves.
     """
-    test = work.judged.suites[trial.suite].tests[trial.test]
-    saved = test.trials[trial.index - 1]
-    turns = turns_of(test, saved, work.source)
+    test = job.judged.suites[trial.suite].tests[trial.test]
+    result = test.trials[trial.index - 1]
+    turns = turns_of(test, result, job.source)
     try:
-        asked = tuple(
+        tests = tuple(
             Test(
                 name=test.name,
                 user_info=test.user_info,
                 guidelines=test.guidelines,
                 turns=test.turns,
-                evaluations=(judged(finding.criterion, test.rubrics.get(place)),),
+                evaluations=(judged(finding.criterion, test.rubrics.get(number)),),
             )
-            for place, finding in enumerate(saved.findings, 1)
+            for number, finding in enumerate(result.findings, 1)
             if is_judged(finding)
         )
     except ValidationError as error:
-        what = error.errors(include_url=False)[0]
-        place = ".".join(map(str, what["loc"]))
+        first = error.errors(include_url=False)[0]
+        path = ".".join(map(str, first["loc"]))
         raise UsageError(
-            f"{work.source}: the test {test.name!r} is not as a run leaves it: {place}: {what['msg']}"
+            f"{job.source}: the test {test.name!r} is not as a run leaves it: {path}: {first['msg']}"
         ) from error
-    return Case(trial, saved, asked, turns)
-
-
-@dataclass(frozen=True)
-class RejudgedTrial:
-    """A trial after it was judged again."""
-
-    result: TrialResult
-    verdicts: tuple[Verdict | None, ...]
-    """Of its judged criteria; None where the run ended before."""
+    return SavedConversation(trial, result, tests, turns)

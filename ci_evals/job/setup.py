@@ -1,0 +1,87 @@
+"""The agents and models of a run, as its budget and its results know them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ci_evals.conversation import audit, simulated_user
+from ci_evals.domain.evaluation import compares_meanings
+from ci_evals.domain.plan import Plan
+from ci_evals.domain.suite import Suite
+from ci_evals.domain.suite_models import SuiteModels
+from ci_evals.planning.workload import of_suite
+from ci_evals.runner import Participants
+from ci_evals.support import templates
+from ci_evals.support.digest import digest
+from ci_evals.wiring import Connections
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """The agents and models of a run, whether settings or a library's caller chose them."""
+
+    models: tuple[SuiteModels, ...]
+    """One for each suite of the plan."""
+    user_prompt: str
+    """A digest of the prompts of simulated user and auditor: the auditor decides which trials count."""
+    provider: str | None = None
+    offline: bool = False
+    tells_cost: bool = False
+    """Whether the provider reports itself what each call has cost."""
+    connection: str = ""
+    """A digest of how agents are reached, besides what suites say."""
+
+    @classmethod
+    def of(cls, plan: Plan, clients: Connections | Participants) -> "RunSetup":
+        """The setup that these settings or participants give for a plan."""
+        suites = [planned.suite for planned in plan.suites]
+        if isinstance(clients, Participants):
+            models = tuple(_models_of(clients, suite) for suite in suites)
+            audit_model = clients.audit_llm.model if clients.audit_llm else None
+            return cls(models, _user_prompt(models, bool(clients.audit_llm), audit_model))
+        models = tuple(map(clients.models, suites))
+        return cls(
+            models,
+            _user_prompt(models, clients.audit_user, clients.audit_model),
+            provider=clients.provider,
+            offline=clients.offline,
+            tells_cost=clients.tells_cost,
+            connection=_connection(clients),
+        )
+
+    def paid_models(self, plan: Plan) -> Iterable[str]:
+        """The models whose prices a budget needs, if the plan asks them."""
+        for planned, models in zip(plan.suites, self.models, strict=True):
+            work = of_suite(plan, planned)
+            if work.user_calls:
+                yield from filter(None, (models.user, models.auditor))
+            if work.judge_calls:
+                yield from models.judges
+            if work.embedder_calls and models.embedder:
+                yield models.embedder
+
+
+def _models_of(participants: Participants, suite: Suite) -> SuiteModels:
+    user, embedder, auditor = participants.user_llm, participants.embedder, participants.audit_llm
+    meanings = any(compares_meanings(check) for test in suite.tests for check in test.evaluations)
+    judges = tuple(llm.model for llm in participants.judges)
+    return SuiteModels(
+        judges=judges,
+        votes=participants.judge_votes if judges else 1,
+        user=user.model if user else None,
+        embedder=embedder.model if embedder and meanings else None,
+        auditor=auditor.model if auditor else None,
+    )
+
+
+def _user_prompt(models: Iterable[SuiteModels], audited: bool, audit_model: str | None) -> str:
+    if all(suite.user is None for suite in models):
+        return digest("scripted")
+    prompts = templates.digest(*simulated_user.TEMPLATES, *(audit.TEMPLATES if audited else ()))
+    return digest([prompts, audit_model]) if audit_model else prompts
+
+
+def _connection(connections: Connections) -> str:
+    """Values of headers are secrets, and left out."""
+    headers = sorted(name.lower() for name in connections.headers)
+    parts = [connections.key_header.lower(), headers, connections.agent_id_in, connections.task_origin_type]
+    return digest(parts)
