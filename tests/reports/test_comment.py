@@ -14,8 +14,8 @@ from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports import console
-from ci_evals.reports.markdown import comment, documents, summary, truncate
-from ci_evals.reports.markdown.sections import Rank, Section
+from ci_evals.reports.markdown import comment, documents, summary
+from ci_evals.reports.markdown.sections import Rank, Section, truncated
 from ci_evals.reports.names import SUMMARY
 
 URL = "https://github.com/acme/shop-agent/actions/runs/7041"
@@ -178,7 +178,7 @@ def test_what_must_never_be_missing_is_short_by_itself(name):
 @pytest.mark.parametrize("budget", [900 * 1024, 3_000])
 def test_any_budget_is_kept(name, budget):
     """The step summary's is what other steps have left of it."""
-    assert len(truncate.fitted(drawn(name).sections, budget, "More is in summary.md.").encode()) <= budget
+    assert len(truncated(drawn(name).sections, budget, "More is in summary.md.").encode()) <= budget
 
 
 def test_the_step_summary_says_where_the_rest_is():

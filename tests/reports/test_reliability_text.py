@@ -20,7 +20,8 @@ from ci_evals.domain.results.studies import OldCalibration, Studies
 from ci_evals.reports import console, numbers
 from ci_evals.reports.annotations import Level, annotations
 from ci_evals.reports.facts import reliability, trial_errors
-from ci_evals.reports.markdown import comment, documents, judged, summary, truncate
+from ci_evals.reports.markdown import comment, documents, judged, summary
+from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
 from ci_evals.support.redaction import Redactor
 
@@ -71,7 +72,7 @@ def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is
     """All else goes first, and is named."""
     sections = summary.sections(RUN, PLACE)
     always = sum(len(section.text.encode()) + 1 for section in sections if section.rank == 0)
-    text = truncate.fitted(sections, always + 600, "More is elsewhere.")
+    text = truncated(sections, always + 600, "More is elsewhere.")
     assert LEFT_OUT in text
     assert DISAGREE in text
     assert "### Judge and simulated user" not in text

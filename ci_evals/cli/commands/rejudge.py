@@ -31,8 +31,8 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.library.runs import results_file
-from ci_evals.rejudging import Rejudged, RejudgeJob, judges, rejudge, to_judge
-from ci_evals.reports import agreement, numbers, sanitize
+from ci_evals.rejudging import Rejudged, RejudgeJob, changed_verdicts, judges, rejudge, to_judge
+from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.names import RESULTS
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
@@ -166,8 +166,8 @@ def _unknown_names(policy: Policy, judged: Results) -> tuple[str, ...]:
 
 def _told(judged: Results, again: Rejudged, *, verbose: bool) -> str:
     before, after = ([_judges(suite) for suite in one.suites] for one in (judged, again.results))
-    who = agreement.judges(before, after)
-    return agreement.render(again.verdicts, who, not_judged=again.not_judged, verbose=verbose)
+    who = changed_verdicts.judges(before, after)
+    return changed_verdicts.render(again.verdicts, who, not_judged=again.not_judged, verbose=verbose)
 
 
 def _judges(suite: SuiteResult) -> str | None:

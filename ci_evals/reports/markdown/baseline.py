@@ -1,4 +1,7 @@
-"""What Markdown reports tell of the baseline: which it was, what became of the tests, what the runs took."""
+"""The baseline in Markdown: which run it was, how the tests changed, and what both runs took."""
+
+from collections.abc import Sequence
+from math import ceil, floor
 
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
@@ -6,6 +9,14 @@ from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change
 from ci_evals.reports.markdown.failures import place
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
+
+_FEWEST = 10
+"""Changed tests below which a list of them says it all."""
+_WIDTHS = (1, 2, 5, 10, 20)
+"""Points that a bar may stand for."""
+_MOST_BARS = 12
+_STILL = 1e-9
+"""What binary arithmetic leaves of no change."""
 
 
 def line(results: Results) -> Section | None:
@@ -61,6 +72,20 @@ def differing(comparison: Comparison | None) -> Section | None:
     return folded(f"Tests not compared: {counts}", Section("the tests not compared", "", Rank.LISTS, rows))
 
 
+def histogram(comparison: Comparison | None) -> Section | None:
+    """The histogram of the changed tests, folded; None where few changed."""
+    deltas = comparison.deltas if comparison else ()
+    changed = [delta for delta in deltas if abs(delta) > _STILL]
+    if len(changed) < _FEWEST:
+        return None
+    fell = sum(delta < 0 for delta in changed)
+    rose, still = len(changed) - fell, len(deltas) - len(changed)
+    title = f"How much tests changed: {fell:,} fell, {rose:,} rose, {still:,} did not change"
+    labels, bars = _ranges(changed)
+    drawing = section("chart", labels=labels, bars=bars)
+    return folded(title, Section("the chart of the changes", drawing, Rank.TELLING))
+
+
 def _fixed(test: TestChange, *, many: bool) -> str:
     row = f"- {_became(test, many=many)}"
     if not (evidence := test.evidence):
@@ -77,3 +102,27 @@ def _suspect(test: TestChange, *, many: bool) -> str:
 def _became(test: TestChange, *, many: bool) -> str:
     name = place(test.suite, test.name, many=many)
     return f"**{name}**: {numbers.score(test.base)} → {numbers.score(test.head)}"
+
+
+def _ranges(changes: Sequence[float]) -> tuple[list[str], list[int]]:
+    """The ranges of points from the deepest fall to the highest rise, and how many changes lie in each.
+
+    A change of zero is in none, one that lies on a border in the range nearer to zero.
+    """
+    width = next(
+        width for width in _WIDTHS if _place(max(changes), width) - _place(min(changes), width) < _MOST_BARS
+    )
+    places = [_place(delta, width) for delta in changes]
+    shown = [place for place in range(min(places), max(places) + 1) if place]
+    return [_label(place, width) for place in shown], [places.count(place) for place in shown]
+
+
+def _place(delta: float, width: int) -> int:
+    """Which range a change is in, counted from zero: -1 is the first fall, 1 the first rise."""
+    share = round(delta / width, 9)
+    return floor(share) if share < 0 else ceil(share)
+
+
+def _label(place: int, width: int) -> str:
+    near, far = (abs(place) - 1) * width, abs(place) * width
+    return f"-{far} to {-near}" if place < 0 else f"{f'+{near}' if near else near} to +{far}"

@@ -4,8 +4,8 @@ from html import escape
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.markdown import summary, truncate
-from ci_evals.reports.markdown.sections import section
+from ci_evals.reports.markdown import summary
+from ci_evals.reports.markdown.sections import section, truncated
 from ci_evals.reports.markdown.summary import Place
 
 __all__ = ["BUDGET", "Place", "refused", "render"]
@@ -24,7 +24,7 @@ def render(results: Results, place: Place, budget: int = BUDGET) -> str:
         else "job summary of the run"
     )
     elsewhere = f"The {run} shows more, its <code>summary.md</code> everything."
-    return truncate.fitted(summary.sections(results, place), budget, elsewhere)
+    return truncated(summary.sections(results, place), budget, elsewhere)
 
 
 def refused(reason: str, place: Place) -> str:

@@ -12,9 +12,9 @@ from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import actions, highlights, judge, labels, trial_errors
-from ci_evals.reports.markdown import baseline, failures, histogram, judged, process, tables, truncate
+from ci_evals.reports.markdown import baseline, failures, judged, process, tables
 from ci_evals.reports.markdown import summary as run_summary
-from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, section
+from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, joined, section, truncated
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
@@ -24,12 +24,12 @@ _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
 def summary(results: Results) -> str:
     """The run's summary, the text of a pull request's comment with nothing left out."""
-    return truncate.whole(run_summary.sections(results))
+    return joined(run_summary.sections(results))
 
 
 def step_summary(results: Results, budget: int) -> str:
     """The run's summary for a job's page, in at most `budget` bytes of UTF-8."""
-    return truncate.fitted(run_summary.sections(results), budget, _STEP_ELSEWHERE)
+    return truncated(run_summary.sections(results), budget, _STEP_ELSEWHERE)
 
 
 def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) -> str:
@@ -65,7 +65,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         baseline.differing(results.comparison),
         run_summary.foot(results),
     )
-    return truncate.whole(sections)
+    return joined(sections)
 
 
 def comparison(results: Results) -> str:
@@ -82,10 +82,10 @@ def comparison(results: Results) -> str:
         process.lost(results),
         *run_summary.of_gate(results),
         baseline.pace(found),
-        histogram.of_changes(found),
+        baseline.histogram(found),
         baseline.differing(found),
     )
-    return truncate.whole(sections)
+    return joined(sections)
 
 
 def test_report(

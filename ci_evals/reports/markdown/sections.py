@@ -1,7 +1,7 @@
-"""What Markdown reports are made of: sections out of templates, lists that can be shortened, and tables."""
+"""Sections of Markdown reports: lists that can be shortened, tables, and the bytes that they share."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import SimpleNamespace
@@ -18,6 +18,8 @@ REASON_BYTES = 4_096
 """Of a reason in a test's own report."""
 OPEN = 5
 """Items of a list that are shown at once; the rest is folded."""
+_NAMED = 5
+"""Sections that the note on what is left out names."""
 _LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=400, listed=OPEN, named=80)
 _BLANK_LINES = re.compile(r"\n\n\n+")  # `\n{3,}` begins with no text to look for, and takes ten times as long
 """What conditions in a template leave behind. Foreign text has none: it stands in quotes and in code."""
@@ -157,3 +159,51 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence
     words = [texts[place] if texts else headers[at] in _TEXTS for at, place in enumerate(places)]
     align = ["left", *["left" if is_text else "right" for is_text in words[1:]]]
     return tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=align if rows else None)
+
+
+def joined(sections: Iterable[Section]) -> str:
+    """All sections, one after another."""
+    return "\n".join(section.text for section in sections)
+
+
+def truncated(sections: Sequence[Section], budget: int, elsewhere: str) -> str:
+    """As much of the sections, in their order, as fits into `budget` bytes of UTF-8.
+
+    Those of the first ranks have the room first. A list is shortened; what has no room even so leaves it to
+    smaller sections, but for the lists of all tests, which stand only where all that fails does. Where
+    anything is missing, a last line names it, and `elsewhere`, a sentence of Markdown, says where it is.
+    Where not even that line fits, the text is empty.
+    """
+    text = joined(sections)
+    if len(text.encode()) <= budget:
+        return text
+    room = budget - _longest_note(sections, elsewhere)
+    if room < 0:
+        return ""
+    kept: dict[int, str] = {}
+    left_out: dict[int, str] = {}
+    for index, part in sorted(enumerate(sections), key=lambda item: item[1].rank):
+        hidden = part.rank is Rank.LISTS and any(sections[other].rank <= Rank.REST for other in left_out)
+        text_within = None if hidden else part.within(room - 1)
+        if text_within is not None:
+            kept[index] = text_within
+            room -= len(text_within.encode()) + 1
+        if text_within != part.text:
+            left_out[index] = part.name if text_within is None else f"part of {part.name}"
+    shown = [kept[index] for index in sorted(kept)]
+    return "\n".join([*shown, _note([left_out[index] for index in sorted(left_out)], elsewhere)])
+
+
+def _note(names: Sequence[str], elsewhere: str) -> str:
+    more = len(names) - _NAMED
+    named = "; ".join(names[:_NAMED]) + (f"; and {numbers.count(more, 'more part')}" if more > 0 else "")
+    return f"<sub>Left out here for want of room: {named}. {elsewhere}</sub>\n"
+
+
+def _longest_note(sections: Sequence[Section], elsewhere: str) -> int:
+    """Bytes that suffice for the note whatever is left out."""
+    longest = sorted(
+        (f"part of {section.name}" for section in sections), key=lambda name: -len(name.encode())
+    )
+    more = [""] * max(0, len(sections) - _NAMED)
+    return len(_note([*longest[:_NAMED], *more], elsewhere).encode())

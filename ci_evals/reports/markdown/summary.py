@@ -8,7 +8,7 @@ from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.facts.parts import PlainTable
-from ci_evals.reports.markdown import baseline, failures, histogram, process, tables
+from ci_evals.reports.markdown import baseline, failures, process, tables
 from ci_evals.reports.markdown.failures import place
 from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, listing, section, tabled
 
@@ -219,7 +219,7 @@ def _details(results: Results) -> tuple[Section, ...]:
     """The details, folded."""
     many = len(results.suites) > 1
     return present(
-        histogram.of_changes(results.comparison),
+        baseline.histogram(results.comparison),
         _counts(results.suites),
         *(_all_tests(suite, many=many) for suite in results.suites),
         *(groups(suite) for suite in results.suites),

@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.reports.markdown import truncate
-from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, table, tabled
+from ci_evals.reports.markdown.sections import (
+    Rank,
+    Section,
+    folded,
+    joined,
+    listing,
+    table,
+    tabled,
+    truncated,
+)
 
 ELSEWHERE = "The summary.md has everything."
 HEAD = Section("the verdict", "## Verdict")
@@ -36,17 +44,17 @@ def left_out(text: str) -> str:
 def test_what_fits_is_whole():
     """Every section, in the order of reading, without a note."""
     sections = [HEAD, of("lists", Rank.LISTS, 400), of("failing", Rank.FAILING, 50), FOOT]
-    text = truncate.fitted(sections, 1_000, ELSEWHERE)
-    assert text == truncate.whole(sections)
+    text = truncated(sections, 1_000, ELSEWHERE)
+    assert text == joined(sections)
     assert shown(text) == ["lists", "failing"]
-    assert truncate.fitted(sections, len(text.encode()), ELSEWHERE) == text
-    assert left_out(truncate.fitted(sections, len(text.encode()) - 1, ELSEWHERE)) == "lists"
+    assert truncated(sections, len(text.encode()), ELSEWHERE) == text
+    assert left_out(truncated(sections, len(text.encode()) - 1, ELSEWHERE)) == "lists"
 
 
 def test_the_important_stays_where_it_stands_to_be_read():
     """Importance decides what stays, not where."""
     sections = [HEAD, of("details", Rank.DETAILS, 400), of("failing", Rank.FAILING, 400), FOOT]
-    text = truncate.fitted(sections, 700, ELSEWHERE)
+    text = truncated(sections, 700, ELSEWHERE)
     assert text.startswith("## Verdict\n\n### failing\n")
     assert text.endswith(
         "<sub>facts</sub>\n\n"
@@ -63,7 +71,7 @@ def test_what_is_too_large_leaves_its_room_to_smaller_sections():
         of("telling", Rank.TELLING, 50),
         of("details", Rank.DETAILS, 50),
     ]
-    text = truncate.fitted(sections, 800, ELSEWHERE)
+    text = truncated(sections, 800, ELSEWHERE)
     assert shown(text) == ["small", "telling", "details"]
     assert left_out(text) == "huge"
 
@@ -72,18 +80,16 @@ def test_what_is_too_large_leaves_its_room_to_smaller_sections():
 def test_no_list_of_all_tests_where_one_that_failed_has_no_room(rank):
     """Not even where the list would still fit."""
     failing = of("failing", rank, 5_000)
-    text = truncate.fitted([HEAD, failing, of("all tests", Rank.LISTS, 50)], 800, ELSEWHERE)
+    text = truncated([HEAD, failing, of("all tests", Rank.LISTS, 50)], 800, ELSEWHERE)
     assert shown(text) == []
     assert left_out(text) == "failing; all tests"
     details = of("details", Rank.DETAILS, 5_000)
-    assert shown(truncate.fitted([HEAD, details, of("all tests", Rank.LISTS, 50)], 800, ELSEWHERE)) == [
-        "all tests"
-    ]
+    assert shown(truncated([HEAD, details, of("all tests", Rank.LISTS, 50)], 800, ELSEWHERE)) == ["all tests"]
 
 
 def test_lists_are_shortened_by_rows():
     """As many rows as fit, then how many more there are; the note names the list."""
-    text = truncate.fitted([HEAD, rows("tests", Rank.FAILING, 100), FOOT], 1_000, ELSEWHERE)
+    text = truncated([HEAD, rows("tests", Rank.FAILING, 100), FOOT], 1_000, ELSEWHERE)
     taken = text.count("- 0")
     assert 10 < taken < 40
     assert f"- {taken - 1:03} " in text
@@ -95,7 +101,7 @@ def test_many_rows_in_few_words_rather_than_few_in_many():
     """A list that has both is shown in few words where not all of the others have room."""
     long = rows("tests", Rank.FAILING, 10, size=300)
     both = Section(long.name, long.head, long.rank, long.rows, tuple(f"- {place}" for place in range(10)))
-    text = truncate.fitted([HEAD, both], 900, ELSEWHERE)
+    text = truncated([HEAD, both], 900, ELSEWHERE)
     assert "r" * 20 not in text
     assert "- 0\n- 1\n" in text
     assert "more test" not in text
@@ -106,7 +112,7 @@ def test_a_shortened_table_is_a_table():
     """With its headers; what is left out is told below it."""
     inner = Section("tests", "", Rank.LISTS, noun="test")
     drawn = table(["test", "score"], [[f"Test {place}", "1"] for place in range(200)])
-    text = truncate.fitted([HEAD, folded("All tests", tabled(inner, drawn))], 1_000, ELSEWHERE)
+    text = truncated([HEAD, folded("All tests", tabled(inner, drawn))], 1_000, ELSEWHERE)
     page = hostile.Page(text)
     assert page.tags.count("table") == page.tags.count("details") == 1
     assert page.tags.count("tr") > 20
@@ -127,14 +133,14 @@ def test_the_rest_of_a_list_is_folded_and_can_be_left_out_alone():
 def test_the_note_names_five_and_counts_the_others():
     """It stays one line however much is left out."""
     sections = [HEAD, *(of(f"part {place}", Rank.TELLING, 2_000) for place in range(40))]
-    text = truncate.fitted(sections, 1_000, ELSEWHERE)
+    text = truncated(sections, 1_000, ELSEWHERE)
     assert left_out(text) == "part 0; part 1; part 2; part 3; part 4; and 35 more parts"
 
 
 def test_without_room_for_the_note_there_is_nothing():
     """Half a note would not say what it is."""
-    assert truncate.fitted([HEAD, of("failing", Rank.FAILING, 50)], 30, ELSEWHERE) == ""
-    assert truncate.fitted([HEAD], -5, ELSEWHERE) == ""
+    assert truncated([HEAD, of("failing", Rank.FAILING, 50)], 30, ELSEWHERE) == ""
+    assert truncated([HEAD], -5, ELSEWHERE) == ""
 
 
 drawn = st.lists(
@@ -153,7 +159,7 @@ drawn = st.lists(
 @given(drawn, st.integers(0, 6_000))
 def test_no_report_is_larger_than_its_budget(sections, budget):
     """Whatever the sections are; and all that is left out is named or counted."""
-    text = truncate.fitted(sections, budget, ELSEWHERE)
+    text = truncated(sections, budget, ELSEWHERE)
     assert len(text.encode()) <= budget
-    if text and text != truncate.whole(sections):
+    if text and text != joined(sections):
         assert left_out(text)
