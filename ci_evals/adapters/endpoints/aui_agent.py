@@ -1,4 +1,4 @@
-"""An AUI agent over HTTP: when and how often it is spoken to. What is said, and what it means: `aui_wire`."""
+"""An agent behind AUI's task API. Its messages: `aui_wire`."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -8,8 +8,8 @@ from uuid import uuid4
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.endpoints import agent_http, aui_wire
-from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
+from ci_evals.adapters.endpoints import agent_server, aui_wire
+from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.transport import connections
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -18,30 +18,30 @@ from ci_evals.domain.transcript import Reply
 from ci_evals.support.redaction import Redactor
 
 TRACE_TIMEOUT_SECONDS = 30.0
-"""The longest to wait for a trace that has to be asked for apart. The reply is there already."""
+"""Maximum wait for a trace that takes its own request. The reply is there already."""
 
 
 @dataclass(frozen=True)
 class AuiConfig:
-    """Which agent, where, and how it is spoken to."""
+    """Settings of an AUI agent."""
 
     agent_id: str | None
     key: str = field(repr=False)
     base_url: str = aui_wire.DEFAULT_BASE_URL
     key_header: str = aui_wire.DEFAULT_KEY_HEADER
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """More headers for every request. Their values are taken for secrets."""
+    """Headers of every request. Their values are secrets."""
     agent_id_in: aui_wire.AgentIdPlace = aui_wire.AgentIdPlace.TOP
     task_origin_type: str = aui_wire.DEFAULT_TASK_ORIGIN_TYPE
     debug: bool = False
     """Whether replies keep their raw body."""
     open_timeout: float = DEFAULT_TIMEOUT_SECONDS
-    """Seconds that opening a task may take; a message has its turn's timeout."""
+    """Seconds that creating a task may take; a message has its turn's timeout."""
 
 
 @dataclass
 class _Session:
-    """One conversation: its own client and what of the user's data goes with every message."""
+    """One conversation, with the user's data that goes with every message."""
 
     client: httpx2.AsyncClient
     task_id: str
@@ -61,23 +61,19 @@ class AuiAgent:
         clock: Callable[[], float] = time.perf_counter,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        """Opens nothing yet.
-
-        Args:
-            config: Which agent and where.
-            redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
-            limiter: Shared by all calls to this server with this key; by default for this object alone.
-            clock: Seconds, for latencies.
-            new_id: A fresh id for each user.
+        """Prepare requests without opening connections; arguments as for `AgentServer`.
 
         Raises:
             UsageError: the address is no http(s) address, or a header cannot be sent.
         """
         self._config = config
-        url = aui_wire.external_url(config.base_url)
-        secrets = (config.key, *config.headers.values())
         self._server = AgentServer(
-            url, _headers(config), agent_http.knowing(redactor, secrets), limiter=limiter, clock=clock
+            aui_wire.external_url(config.base_url),
+            _headers(config),
+            (config.key, *config.headers.values()),
+            redactor=redactor,
+            limiter=limiter,
+            clock=clock,
         )
         # Made once: reading an address takes a noticeable share of a call's processor time.
         self._tasks = self._server.at(aui_wire.TASKS_PATH)
@@ -85,31 +81,31 @@ class AuiAgent:
         self._new_id = new_id
 
     async def open_session(self, test: Test) -> _Session:
-        """Creates a task for a user who never was before."""
+        """Create a task for a new user."""
         client = self._server.new_client()
         config = self._config
         body = aui_wire.task_body(
             f"ci-evals-{self._new_id()}", config.agent_id, config.agent_id_in, config.task_origin_type
         )
-        # A second task that nobody speaks in does no harm: creating one counts as idempotent.
-        call = Call("POST", self._tasks, config.open_timeout, idempotent=True, body=body)
+        # A second, unused task does no harm: creating one counts as idempotent.
+        request = AgentRequest("POST", self._tasks, config.open_timeout, idempotent=True, body=body)
         try:
-            task, _ = await self._server.ask(client, call)
+            task, _ = await self._server.ask(client, request)
             return _Session(client, aui_wire.task_id_of(task, self._server.redactor), test.user_info)
         except BaseException:
             await client.aclose()
             raise
 
     async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
-        """Says `text`; asks for the trace apart where the reply lacks it."""
-        call = Call(
+        """Send a message, and request the trace if the reply lacks it."""
+        request = AgentRequest(
             "POST",
             self._messages,
             timeout,
             idempotent=False,
             body=aui_wire.message_body(session.task_id, text, session.variables),
         )
-        answer, seconds = await self._server.ask(session.client, call)
+        answer, seconds = await self._server.ask(session.client, request)
         aui_wire.check_task(answer, session.task_id, self._server.redactor)
         trace = None
         if aui_wire.trace_of(answer) is None and session.fetches_traces:
@@ -119,22 +115,22 @@ class AuiAgent:
         )
 
     async def close(self, session: _Session) -> None:
-        """Close the connections; the API knows no end of a task."""
+        """Close the connections; the API cannot end a task."""
         await self._server.end(session.client)
 
     async def _fetch_trace(self, session: _Session, message_id: str | None, longest: float) -> JsonValue:
-        """The trace of a reply that came without; null where it cannot be had, which is no error."""
+        """Return the trace of a reply that came without; None if there is none, which is no error."""
         if message_id is None:
             return None
-        call = Call(
+        request = AgentRequest(
             "GET",
             self._server.at(aui_wire.trace_path(session.task_id, message_id), aui_wire.TRACE_FLAGS),
             min(longest, TRACE_TIMEOUT_SECONDS),
             idempotent=True,
         )
         try:
-            answer, _ = await self._server.ask(session.client, call)
-        except (agent_http.NoSuchPathError, AgentAccessError):
+            answer, _ = await self._server.ask(session.client, request)
+        except (agent_server.NoSuchPathError, AgentAccessError):
             session.fetches_traces = False
             return None
         except AgentError:
@@ -143,7 +139,7 @@ class AuiAgent:
 
 
 def _headers(config: AuiConfig) -> dict[str, str]:
-    headers = agent_http.checked_headers(config.headers)
+    headers = agent_server.checked_headers(config.headers)
     if key := connections.header_value(config.key, "the agent's key"):
-        headers |= agent_http.checked_headers({config.key_header: key})
+        headers |= agent_server.checked_headers({config.key_header: key})
     return headers

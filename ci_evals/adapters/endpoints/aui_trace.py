@@ -1,7 +1,7 @@
-"""What a trace of AUI's task API says the agent did, in our words. Pure.
+"""Reading the trace of AUI's task API. Pure.
 
-Each answer is None where the trace lacks the part that would tell: no evidence, which is not the same as
-nothing having happened.
+Each function returns None if the trace lacks the part that would show it: no evidence, which is not evidence
+that nothing happened.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,17 +21,17 @@ _POSITIVE = frozenset({"true", "triggered", "fired"})
 
 
 def params(trace: Trace) -> dict[str, JsonValue] | None:
-    """Extracted parameters by code; none where the trace lacks the part that would tell."""
-    found = list(_param_values(trace))
-    readable = [value for value in found if isinstance(value, dict | list)]
+    """Return extracted parameters by code."""
+    values = list(_param_values(trace))
+    readable = [value for value in values if isinstance(value, dict | list)]
     if not readable:
-        return {} if not found and isinstance(trace.get("understanding"), dict) else None
+        return {} if not values and isinstance(trace.get("understanding"), dict) else None
     read: dict[str, JsonValue] = {}
     for value in readable:
         if isinstance(value, dict):
             read |= {code: _unwrapped(item) for code, item in value.items()}
         elif not all(payload.name(item, _PARAM_NAMES) for item in value if item is not None):
-            return None  # one that cannot be read may be the one that must not be there
+            return None  # an unreadable one may be the one that matters
         else:
             entries = (item for item in value if isinstance(item, dict) and "value" in item)
             read |= {name: item["value"] for item in entries if (name := payload.name(item, _PARAM_NAMES))}
@@ -39,7 +39,7 @@ def params(trace: Trace) -> dict[str, JsonValue] | None:
 
 
 def named_params(trace: Trace) -> tuple[str, ...]:
-    """Parameters that are named without a value."""
+    """Return the parameters that are named without a value."""
     lists = [value for value in _param_values(trace) if isinstance(value, list)]
     if isinstance(computed := trace.get("computed_parameters"), list):
         lists.append(computed)
@@ -48,7 +48,7 @@ def named_params(trace: Trace) -> tuple[str, ...]:
 
 
 def activated(trace: Trace) -> tuple[str, ...] | None:
-    """The tools that the trace says were taken up: what stands for workflows where the reply names none."""
+    """Return the activated tools, which replace workflows if the reply names none."""
     decisions = _decisions(trace)
     if decisions is None:
         return None
@@ -61,11 +61,11 @@ def activated(trace: Trace) -> tuple[str, ...] | None:
 
 
 def rules(trace: Trace) -> tuple[str, ...] | None:
-    """Codes of the rules that fired. `rules_evaluations` also lists rules that did not, and is never read."""
+    """Return the codes of the rules that fired. `rules_evaluations` also lists others, and is never read."""
     evaluated = [
-        place["rules_evaluated"]
-        for place in (trace, payload.filled(trace.get("understanding")))
-        if place and isinstance(place.get("rules_evaluated"), list)
+        holder["rules_evaluated"]
+        for holder in (trace, payload.filled(trace.get("understanding")))
+        if holder and isinstance(holder.get("rules_evaluated"), list)
     ]
     decisions = _decisions(trace)
     if decisions is None and not evaluated:
@@ -77,7 +77,7 @@ def rules(trace: Trace) -> tuple[str, ...] | None:
 
 
 def integrations(trace: Trace) -> tuple[Integration, ...] | None:
-    """The calls of outside systems; none where the trace cannot tell of any."""
+    """Return the calls of external systems."""
     decisions = _decisions(trace)
     if decisions is None:
         return None
@@ -88,19 +88,19 @@ def integrations(trace: Trace) -> tuple[Integration, ...] | None:
 
 
 def error_response(trace: Trace) -> bool | None:
-    """Whether the agent marks its reply as an error; none where it does not say of what kind the reply is."""
+    """Return whether the agent marks its reply as an error."""
     kind = payload.member(trace.get("response"), "type")
     return kind == "error" if isinstance(kind, str) else None
 
 
 def error_detail(trace: Trace, redactor: Redactor) -> str | None:
-    """What the agent says about its error, on one short line; secrets go before it is cut."""
+    """Return the agent's error on one line. Secrets are removed before it is shortened."""
     error = redactor.json(payload.member(trace.get("response"), "error"))
     return payload.shorten(payload.explain(error) or str(error)) if error else None
 
 
 def status_of(value: JsonValue) -> int | None:
-    """An HTTP status, given as a number or as text."""
+    """Read an HTTP status, given as a number or as text."""
     match value:
         case bool():
             return None
@@ -113,34 +113,28 @@ def status_of(value: JsonValue) -> int | None:
 
 
 def _param_values(trace: Trace) -> Iterator[JsonValue]:
-    for place in (payload.filled(trace.get("understanding")), trace):
+    for holder in (payload.filled(trace.get("understanding")), trace):
         for key in _PARAM_KEYS:
-            if place and place.get(key) is not None:
-                yield place[key]
+            if holder and holder.get(key) is not None:
+                yield holder[key]
 
 
 def _unwrapped(value: JsonValue) -> JsonValue:
-    """The value of `{"value": …}`; an object with other keys is itself the value."""
+    """Return the value of `{"value": …}`; an object with other keys is itself the value."""
     if isinstance(value, dict) and "value" in value and _PARAM_NOTES.issuperset(value):
         return value["value"]
     return value
 
 
 def _decisions(trace: Trace) -> tuple[dict[str, JsonValue], ...] | None:
-    """What the agent decided; none where the trace cannot tell.
-
-    A trace with an `understanding` has the business part: it leaves `decisions` out when there were none.
-    """
+    """Return the agent's decisions. A trace with an `understanding` leaves them out if there were none."""
     decisions = trace.get("decisions")
     if isinstance(decisions, list):
         known = [item for item in decisions if item is not None]
-        # One that cannot be read may be the one that must not be there.
-        return tuple(item for item in known if isinstance(item, dict)) if _are_objects(known) else None
+        objects = tuple(item for item in known if isinstance(item, dict))
+        # An unreadable one may be the one that matters.
+        return objects if len(objects) == len(known) else None
     return () if decisions is None and isinstance(trace.get("understanding"), dict) else None
-
-
-def _are_objects(items: Iterable[JsonValue]) -> bool:
-    return all(isinstance(item, dict) for item in items)
 
 
 def _fired_in_decisions(decisions: Iterable[dict[str, JsonValue]]) -> Iterator[str]:
@@ -148,21 +142,20 @@ def _fired_in_decisions(decisions: Iterable[dict[str, JsonValue]]) -> Iterator[s
         if code := payload.name(payload.member(decision.get("rule"), "code")):
             yield code
         elif isinstance(listed := decision.get("rules"), list):
-            # Listed in a decision means fired, unless the entry itself says that it did not.
+            # A rule in a decision has fired unless its entry says otherwise.
             yield from (code for code, positive in _results(listed) if positive is not False)
         yield from (code for code, positive in _results(decision.get("rules_evaluated")) if positive)
 
 
 def _results(items: JsonValue) -> Iterator[tuple[str, bool | None]]:
-    """Each rule's code, and whether it fired (null where the entry does not say)."""
+    """Yield each rule's code and whether it fired; None if the entry does not say."""
     for item in items if isinstance(items, list) else ():
         if not (code := payload.name(item, ("code", "rule_id", "ruleId", "id"))):
             continue
-        told = (
-            [item[k] for k in ("triggered", "result", "fired") if k in item] if isinstance(item, dict) else []
-        )
-        positive = any(str(value).strip().lower() in _POSITIVE for value in told)
-        yield code, positive if told else None
+        fields = item if isinstance(item, dict) else {}
+        results = [fields[key] for key in ("triggered", "result", "fired") if key in fields]
+        positive = any(str(value).strip().lower() in _POSITIVE for value in results)
+        yield code, positive if results else None
 
 
 def _integration(call: dict[str, JsonValue], code: str) -> Integration:
@@ -174,14 +167,14 @@ def _integration(call: dict[str, JsonValue], code: str) -> Integration:
         code=code,
         status=status,
         type=payload.name(call.get("type")),
-        error=payload.explain(error) if error else _of_tools(call),
+        error=payload.explain(error) if error else _tool_error(call),
     )
 
 
-def _of_tools(call: dict[str, JsonValue]) -> str | None:
-    """The error of a call over MCP, which has no status: every tool that it called answered with one."""
-    told = call.get("tool_calls") or call.get("toolCalls")
-    tools = [tool for tool in told if isinstance(tool, dict)] if isinstance(told, list) else []
+def _tool_error(call: dict[str, JsonValue]) -> str | None:
+    """Return an error if all tools of a call over MCP failed; such a call has no status."""
+    listed = call.get("tool_calls") or call.get("toolCalls")
+    tools = [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
     failed = [tool for tool in tools if tool.get("is_error") is True or tool.get("isError") is True]
     return "every tool that it called answered with an error" if failed and failed == tools else None
 

@@ -1,8 +1,7 @@
-"""The wire of AUI's task API, without its transport: what to send, and what an answer means. Pure.
+"""Messages of AUI's task API. Pure.
 
-Servers of this API differ in small ways, older and newer ones in larger. What is read here is lenient about
-names and shapes and strict about evidence: a trace field that cannot be read is null (*no evidence*), never
-empty (*nothing happened*).
+Servers of this API differ, old and new ones especially. Reading is lenient about names and shapes and strict
+about evidence: a trace field that cannot be read is null (*no evidence*), never empty (*nothing happened*).
 """
 
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import address, payload
+from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ESCALATION, Reply
 from ci_evals.support.redaction import Redactor
@@ -29,8 +29,8 @@ MESSAGE_FLAGS = {
     "include_business_trace": "true",
     "include_context_trace": "true",
 }
-"""Query parameters, never body fields. Without them the reply has no trace; servers of different age know
-different ones of them, and pass over the others."""
+"""Query parameters, never body fields. Without them the reply has no trace; each server ignores those that it
+does not know."""
 TASKS_PATH = "/tasks"
 TRACE_FLAGS = {"include_business_logic": "true", "include_context_logic": "true"}
 
@@ -43,12 +43,10 @@ _TEXT_KEYS = ("text", "message", "response", "content")
 _WORKFLOW_KEYS = ("executed_workflows", "executedWorkflows")
 _WORKFLOW_NAMES = ("name", "code", "workflow")
 _ERROR_KEYS = ("error", "errors", "detail")
-_MOST_TOKENS = 10**12
-"""Of one reply: more is no count."""
 
 
 class AgentIdPlace(StrEnum):
-    """Where the create-task body names the agent: servers of different age look in different places."""
+    """The position of the agent's id in the body that creates a task, which depends on the server's age."""
 
     TOP = "top"
     NESTED = "nested"
@@ -57,7 +55,7 @@ class AgentIdPlace(StrEnum):
 
 
 def external_url(base_url: str) -> str:
-    """The address that the paths of the API go after, whatever part of it `base_url` names.
+    """Return the address before the paths of the API, whatever part of it `base_url` holds.
 
     Raises:
         UsageError: `base_url` is no http or https address.
@@ -70,71 +68,66 @@ def external_url(base_url: str) -> str:
 
 
 def task_body(
-    user_id: str, agent_id: str | None, place: AgentIdPlace, task_origin_type: str
+    user_id: str, agent_id: str | None, agent_id_in: AgentIdPlace, task_origin_type: str
 ) -> dict[str, Any]:
-    """The body that creates a task."""
+    """Return the body that creates a task."""
     body: dict[str, Any] = {"user_id": user_id, "task_origin_type": task_origin_type}
-    if agent_id and place in (AgentIdPlace.TOP, AgentIdPlace.BOTH):
+    if agent_id and agent_id_in in (AgentIdPlace.TOP, AgentIdPlace.BOTH):
         body["agent_id"] = agent_id
-    if agent_id and place in (AgentIdPlace.NESTED, AgentIdPlace.BOTH):
+    if agent_id and agent_id_in in (AgentIdPlace.NESTED, AgentIdPlace.BOTH):
         body["agent"] = {"agent_id": agent_id}
     return body
 
 
 def message_body(task_id: str, text: str, variables: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """The body that sends a message. The agent keeps no variable: all are sent every time."""
+    """Return the body that sends a message. The agent keeps no variables: all are sent every time."""
     return {"task_id": task_id, "text": text, "agent_variables": dict(variables)}
 
 
 def trace_path(task_id: str, message_id: str) -> str:
-    """Where the trace of one reply is."""
+    """Return the path of the trace of one reply."""
     return f"{TASKS_PATH}/{quote(task_id, safe='')}/messages/{quote(message_id, safe='')}/trace-info"
 
 
 def task_id_of(body: JsonValue, redactor: Redactor) -> str:
-    """The id of the task that was created.
+    """Return the id of the task that was created.
 
     Raises:
         AgentError: there is none.
     """
-    for place in (body, payload.member(body, "data")):
-        for key in ("id", "task_id", "taskId"):
-            if task_id := _id(payload.member(place, key)):
-                return task_id
-    raise AgentError(f"the agent opened a task without an id: {_what(body, redactor)}")
+    for holder in (body, payload.member(body, "data")):
+        if task_id := _id_in(payload.filled(holder) or {}, "id", "task_id", "taskId"):
+            return task_id
+    raise AgentError(f"the agent opened a task without an id: {_summary(body, redactor)}")
 
 
 def check_task(body: JsonValue, task_id: str, redactor: Redactor) -> None:
-    """Makes sure that a reply is of this task, where it says of which it is.
+    """Check that a reply belongs to this task, if it names one.
 
     Raises:
-        AgentError: it is of another.
+        AgentError: it belongs to another.
     """
-    message = _message(body)
-    found = next((found for key in ("task_id", "taskId") if (found := _id(message.get(key)))), task_id)
-    if found != task_id:
-        other, own = (payload.shorten(redactor.text(one)) for one in (found, task_id))
+    reply_task = _id_in(_message(body), "task_id", "taskId")
+    if reply_task not in (None, task_id):
+        other, own = (payload.shorten(redactor.text(name or "")) for name in (reply_task, task_id))
         raise AgentError(
             f"the agent gave the answer of another conversation: of task {other!r}, not of {own!r}"
         )
 
 
 def message_id_of(body: JsonValue) -> str | None:
-    """The id of a reply, where it tells one."""
-    message = _message(body)
-    return next(
-        (found for key in ("id", "message_id", "messageId") if (found := _id(message.get(key)))), None
-    )
+    """Return the id of a reply, if it has one."""
+    return _id_in(_message(body), "id", "message_id", "messageId")
 
 
 def trace_of(body: JsonValue) -> aui_trace.Trace | None:
-    """The trace inside a reply; none if it is missing, null or empty."""
+    """Return the trace inside a reply; None if it is missing, null or empty."""
     message = _message(body)
-    return next((found for key in _TRACE_KEYS if (found := payload.filled(message.get(key)))), None)
+    return next((trace for key in _TRACE_KEYS if (trace := payload.filled(message.get(key)))), None)
 
 
 def fetched_trace_of(body: JsonValue, message_id: str) -> aui_trace.Trace | None:
-    """The trace in the answer to a trace-info call: bare, wrapped, or one of a list."""
+    """Return the trace in the answer to a trace-info request: bare, wrapped, or one of a list."""
     if isinstance(body, list):
         traces = [item for item in body if isinstance(item, dict)]
         if len(traces) != 1:
@@ -155,13 +148,13 @@ def read_reply(
     fetched_trace: JsonValue = None,
     keep_raw: bool = False,
 ) -> Reply:
-    """A reply in our words.
+    """Read a reply.
 
     Args:
-        body: The answer to a message, as `payload.parse` gives it.
-        latency_seconds: How long the agent took.
-        redactor: Takes the secrets out of what is told of errors. The rest is the agent's own words.
-        fetched_trace: The trace, where it was asked for apart because the reply holds none.
+        body: The answer to a message, as `payload.parse` returns it.
+        latency_seconds: Duration of the request.
+        redactor: Removes secrets from error messages. The rest is the agent's own text.
+        fetched_trace: The trace, if it took its own request.
         keep_raw: Whether to keep the whole body.
 
     Raises:
@@ -171,14 +164,14 @@ def read_reply(
     trace = trace_of(body) or payload.filled(fetched_trace)
     workflows = _workflows(message)
     if not trace and not workflows and _is_error(body, message):
-        raise AgentError(f"the agent answered with an error: {_what(body, redactor)}")
+        raise AgentError(f"the agent answered with an error: {_summary(body, redactor)}")
     text = _text(message)
     if text is None and not trace and not workflows:
-        raise AgentError(f"the agent's answer holds no text: {_what(body, redactor)}")
+        raise AgentError(f"the agent's answer holds no text: {_summary(body, redactor)}")
     activated = aui_trace.activated(trace) if trace and workflows is None else None
     params = aui_trace.params(trace) if trace else None
-    told = Reply(
-        # Where there is evidence, null is how a server writes that nothing was said.
+    reply = Reply(
+        # If there is evidence, a server means by null that nothing was said.
         agent=text or "",
         latency_seconds=latency_seconds,
         workflows=activated if workflows is None else workflows,
@@ -190,15 +183,15 @@ def read_reply(
         integrations=aui_trace.integrations(trace) if trace else None,
         error_response=aui_trace.error_response(trace) if trace else None,
         error_detail=aui_trace.error_detail(trace, redactor) if trace else None,
-        input_tokens=_tokens(message, "input_tokens"),
-        output_tokens=_tokens(message, "output_tokens"),
+        input_tokens=token_count(message.get("input_tokens")),
+        output_tokens=token_count(message.get("output_tokens")),
     )
-    # JSON as it was parsed: to look at each value again would take as long as all the rest.
-    return told.model_copy(update={"trace": trace, "raw": body if keep_raw else None})
+    # Parsed JSON already: to validate each value again would take as long as all the rest.
+    return reply.model_copy(update={"trace": trace, "raw": body if keep_raw else None})
 
 
 def _message(body: JsonValue) -> dict[str, JsonValue]:
-    """The object that holds the reply: the body, or what it wraps as `data`; empty where there is none."""
+    """Return the object that holds the reply: the body or its `data`; empty if there is none."""
     if not isinstance(body, dict):
         return {}
     data = body.get("data")
@@ -207,11 +200,11 @@ def _message(body: JsonValue) -> dict[str, JsonValue]:
 
 
 def _is_error(body: JsonValue, message: dict[str, JsonValue]) -> bool:
-    """Whether a body that came with a status of success is an error all the same."""
-    places = (payload.filled(body) or {}, message)
-    statuses = (aui_trace.status_of(place.get("status_code")) for place in places)
-    told = (place.get(key) for place in places for key in _ERROR_KEYS)
-    return any(status is not None and status >= 400 for status in statuses) or any(told)
+    """Whether a body is an error although its HTTP status is a success."""
+    holders = (payload.filled(body) or {}, message)
+    statuses = (aui_trace.status_of(holder.get("status_code")) for holder in holders)
+    errors = (holder.get(key) for holder in holders for key in _ERROR_KEYS)
+    return any(status is not None and status >= 400 for status in statuses) or any(errors)
 
 
 def _text(message: dict[str, JsonValue]) -> str | None:
@@ -242,12 +235,12 @@ def _workflows(message: dict[str, JsonValue]) -> tuple[str, ...] | None:
         return None
     names = [payload.name(item, _WORKFLOW_NAMES) for item in value if item is not None]
     known = tuple(name for name in names if name)
-    # One that cannot be read may be the one that must not be there.
+    # An unreadable one may be the one that matters.
     return known if len(known) == len(names) and (known or not value) else None
 
 
 def _hands_over(message: dict[str, JsonValue]) -> bool:
-    """Whether a workflow hands over that stands among others which cannot be read."""
+    """Whether a workflow hands over, although others in the list cannot be read."""
     if _workflows(message) is not None:
         return False
     listed = (message.get(key) for key in _WORKFLOW_KEYS)
@@ -256,31 +249,21 @@ def _hands_over(message: dict[str, JsonValue]) -> bool:
     return any(name.startswith(ESCALATION) for name in names if name)
 
 
-def _tokens(message: dict[str, JsonValue], key: str) -> int | None:
-    """A count of tokens, as the messaging gateway tells it; null where it is none."""
-    match message.get(key):
-        case bool():
-            return None
-        case int(count) if 0 <= count <= _MOST_TOKENS:
-            return count
-        case _:
-            return None
-
-
-def _what(body: JsonValue, redactor: Redactor) -> str:
-    """What a body is, for a message that says it is the wrong thing. Secrets go before anything is cut."""
+def _summary(body: JsonValue, redactor: Redactor) -> str:
+    """Describe an unexpected body. Secrets are removed before it is shortened."""
     value = redactor.json(body)
     if isinstance(value, dict):
-        told = payload.explain(value)
+        text = payload.explain(value)
         return (
-            payload.shorten(told) if told else f"an object with the keys {payload.shorten(str(list(value)))}"
+            payload.shorten(text) if text else f"an object with the keys {payload.shorten(str(list(value)))}"
         )
     if isinstance(value, list):
         return "a list, not an object"
     return f"{payload.shorten(repr(value))}, not an object"
 
 
-def _id(value: JsonValue) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return None
-    return str(value).strip() or None
+def _id_in(holder: Mapping[str, JsonValue], *keys: str) -> str | None:
+    """Return the first id under one of the keys."""
+    values = (holder.get(key) for key in keys)
+    ids = (str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool))
+    return next((text.strip() for text in ids if text.strip()), None)

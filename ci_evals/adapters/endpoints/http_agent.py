@@ -1,4 +1,4 @@
-"""An agent behind any JSON endpoint: when and how it is asked. What its answers mean: `http_wire`."""
+"""An agent behind any JSON endpoint. Its answers: `http_wire`."""
 
 import asyncio
 import time
@@ -10,8 +10,8 @@ from uuid import uuid4
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.endpoints import agent_http, http_wire
-from ci_evals.adapters.endpoints.agent_http import AgentServer, Call
+from ci_evals.adapters.endpoints import agent_server, http_wire
+from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.transport import address, connections
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import HttpOptions, HttpRequest
@@ -23,12 +23,12 @@ from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor
 
 CLOSE_SECONDS = 3.0
-"""The longest to wait for the end of a conversation: a run that is stopped has few seconds left."""
+"""Timeout of ending a conversation: a run that is stopped has few seconds left."""
 
 
 @dataclass(frozen=True)
 class HttpConfig:
-    """Which agent, where, and how it is asked."""
+    """Settings of an agent behind a JSON endpoint."""
 
     base_url: str
     options: HttpOptions
@@ -36,7 +36,7 @@ class HttpConfig:
     agent_id: str | None = None
     model: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """More headers, over those of the options. Their values are taken for secrets."""
+    """Headers that replace those of the options. Their values are secrets."""
     debug: bool = False
     """Whether replies keep their raw body."""
     open_timeout: float = DEFAULT_TIMEOUT_SECONDS
@@ -45,10 +45,10 @@ class HttpConfig:
 
 @dataclass
 class _Session:
-    """One conversation: its own client, and what stands for the names in its requests."""
+    """One conversation, with the values of placeholders in its requests."""
 
     client: httpx2.AsyncClient
-    facts: dict[str, JsonValue]
+    values: dict[str, JsonValue]
     headers: Mapping[str, str]
     history: list[JsonValue] = field(default_factory=list)
     is_open: bool = True
@@ -66,14 +66,7 @@ class HttpAgent:
         clock: Callable[[], float] = time.perf_counter,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        """Opens nothing yet.
-
-        Args:
-            config: Which agent and where.
-            redactor: Knows the run's secrets, for what is told of errors; the config's own are added.
-            limiter: Shared by all calls to this server with this key; by default for this object alone.
-            clock: Seconds, for latencies.
-            new_id: A fresh id for each message, and for a conversation that the agent gives none.
+        """Prepare requests without opening connections; arguments as for `AgentServer`.
 
         Raises:
             UsageError: the address is no http(s) address, or a header cannot be sent.
@@ -83,10 +76,11 @@ class HttpAgent:
         fixed, self._varying = _headers(config)
         self._server = AgentServer(
             address.base(config.base_url),
-            agent_http.headers_with_key(
+            agent_server.headers_with_key(
                 fixed, config.headers, config.key, placed="key" in placeholders.names(self._varying)
             ),
-            agent_http.knowing(redactor, (config.key, *config.headers.values())),
+            (config.key, *config.headers.values()),
+            redactor=redactor,
             limiter=limiter,
             clock=clock,
         )
@@ -95,113 +89,114 @@ class HttpAgent:
         self._new_id = new_id
 
     async def open_session(self, test: Test) -> _Session:
-        """Begins a conversation, where the agent wants that; else on our side alone."""
-        facts: dict[str, JsonValue] = {
+        """Begin a conversation, with a request if the options define one."""
+        values: dict[str, JsonValue] = {
             "userInfo": dict(test.user_info),
             "agentId": self._config.agent_id,
             "model": self._config.model,
             "systemPrompt": test.system_prompt,
         }
-        session = _Session(self._server.new_client(), facts, {})
+        session = _Session(self._server.new_client(), values, {})
         try:
             await self._open(session)
         except BaseException:
-            await agent_http.close(session.client)
+            await agent_server.close(session.client)
             raise
         return session
 
     async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
-        """Says `text`."""
-        said: JsonValue = {"role": "user", "content": text}
+        """Send a message."""
+        message: JsonValue = {"role": "user", "content": text}
         message_id = self._new_id()
-        words: dict[str, JsonValue] = {
+        values: dict[str, JsonValue] = {
             "message": text,
             "messageId": message_id,
             "history": [*session.history],
-            "messages": [*session.history, said],
+            "messages": [*session.history, message],
         }
-        call = self._call(session, self._options.send, timeout, idempotent=False, words=words)
-        answer, seconds = await self._server.ask(session.client, call)
+        request = self._request(session, self._options.send, timeout, idempotent=False, values=values)
+        answer, seconds = await self._server.ask(session.client, request)
         self._reader.check_message(answer, message_id, self._server.redactor)
         reply = self._reader.reply(answer, seconds, self._server.redactor, keep_raw=self._config.debug)
-        session.history += [said, {"role": "assistant", "content": reply.agent}]
+        session.history += [message, {"role": "assistant", "content": reply.agent}]
         return reply
 
     async def close(self, session: _Session) -> None:
-        """Ends the conversation, where the agent wants to know; what it says to that is not looked at."""
-        ending, session.is_open, was_open = self._options.close, False, session.is_open
+        """End the conversation, with a request if the options define one. Its answer is ignored."""
+        template, session.is_open, was_open = self._options.close, False, session.is_open
         try:
-            if ending and was_open:
-                call = self._call(session, ending, CLOSE_SECONDS, idempotent=False)
+            if template and was_open:
+                request = self._request(session, template, CLOSE_SECONDS, idempotent=False)
                 async with asyncio.timeout(CLOSE_SECONDS):
-                    await self._server.send(session.client, call)
+                    await self._server.send(session.client, request)
         except (AgentError, TimeoutError):
-            pass  # it is of no use to the conversation any more
+            pass  # the conversation is over anyway
         except BaseException:
-            await agent_http.close(session.client)
+            await agent_server.close(session.client)
             raise
         await self._server.end(session.client)
 
     async def _open(self, session: _Session) -> None:
-        opening = self._options.open
-        if opening is None or self._session_path is None:
-            session.facts["session"] = self._new_id()
+        template = self._options.open
+        if template is None or self._session_path is None:
+            session.values["session"] = self._new_id()
         else:
-            # A second conversation that nobody speaks in does no harm: opening one counts as idempotent.
-            call = self._call(session, opening, self._config.open_timeout, idempotent=True)
-            answer, _ = await self._server.ask(session.client, call)
-            session.facts["session"] = http_wire.session_of(answer, self._session_path, self._server.redactor)
-        session.headers = self._own_headers(session)
+            # A second, unused conversation does no harm: opening one counts as idempotent.
+            request = self._request(session, template, self._config.open_timeout, idempotent=True)
+            answer, _ = await self._server.ask(session.client, request)
+            session.values["session"] = http_wire.session_of(
+                answer, self._session_path, self._server.redactor
+            )
+        session.headers = self._session_headers(session)
 
-    def _call(
+    def _request(
         self,
         session: _Session,
-        request: HttpRequest,
+        template: HttpRequest,
         timeout: float,
         *,
         idempotent: bool,
-        words: Mapping[str, JsonValue] | None = None,
-    ) -> Call:
-        lookup = _lookup({**session.facts, **(words or {})})
-        path = placeholders.text(request.path, lookup, lambda value: quote(value, safe=""))
-        query = {name: placeholders.text(value, lookup) for name, value in request.query.items()}
-        body = placeholders.filled(request.body, lookup)
+        values: Mapping[str, JsonValue] | None = None,
+    ) -> AgentRequest:
+        lookup = _lookup({**session.values, **(values or {})})
+        path = placeholders.text(template.path, lookup, lambda value: quote(value, safe=""))
+        query = {name: placeholders.text(value, lookup) for name, value in template.query.items()}
+        body = placeholders.filled(template.body, lookup)
         try:
             url = self._server.at(path, query)
-        except UsageError as error:  # too long, say: it depends on what was said
+        except UsageError as error:  # because of a long message, for example
             raise AgentError(str(error)) from None
-        headers = session.headers or self._own_headers(session)
-        return Call(request.method, url, timeout, idempotent, body, headers, template=request.path)
+        headers = session.headers or self._session_headers(session)
+        return AgentRequest(template.method, url, timeout, idempotent, body, headers, template=template.path)
 
-    def _own_headers(self, session: _Session) -> dict[str, str]:
-        """The headers that hang on the conversation; without those of its id until it has one."""
-        lookup = _lookup({**session.facts, "key": self._config.key.strip()})
-        known = {
-            name: placeholders.text(value, lookup)
-            for name, value in self._varying.items()
-            if "session" in session.facts or "session" not in placeholders.names(value)
-        }
+    def _session_headers(self, session: _Session) -> dict[str, str]:
+        """Return the headers that depend on the conversation; those with its id once it has one."""
+        lookup = _lookup({**session.values, "key": self._config.key.strip()})
         try:
             return {
-                name: connections.header_value(value, f"the agent's header {name!r}")
-                for name, value in known.items()
+                name: connections.header_value(
+                    placeholders.text(value, lookup), f"the agent's header {name!r}"
+                )
+                for name, value in self._varying.items()
+                if "session" in session.values or "session" not in placeholders.names(value)
             }
         except UsageError as error:
             raise AgentError(str(error)) from None
 
 
 def _headers(config: HttpConfig) -> tuple[dict[str, str], dict[str, str]]:
-    """The options' headers: those that are known now, and those that hang on the conversation."""
+    """Return the options' headers: those known now, and those that depend on the conversation."""
     headers = config.options.headers
-    agent_http.checked_headers(dict.fromkeys(headers, ""))
+    agent_server.checked_headers(dict.fromkeys(headers, ""))
     overridden = {name.strip().lower() for name in config.headers}
     varying = {
         name: value
         for name, value in headers.items()
-        if any(found != "key" for found in placeholders.names(value)) and name.lower() not in overridden
+        if any(placeholder != "key" for placeholder in placeholders.names(value))
+        and name.lower() not in overridden
     }
     return {name: value for name, value in headers.items() if name not in varying}, varying
 
 
-def _lookup(facts: Mapping[str, JsonValue]) -> placeholders.Lookup:
-    return lambda name: facts[name] if name in facts else placeholders.member(dict(facts), name)
+def _lookup(values: Mapping[str, JsonValue]) -> placeholders.Lookup:
+    return lambda name: values[name] if name in values else placeholders.member(dict(values), name)

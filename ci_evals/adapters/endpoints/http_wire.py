@@ -1,7 +1,7 @@
-"""What an answer of any JSON endpoint means, by the paths that its user gives. Pure.
+"""Reading the answers of any JSON endpoint by the paths in its options. Pure.
 
-What has no path, or is not where the path leads, is unknown (null). Only what is there and empty is evidence
-that nothing happened.
+A value without a path, or not at its path, is unknown (null). Only a value that is there and empty is
+evidence that nothing happened.
 """
 
 import json
@@ -19,32 +19,32 @@ from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor
 
 _NAMES = ("name", "code", "key")
-_MOST_TOKENS = 10**12
-"""Of one reply: more is no count."""
+_MAX_TOKENS = 10**12
+"""Maximum plausible number of tokens of one reply."""
 _NO = frozenset({"", "false", "no", "0", "none", "null"})
-"""Texts that say no, in small letters."""
+"""Texts that mean no, in lower case."""
 
-Found = tuple[JsonValue, ...] | None
+Matches = tuple[JsonValue, ...] | None
+"""The values at a path; None if there is no path, or nothing at it."""
 
 
 class Reader:
     """Reads the answers of one agent."""
 
     def __init__(self, paths: HttpReply) -> None:
-        """Reads the paths."""
-        named = paths.model_dump(exclude_none=True)
-        self._paths = {name: JsonPath(text) for name, text in named.items()}
+        """Parse the paths."""
+        self._paths = {name: JsonPath(text) for name, text in paths.model_dump(exclude_none=True).items()}
 
     def reply(self, body: JsonValue, seconds: float, redactor: Redactor, *, keep_raw: bool = False) -> Reply:
-        """A reply in our words.
+        """Read a reply.
 
         Raises:
             AgentError: it holds no text, or is too large for the paths.
         """
-        found = {name: self._find(name, body) for name in HttpReply.model_fields}
-        failed, detail = _error(found["error"], redactor)
-        escalated = _escalated(found["escalated"])
-        text = _text(found["text"])
+        matches = {name: self._find(name, body) for name in HttpReply.model_fields}
+        failed, detail = _error(matches["error"], redactor)
+        escalated = _escalated(matches["escalated"])
+        text = _text(matches["text"])
         if text is None:
             if not (failed or escalated):
                 raise AgentError(
@@ -52,22 +52,22 @@ class Reader:
                     "(see adapterOptions.reply.text)"
                 )
             text = ""
-        params, named_params = self._params(found["params"])
+        params, named_params = self._params(matches["params"])
         return Reply(
             agent=text,
             latency_seconds=seconds,
-            workflows=_names(found["workflows"]),
+            workflows=_names(matches["workflows"]),
             handed_over=escalated,
             handed_over_apart="escalated" in self._paths,
             params=params,
             named_params=named_params,
-            rules=_names(found["rules"]),
-            integrations=_integrations(found["integrations"]),
+            rules=_names(matches["rules"]),
+            integrations=_integrations(matches["integrations"]),
             error_response=failed,
             error_detail=detail,
-            input_tokens=_tokens(found["input_tokens"]),
-            output_tokens=_tokens(found["output_tokens"]),
-            trace=self._trace(found["trace"]),
+            input_tokens=_tokens(matches["input_tokens"]),
+            output_tokens=_tokens(matches["output_tokens"]),
+            trace=self._trace(matches["trace"]),
             raw=body if keep_raw else None,
         )
 
@@ -79,19 +79,19 @@ class Reader:
         """
         if "message_id" not in self._paths:
             return
-        found = self._find("message_id", body)
-        if not found:
+        ids = self._find("message_id", body)
+        if not ids:
             raise AgentError(
                 f"the agent's answer has no message id at {self._paths['message_id'].text}: "
                 f"{shown(body, redactor)} (see adapterOptions.reply.messageId)"
             )
-        if found != (message_id,):
+        if ids != (message_id,):
             raise AgentError(
-                f"the agent answered another message: the answer has the id {shown([*found], redactor)}, "
+                f"the agent answered another message: the answer has the id {shown([*ids], redactor)}, "
                 f'the message "{message_id}"'
             )
 
-    def _find(self, name: str, body: JsonValue) -> Found:
+    def _find(self, name: str, body: JsonValue) -> Matches:
         path = self._paths.get(name)
         if path is None:
             return None
@@ -100,13 +100,13 @@ class Reader:
         except ValueError as error:
             raise AgentError(f"the agent's answer {error} for the path {path.text}") from None
 
-    def _params(self, found: Found) -> tuple[dict[str, JsonValue] | None, tuple[str, ...]]:
-        """Parameters by name, and the names of those whose value was not told."""
-        if found is None or found == (None,):
+    def _params(self, matches: Matches) -> tuple[dict[str, JsonValue] | None, tuple[str, ...]]:
+        """Return parameters by name, and the names of those without a value."""
+        if matches is None or matches == (None,):
             return None, ()
-        if self._paths["params"].single and isinstance(found[0], dict):
-            return dict(found[0]), ()
-        items = _items(found)
+        if self._paths["params"].single and isinstance(matches[0], dict):
+            return dict(matches[0]), ()
+        items = _items(matches)
         params: dict[str, JsonValue] = {}
         bare: list[str] = []
         for item in items:
@@ -125,23 +125,23 @@ class Reader:
             return None, ()
         return params, tuple(name for name in dict.fromkeys(bare) if name not in params)
 
-    def _trace(self, found: Found) -> JsonValue:
-        if found is None:
+    def _trace(self, matches: Matches) -> JsonValue:
+        if matches is None:
             return None
-        return found[0] if self._paths["trace"].single else [*found]
+        return matches[0] if self._paths["trace"].single else [*matches]
 
 
 def session_of(body: JsonValue, path: JsonPath, redactor: Redactor) -> str:
-    """The id of the conversation that was opened.
+    """Return the id of the conversation that was opened.
 
     Raises:
         AgentError: there is none.
     """
     try:
-        found = path.find(body)
+        matches = path.find(body)
     except ValueError as error:
         raise AgentError(f"the agent's answer {error} for the path {path.text}") from None
-    for value in found or ():
+    for value in matches or ():
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()
     raise AgentError(
@@ -151,29 +151,29 @@ def session_of(body: JsonValue, path: JsonPath, redactor: Redactor) -> str:
 
 
 def shown(body: JsonValue, redactor: Redactor) -> str:
-    """One short line of what an answer holds. Secrets go before anything is cut."""
+    """Return an excerpt of an answer. Secrets are removed before it is shortened."""
     return payload.shorten(json.dumps(redactor.json(body), ensure_ascii=False))
 
 
-def _items(found: Sequence[JsonValue]) -> list[JsonValue]:
-    """What was found, lists among it taken apart."""
+def _items(matches: Sequence[JsonValue]) -> list[JsonValue]:
+    """Return the matches and the items of lists among them, without nulls."""
     items: list[JsonValue] = []
-    for value in found:
+    for value in matches:
         items += value if isinstance(value, list) else [value]
     return [item for item in items if item is not None]
 
 
-def _known(found: Found) -> list[JsonValue] | None:
-    """The items; none where nothing but null was found, which is how servers write that they do not tell."""
-    if found is None:
+def _known(matches: Matches) -> list[JsonValue] | None:
+    """Return the items; None if all matches are null, by which servers mean that they do not know."""
+    if matches is None:
         return None
-    items = _items(found)
-    empty = not items and (not found or [] in found)
+    items = _items(matches)
+    empty = not items and (not matches or [] in matches)
     return items if items or empty else None
 
 
-def _text(found: Found) -> str | None:
-    items = _known(found)
+def _text(matches: Matches) -> str | None:
+    items = _known(matches)
     if items is None:
         return None
     texts = [item if isinstance(item, str) else _number(item) for item in items]
@@ -187,17 +187,17 @@ def _number(item: JsonValue) -> str | None:
     return str(item) if isinstance(item, int | float) and not isinstance(item, bool) else None
 
 
-def _names(found: Found) -> tuple[str, ...] | None:
-    items = _known(found)
+def _names(matches: Matches) -> tuple[str, ...] | None:
+    items = _known(matches)
     if items is None:
         return None
     names = tuple(name for item in items if (name := payload.name(item, _NAMES)))
-    # One that cannot be read may be the one that must not be there.
+    # An unreadable one may be the one that matters.
     return names if len(names) == len(items) else None
 
 
-def _integrations(found: Found) -> tuple[Integration, ...] | None:
-    items = _known(found)
+def _integrations(matches: Matches) -> tuple[Integration, ...] | None:
+    items = _known(matches)
     if items is None:
         return None
     calls = tuple(call for item in items if (call := _integration(item)))
@@ -218,29 +218,29 @@ def _integration(item: JsonValue) -> Integration | None:
     )
 
 
-def _escalated(found: Found) -> bool | None:
-    items = _known(found)
-    return None if items is None else any(_says_yes(item) for item in items)
+def _escalated(matches: Matches) -> bool | None:
+    items = _known(matches)
+    return None if items is None else any(map(_is_true, items))
 
 
-def _error(found: Found, redactor: Redactor) -> tuple[bool | None, str | None]:
-    """Whether something went wrong, and what. Null where an error would be says that nothing did."""
-    if found is None:
+def _error(matches: Matches, redactor: Redactor) -> tuple[bool | None, str | None]:
+    """Return whether there was an error, and its text. Null in place of an error means none."""
+    if matches is None:
         return None, None
-    wrong: Iterable[Any] = [item for item in _items(found) if _says_yes(item)]
-    told = [text for item in wrong if (text := payload.explain(redactor.json(item)))]
-    return bool(wrong), payload.shorten("; ".join(told)) if told else None
+    errors: Iterable[Any] = [item for item in _items(matches) if _is_true(item)]
+    texts = [text for error in errors if (text := payload.explain(redactor.json(error)))]
+    return bool(errors), payload.shorten("; ".join(texts)) if texts else None
 
 
-def _says_yes(value: JsonValue) -> bool:
+def _is_true(value: JsonValue) -> bool:
     return value.strip().lower() not in _NO if isinstance(value, str) else bool(value)
 
 
-def _tokens(found: Found) -> int | None:
-    """The sum of the counts; null where there is none."""
+def _tokens(matches: Matches) -> int | None:
+    """Return the sum of the counts; None if there is none."""
     counts = [
         int(item)
-        for item in _items(found or ())
+        for item in _items(matches or ())
         if isinstance(item, int | float) and not isinstance(item, bool) and 0 <= item == int(item)
     ]
-    return min(sum(counts), _MOST_TOKENS) if counts else None
+    return min(sum(counts), _MAX_TOKENS) if counts else None

@@ -1,9 +1,8 @@
-"""`claude-code`: Claude behind the program `claude`, by whatever login that program has.
+"""`claude-code`: Claude behind the program `claude`, with that program's login.
 
-The program is an agent, and is held to being a model: no tools, no turn but the one that answers, a folder
-with nothing in it, and nothing of what its user has set up for other work. Its options and results are
-documented at https://code.claude.com/docs/en/cli-reference and https://code.claude.com/docs/en/headless, what
-goes wrong at https://code.claude.com/docs/en/errors.
+The program is an agent and is restricted to being a model: no tools, one turn, an empty folder, none of its
+user's settings. Options and results: https://code.claude.com/docs/en/cli-reference and
+https://code.claude.com/docs/en/headless; errors: https://code.claude.com/docs/en/errors.
 """
 
 import asyncio
@@ -37,14 +36,14 @@ DEFAULT_USER_MODEL = "haiku"
 
 PROGRAM = "claude"
 MIN_VERSION = (2, 1, 248)
-"""The first that leaves a message alone which is marked so; others read the files that it names by `@path`.
+"""The first version that obeys `client_composed`; earlier ones read files that a message names by `@path`.
 
-`--safe-mode` is there since 2.1.169."""
+`--safe-mode` exists since 2.1.169."""
 
 _INSTALL = "install it (https://code.claude.com/docs/en/setup) and log in, or take another --provider"
 _VERSION_SECONDS = 30
 _TURNS, _TURNS_WITH_SCHEMA = 1, 4
-"""A form is filled in by a call, which takes a turn, and one more for each time that it does not fit."""
+"""A structured answer is a tool call, which takes a turn, and another each time that it does not fit."""
 _NO_MODEL_ANSWER = frozenset({"error_max_turns", "error_max_structured_output_retries"})
 
 _NO_ACCESS = re.compile(
@@ -54,6 +53,9 @@ _NO_ACCESS = re.compile(
 )
 _LIMITED = (429, 529)
 _USED_UP = re.compile(r"\bhit your\b.{0,40}\blimit|usage limit", re.IGNORECASE)
+_INPUT_KINDS = ("", "cache_creation_", "cache_read_")
+_MAX_DOLLARS = 1_000_000
+"""Maximum plausible cost of one answer."""
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
@@ -69,20 +71,20 @@ class ClaudeCodeLLM:
         redactor: Redactor | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
-        """Finds the program and asks for its version, which takes a moment.
+        """Find the program and check its version.
 
         Args:
             model: An alias (`sonnet`, `haiku`, …) or a model's full name.
-            environ: The environment; the program gets it without what is meant for us alone.
+            environ: The environment, which the program gets without our own variables.
             timeout: Seconds that an answer may take, from the start of its process.
-            redactor: Knows the run's secrets, for what is told of errors.
-            limiter: For its processes; by default two at once for each processor, at least four.
+            redactor: Removes the run's secrets from error messages.
+            limiter: Limiter of its processes; by default two at once for each processor, at least four.
 
         Raises:
-            UsageError: there is no such program, or it is too old.
+            UsageError: the program is missing or too old.
         """
         self.model = model
-        self._program = _found(environ)
+        self._program = _find_program(environ)
         self._environ = _environ(environ)
         self.version = _version(self._program, frozenset(self._environ.items()))
         self._who = f"{PROGRAM} {self.version}"
@@ -92,26 +94,26 @@ class ClaudeCodeLLM:
         self._limiter = limiter or RateLimiter(most=at_once)
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks once, in a process of its own; again where the program has given up on a limit to the rate."""
-        return (await self._limiter.send(lambda _: self._asked(prompt))).completion
+        """Ask in a new process; again if the program has given up on a rate limit."""
+        return (await self._limiter.send(lambda _: self._attempt(prompt))).completion
 
     def waits(self) -> tuple[str, Waiting | None]:
-        """Who is asked, and how long it is waited for now."""
+        """Return the name of the service and the current wait for it."""
         return self._who, self._limiter.waiting()
 
     def note(self) -> str | None:
-        """What a person should know of limits that were set to the rate; None if none were."""
+        """Return a sentence on rate limits; None if there were none."""
         return self._limiter.note(f"{self._who} ({self.model})")
 
     async def aclose(self) -> None:
         """Nothing is kept open."""
 
-    async def _asked(self, prompt: Prompt) -> "_Answered":
+    async def _attempt(self, prompt: Prompt) -> "_Answer":
         with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
-            return _Answered(self._read(await self._answer(prompt, Path(folder)), prompt))
+            return _Answer(self._read(await self._answer(prompt, Path(folder)), prompt))
 
     async def _answer(self, prompt: Prompt, folder: Path) -> dict[str, JsonValue]:
-        """The program's own account of how it went."""
+        """Run the program and return its `result` event."""
         empty = folder / "empty"
         empty.mkdir()
         try:
@@ -122,7 +124,7 @@ class ClaudeCodeLLM:
                 str(empty),
             )
         except (OSError, ValueError) as error:
-            raise LLMError(f"{self._who} could not be started: {self._told(str(error))}") from error
+            raise LLMError(f"{self._who} could not be started: {self._one_line(str(error))}") from error
         try:
             process.write(_message(prompt))
             process.end_input()
@@ -138,7 +140,7 @@ class ClaudeCodeLLM:
             await process.end()
 
     def _arguments(self, prompt: Prompt, folder: Path) -> list[str]:
-        """What is said of people goes by a file: all users of a machine see its programs' arguments."""
+        """Return the arguments, with texts in files: all users of a machine see its programs' arguments."""
         arguments = ["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"]
         arguments += [f"--model={self.model}", "--tools", "", "--no-session-persistence"]
         # Not --bare, which knows no login, nor --setting-sources, which may hold what the login needs.
@@ -154,7 +156,7 @@ class ClaudeCodeLLM:
         return [*arguments, f"--max-turns={_TURNS_WITH_SCHEMA}", f"--json-schema={json.dumps(prompt.schema)}"]
 
     async def _result(self, process: Process) -> dict[str, JsonValue]:
-        """The last of the events that the program tells; what else it writes is of no account."""
+        """Return the `result` event and ignore other output."""
         other = b""
         while line := await process.line():
             try:
@@ -170,14 +172,14 @@ class ClaudeCodeLLM:
         if process.too_long:
             return LLMAnswerError(f"{self._who} answered with more than {MAX_ANSWER_MB} MB")
         code = await process.code()
-        said = self._told(
+        output = self._one_line(
             process.complaint(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
         )
-        if _NO_ACCESS.search(said):
-            return self._no_access(said)
+        if _NO_ACCESS.search(output):
+            return self._no_access(output)
         if code == 0 and other:
-            return LLMAnswerError(f"{self._who} gave an answer that cannot be read: {said}")
-        return LLMError(f"{self._who} ended with exit code {code} and no answer{said and f': {said}'}")
+            return LLMAnswerError(f"{self._who} gave an answer that cannot be read: {output}")
+        return LLMError(f"{self._who} ended with exit code {code} and no answer{output and f': {output}'}")
 
     def _read(self, result: dict[str, JsonValue], prompt: Prompt) -> Completion:
         subtype, text = result.get("subtype"), result.get("result")
@@ -198,38 +200,30 @@ class ClaudeCodeLLM:
 
     def _failure(self, result: dict[str, JsonValue]) -> LLMError:
         status = result.get("api_error_status")
-        told = payload.explain(result.get("result")) or payload.explain(result.get("errors"))
-        said = self._told(told or f"{result.get('subtype')}, status {status}")
-        if status == 401 or _NO_ACCESS.search(said):
-            return self._no_access(said)
-        if _USED_UP.search(said):
-            return LLMAccessError(f"{self._who} may not be used any more for now: {said}")
+        reason = payload.explain(result.get("result")) or payload.explain(result.get("errors"))
+        reason = self._one_line(reason or f"{result.get('subtype')}, status {status}")
+        if status == 401 or _NO_ACCESS.search(reason):
+            return self._no_access(reason)
+        if _USED_UP.search(reason):
+            return LLMAccessError(f"{self._who} may not be used any more for now: {reason}")
         if status == 429:
-            return LLMError(f"{self._who} says that calls are limited (429): {said}; lower --parallel")
-        return LLMError(f"{self._who} failed: {said}")
+            return LLMError(f"{self._who} says that calls are limited (429): {reason}; lower --parallel")
+        return LLMError(f"{self._who} failed: {reason}")
 
-    def _no_access(self, said: str) -> LLMAccessError:
+    def _no_access(self, reason: str) -> LLMAccessError:
         hint = f"log in on this machine ({PROGRAM} auth login), or see docs/providers.md"
-        return LLMAccessError(f"{self._who} has no access to Claude: {said}; {hint}")
+        return LLMAccessError(f"{self._who} has no access to Claude: {reason}; {hint}")
 
-    def _told(self, *texts: str) -> str:
-        said = " ".join(" ".join(self._redactor.text(text) for text in texts).split())
-        return payload.shorten(said)
-
-
-_MOST_DOLLARS = 1_000_000
-"""Of one answer: more is no cost."""
+    def _one_line(self, *texts: str) -> str:
+        return payload.shorten(" ".join(self._redactor.text(text) for text in texts))
 
 
 @dataclass(frozen=True)
-class _Answered:
-    """An answer as a rate limiter wants it. The program keeps to itself what servers tell in headers."""
+class _Answer:
+    """An answer without headers, which the program does not show."""
 
     completion: Completion
     headers: httpx2.Headers = field(default_factory=httpx2.Headers)
-
-
-_KINDS_OF_INPUT = ("", "cache_creation_", "cache_read_")
 
 
 def _message(prompt: Prompt) -> bytes:
@@ -245,21 +239,21 @@ def _message(prompt: Prompt) -> bytes:
 
 def _paid(result: dict[str, JsonValue]) -> Paid:
     usage = result.get("usage")
-    kinds = [payload.member(usage, f"{kind}input_tokens") for kind in _KINDS_OF_INPUT]
-    read = [token_count(count) for count in kinds if count is not None]
-    known = None if None in read else sum(count or 0 for count in read) or None
-    return Paid(known, tokens(usage, "output_tokens"), _cost(result.get("total_cost_usd")))
+    kinds = [payload.member(usage, f"{kind}input_tokens") for kind in _INPUT_KINDS]
+    counts = [token_count(count) for count in kinds if count is not None]
+    read = None if None in counts else sum(count or 0 for count in counts) or None
+    return Paid(read, tokens(usage, "output_tokens"), _cost(result.get("total_cost_usd")))
 
 
-def _cost(told: JsonValue) -> float | None:
-    if isinstance(told, bool) or not isinstance(told, int | float):
+def _cost(value: JsonValue) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(told) if 0 <= told <= _MOST_DOLLARS else None
+    return float(value) if 0 <= value <= _MAX_DOLLARS else None
 
 
-def _found(environ: Mapping[str, str]) -> str:
-    if found := shutil.which(PROGRAM, path=environ.get("PATH")):
-        return str(Path(found).absolute())
+def _find_program(environ: Mapping[str, str]) -> str:
+    if path := shutil.which(PROGRAM, path=environ.get("PATH")):
+        return str(Path(path).absolute())
     raise UsageError(
         f"--provider=claude-code: there is no program {PROGRAM!r} on the PATH; {_INSTALL} "
         "(the container does not hold it: there, use openai or anthropic with a key)"
@@ -268,14 +262,13 @@ def _found(environ: Mapping[str, str]) -> str:
 
 def _environ(environ: Mapping[str, str]) -> dict[str, str]:
     kept = handed_on(environ)
-    kept.pop("CLAUDECODE", None)  # else it would take itself for a part of the session that started us
-    # It speaks to the model, and to nobody else.
+    kept.pop("CLAUDECODE", None)  # otherwise it would take itself for a part of the session that started us
     return kept | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
 
 @cache
 def _version(program: str, environ: frozenset[tuple[str, str]]) -> str:
-    """What the program says of its version, asked once."""
+    """Return the program's version, asked once."""
     who = f"--provider=claude-code: {program!r}"
     try:
         run = subprocess.run(  # noqa: S603  # the program that the user's PATH names
@@ -288,11 +281,11 @@ def _version(program: str, environ: frozenset[tuple[str, str]]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"{who} cannot be run: {error}") from error
-    said = payload.shorten(" ".join(run.stdout.decode(errors="replace").split()))
-    found = _VERSION.match(said)
-    if run.returncode or not found:
-        raise UsageError(f"{who} does not tell its version, but {said!r}: is it Claude Code? {_INSTALL}")
-    if tuple(map(int, found.groups())) < MIN_VERSION:
-        least = ".".join(map(str, MIN_VERSION))
-        raise UsageError(f"{who} is {found[0]}, and {least} is needed at least: {PROGRAM} update")
-    return found[0]
+    output = payload.shorten(run.stdout.decode(errors="replace"))
+    version = _VERSION.match(output)
+    if run.returncode or not version:
+        raise UsageError(f"{who} does not tell its version, but {output!r}: is it Claude Code? {_INSTALL}")
+    if tuple(map(int, version.groups())) < MIN_VERSION:
+        minimum = ".".join(map(str, MIN_VERSION))
+        raise UsageError(f"{who} is {version[0]}, and {minimum} is needed at least: {PROGRAM} update")
+    return version[0]
