@@ -6,6 +6,7 @@ from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
+from ci_evals.job.conclude import worded
 from ci_evals.scoring.gate.checks import Case, decide
 from ci_evals.scoring.gate.policy import Ending, Policy
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
@@ -61,4 +62,4 @@ def gate(plan, *trials, offline=False, ending=None, pairing=None, **policy) -> D
     """What the gate says of these trials."""
     scores = card(plan, *trials, offline=offline)
     case = Case(scores, Policy(**policy), offline=offline, pairing=pairing)
-    return decide(case, ending or Ending())
+    return worded(decide(case, ending or Ending()))

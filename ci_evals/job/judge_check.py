@@ -19,7 +19,7 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading import control
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
-from ci_evals.scoring.gate.invalid_run import why_not_passed
+from ci_evals.reports.facts.invalid_run import why_not_passed
 from ci_evals.scoring.usage import usage_of_roles
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import JudgeCache

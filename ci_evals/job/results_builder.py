@@ -16,11 +16,11 @@ from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed,
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.grading import graded_criteria, judge
+from ci_evals.job.conclude import conclude, unfinished
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
 from ci_evals.reports.names import folders_for
-from ci_evals.scoring.conclude import conclude, unfinished
 from ci_evals.scoring.gate.policy import Ending, Policy
 from ci_evals.scoring.gate.selectors import Threshold
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score

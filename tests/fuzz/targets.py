@@ -52,6 +52,7 @@ from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSo
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.grading import answer_matching, graded_criteria, quotes, strict
 from ci_evals.grading.judge import Judge, JudgeAnswer
+from ci_evals.job.conclude import worded
 from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.parse import Reading, load
 from ci_evals.planning.selection import Selection, plan
@@ -551,7 +552,7 @@ def results(data: bytes) -> None:
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
         pairing = Pairing(Side.of(head), Side.of(base))
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
-        gate = decide_change(Case(Scorecard.of(head), policy, offline=False, pairing=pairing))
+        gate = worded(decide_change(Case(Scorecard.of(head), policy, offline=False, pairing=pairing)))
         reached = coverage.against(head.coverage, pairing.pairs)
         told = head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached})
         documents.comparison(told)

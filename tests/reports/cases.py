@@ -14,6 +14,7 @@ from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.job.conclude import worded
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
@@ -288,7 +289,7 @@ def decided(head: Results, base: Results, policy: Policy) -> Results:
     head = build.completed(head)
     base = build.completed(base)
     pairing = Pairing(Side.of(head), Side.of(base))
-    gate = decide(Case(Scorecard.of(head), policy, pairing=pairing), Ending())
+    gate = worded(decide(Case(Scorecard.of(head), policy, pairing=pairing), Ending()))
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
     reached = coverage.against(head.coverage, pairing.pairs)
     told = {"comparison": pairing.comparison(), "gate": gate, "odds": noise, "coverage": reached}

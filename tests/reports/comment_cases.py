@@ -12,6 +12,7 @@ from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import Latency
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.job.conclude import worded
 from ci_evals.reports.markdown.comment import Place
 from ci_evals.scoring.gate.checks import Case, decide
 from ci_evals.scoring.gate.odds import applied, odds_of
@@ -247,7 +248,7 @@ def no_baseline() -> Results:
     )
     found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
     head = run(found, note)
-    gate = decide(Case(Scorecard.of(head), POLICY), Ending())
+    gate = worded(decide(Case(Scorecard.of(head), POLICY), Ending()))
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
     return head.model_copy(update={"gate": gate, "odds": noise})
 

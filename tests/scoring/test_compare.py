@@ -11,6 +11,7 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.transcript import Turns
+from ci_evals.job.conclude import worded
 from ci_evals.reports import numbers
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import Pairing, Part
@@ -245,7 +246,7 @@ def decided(head: dict, base: dict, **policy):
         Policy(**({"min_score": 0} | policy)),
         pairing=pairing(made, run("base", base)) if base else None,
     )
-    return decide(case, Ending())
+    return worded(decide(case, Ending()))
 
 
 def check(decision, name):
@@ -513,7 +514,7 @@ def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     assert decided(passed, passed, **policy).exit_code == 0
     judged = run("head", passed, judge_model="other")
     case = Case(Scorecard.of(judged), Policy(**policy), pairing=pairing(judged, run("base", passed)))
-    decision = decide(case, Ending())
+    decision = worded(decide(case, Ending()))
     assert decision.exit_code == 3
     assert "(--baseline=required): the judge is other" in decision.reasons[0]
     drops = read_drops("test:b=5")[1]

@@ -16,8 +16,8 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
+from ci_evals.job.conclude import conclude
 from ci_evals.planning import sharding
-from ci_evals.scoring.conclude import conclude
 from ci_evals.scoring.gate.policy import Ending, Policy, Regression
 from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.merge import Merged, merge

@@ -10,7 +10,7 @@ from plans import trial
 
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring.conclude import conclude
+from ci_evals.job.conclude import conclude
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Ending, Policy, Regression
 from ci_evals.scoring.scorecard import Scorecard

@@ -11,6 +11,7 @@ from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
 from ci_evals.cli.terminal.console import colored
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.job.conclude import worded
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.scoring.comparison.compare import Pairing
@@ -35,7 +36,8 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
     pairing = Pairing(Side.of(head), Side.of(base))
-    decision = decide_change(Case(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
+    ruling = decide_change(Case(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
+    decision = worded(ruling)
     found = against(head.coverage, pairing.pairs)
     result = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
     context.show(_text(result, settings.format, context))

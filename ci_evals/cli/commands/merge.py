@@ -18,7 +18,7 @@ from ci_evals.cli.settings.policy import in_force, read_policy
 from ci_evals.cli.settings.result_commands import MergeSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring.conclude import conclude
+from ci_evals.job.conclude import conclude
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.scoring.merge import merge

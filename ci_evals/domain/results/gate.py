@@ -65,10 +65,13 @@ class GateCheck(CheckId):
         description="Null: not checked. The check was asked for and could not be made; `note` says why."
     )
     note: str | None = None
+    blocks_verdict: bool = Field(
+        default=False, description="Whether the run has no verdict because this check could not be made."
+    )
 
 
 class Decision(Record):
-    """What the gate said."""
+    """The outcome of the gate."""
 
     passed: bool
     exit_code: int

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.scoring.gate.checks import not_checked
 from ci_evals.scoring.gate.selectors import Kind, Selector
 
 _KINDS = {kind: f"the {kind}" for kind in Kind} | {Kind.LOGIC: "the AUI Logic"}
@@ -48,7 +47,7 @@ def warnings(results: Results) -> tuple[str, ...]:
     """A sentence for each reason why checks could not be made, unless the verdict says it already."""
     by_reason: dict[str, list[GateCheck]] = defaultdict(list)
     for check in not_made(results):
-        if not_checked(check) not in results.gate.reasons:
+        if not check.blocks_verdict:
             by_reason[check.note or "nobody said why"].append(check)
     return tuple(f"{_listed(checks)} not checked: {why}." for why, checks in by_reason.items())
 

@@ -7,12 +7,19 @@ from typing import Any
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
+from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import Pairing, Part
-from ci_evals.scoring.gate.invalid_run import invalid_run_reasons
+from ci_evals.scoring.gate.invalid_run import (
+    InvalidRunReason,
+    NotChecked,
+    NotCompared,
+    NothingScored,
+    UncountedDecide,
+    invalid_run_reasons,
+)
 from ci_evals.scoring.gate.policy import Ending, Policy, Regression
 from ci_evals.scoring.gate.selectors import Kind, Selector
 from ci_evals.scoring.scorecard import Scorecard
@@ -43,7 +50,17 @@ class Case:
     """Whether tests without a trial are left out, since no more were wanted."""
 
 
-def decide(case: Case, ending: Ending) -> Decision:
+@dataclass(frozen=True)
+class Ruling:
+    """The decision of the gate, with its reasons as values."""
+
+    passed: bool
+    exit_code: Exit
+    checks: tuple[GateCheck, ...]
+    reasons: tuple[InvalidRunReason, ...] = ()
+
+
+def decide(case: Case, ending: Ending) -> Ruling:
     """The gate's checks and the exit code that follows from them."""
     reasons = tuple(invalid_run_reasons(case.card, case.policy, ending))
     if ending.failed_fast:
@@ -51,8 +68,11 @@ def decide(case: Case, ending: Ending) -> Decision:
     else:
         checks = checks_of(case)
         reasons = reasons or tuple(_uncounted_decide(case, checks_of))
-        reasons = (*reasons, *_not_compared(case, checks))
-    holds = _none_fails(checks) and not reasons and not ending.interrupted
+        if case.policy.baseline_required:
+            why = _unpaired(case)
+            checks = checks if why else _blocking(checks)
+            reasons = (*reasons, *([NotCompared(why)] if why else _not_checked(checks)))
+    passed = _none_fails(checks) and not reasons and not ending.interrupted
     if ending.bug:
         code = Exit.BUG
     elif ending.interrupted:
@@ -60,8 +80,8 @@ def decide(case: Case, ending: Ending) -> Decision:
     elif reasons:
         code = Exit.INVALID
     else:
-        code = Exit.HOLDS if holds or not case.policy.enforced else Exit.FAILED
-    return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
+        code = Exit.HOLDS if passed or not case.policy.enforced else Exit.FAILED
+    return Ruling(passed, code, checks, reasons)
 
 
 def _fail_fast(ending: Ending) -> GateCheck:
@@ -88,21 +108,18 @@ def _none_fails(checks: Iterable[GateCheck]) -> bool:
     return all(check.holds is not False for check in checks)
 
 
-def not_checked(check: GateCheck) -> str:
-    """Say that a check was asked for and could not be made, and why."""
-    return f"{check.name} was not checked: {check.note}"
+def _blocking(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
+    """The checks, those against the baseline that could not be made marked as needed for a verdict."""
+    return tuple(
+        check.model_copy(update={"blocks_verdict": True})
+        if check.holds is None and check.kind in _OF_BASELINE
+        else check
+        for check in checks
+    )
 
 
-def _not_compared(case: Case, checks: Iterable[GateCheck]) -> Iterator[str]:
-    """Yield why the run lacks the comparison that it must have, if it must have one."""
-    if not case.policy.baseline_required:
-        return
-    if why := _unpaired(case):
-        yield f"the run was not compared with a baseline (--baseline=required): {why}"
-        return
-    for check in checks:
-        if check.holds is None and check.kind in _OF_BASELINE:
-            yield not_checked(check)
+def _not_checked(checks: Iterable[GateCheck]) -> tuple[NotChecked, ...]:
+    return tuple(NotChecked(check) for check in checks if check.blocks_verdict)
 
 
 def _unpaired(case: Case) -> str | None:
@@ -126,29 +143,24 @@ def _changes_of(case: Case) -> tuple[GateCheck, ...]:
     return tuple(_Checks(case).of_baseline())
 
 
-def decide_change(case: Case) -> Decision:
+def decide_change(case: Case) -> Ruling:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
-    checks = _changes_of(case)
+    checks = _blocking(_changes_of(case))
     undecided = tuple(_uncounted_decide(case, _changes_of))
-    reasons = undecided if case.card.score is not None else ("nothing could be scored",)
-    reasons = (*reasons, *(not_checked(check) for check in checks if check.holds is None))
-    holds = _none_fails(checks) and not reasons
-    code = Exit.INVALID if checks and reasons else Exit.HOLDS if holds or not checks else Exit.FAILED
-    return Decision(passed=holds, exit_code=code, checks=checks, reasons=reasons)
+    reasons = (*(undecided if case.card.score is not None else (NothingScored(),)), *_not_checked(checks))
+    passed = _none_fails(checks) and not reasons
+    code = Exit.INVALID if checks and reasons else Exit.HOLDS if passed or not checks else Exit.FAILED
+    return Ruling(passed, code, checks, reasons)
 
 
-def _uncounted_decide(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> Iterator[str]:
-    """Whether the trials that say nothing of the agent would have decided these checks, played to the end."""
+def _uncounted_decide(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> Iterator[UncountedDecide]:
+    """Whether the trials that say nothing about the agent would have decided these checks."""
     uncounted = sum(map(uncounted_trials, case.card.tests))
     if not uncounted:
         return
     worst, best = (_none_fails(checks(replace(case, assumed=score))) for score in (0, 100))
     if worst != best:
-        without = " or are left out" if case.card.counts.invalid_users else ""
-        yield (
-            f"trials that broke off{without} ({uncounted}) decide the gate: it would not hold if all of "
-            "them had failed, and would if all had passed"
-        )
+        yield UncountedDecide(uncounted, some_excluded=case.card.counts.invalid_users > 0)
 
 
 @dataclass(frozen=True)

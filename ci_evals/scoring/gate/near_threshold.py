@@ -1,7 +1,6 @@
 """What the gate has decided by so little that more trials may decide otherwise."""
 
 from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
-from ci_evals.scoring.gate.checks import not_checked
 from ci_evals.scoring.statistics import ALPHA
 from ci_evals.support.p_values import named
 
@@ -15,10 +14,10 @@ def close_calls(decision: Decision) -> tuple[str, ...]:
     Nothing, where the run is not to be trusted, or where the gate fails on something that is not close.
     """
     calls = [(check, _close(check)) for check in decision.checks]
-    clear = any(check.holds is False and not why for check, why in calls)
-    # More trials may yet make a check that so few could not.
-    reasons = {*decision.reasons} - {not_checked(check) for check, why in calls if why}
-    return () if reasons or clear else tuple(why for _, why in calls if why)
+    # More trials may yet make a check that so few could not; each of these is one of the reasons.
+    unchecked = sum(check.blocks_verdict for check in decision.checks)
+    clear = any((check.holds is False or check.blocks_verdict) and not why for check, why in calls)
+    return () if len(decision.reasons) > unchecked or clear else tuple(why for _, why in calls if why)
 
 
 def _close(check: GateCheck) -> str | None:

@@ -6,10 +6,11 @@ from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Results, RunInfo, Tool
+from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import against
-from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.checks import Case, Ruling, decide
 from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.odds import applied, odds_of
 from ci_evals.scoring.gate.policy import Ending, Policy
@@ -24,6 +25,16 @@ def _why_no_baseline(info: RunInfo) -> str:
     """The reason that the search for a baseline gave, or that there is none."""
     why = (info.baseline_note or "").removeprefix("no baseline: ").rstrip(".")
     return why or Case.unpaired
+
+
+def worded(ruling: Ruling) -> Decision:
+    """The decision with its reasons in words."""
+    return Decision(
+        passed=ruling.passed,
+        exit_code=ruling.exit_code,
+        checks=ruling.checks,
+        reasons=tuple(map(in_words, ruling.reasons)),
+    )
 
 
 def unfinished(card: Scorecard, info: RunInfo) -> Results:
@@ -51,7 +62,7 @@ def conclude(
         if info.shard:
             policy = replace(policy, baseline_required=False)
         case = Case(card, policy, offline=info.offline, pairing=pairing, unpaired=unpaired)
-        gate = decide(case, ending)
+        gate = worded(decide(case, ending))
     more = info.confirmation.trials if info.confirmation else 0
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
