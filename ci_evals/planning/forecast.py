@@ -1,11 +1,11 @@
-"""What playing a plan takes: tokens and time, as ranges. An estimate; all that it assumes is named here.
+"""An estimate of the tokens and time that a plan takes, as ranges; all its assumptions are named here.
 
 The low end is a conversation that plays its fixed turns, after which the simulated user has nothing more to
-say; the high end is one that uses all its turns. An agent that hands over or fails earlier takes less; trials
-that are played again, and questions that are asked twice, take more.
+say; the high end is one that uses all its turns. An agent that hands over or fails earlier takes less;
+retried trials and questions take more.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapreplace
 from math import ceil
@@ -16,7 +16,7 @@ from ci_evals.domain.suite import PlannedTurn, Suite, Test
 
 @dataclass(frozen=True)
 class Range:
-    """From the least to the most that is to be expected."""
+    """The least and the most to expect."""
 
     low: float = 0
     high: float = 0
@@ -50,7 +50,7 @@ USER_SECONDS = Range(1, 4)
 JUDGE_SECONDS = Range(3, 12)
 AUDITOR_SECONDS = Range(1, 8)
 EMBEDDER_SECONDS = Range(0.1, 1)
-"""For one call, at the high end with thinking. Providers' limits of calls a minute are not reckoned with."""
+"""For one call, at the high end with thinking. Rate limits of providers are not considered."""
 
 DEMO_AGENT_SECONDS = Range(0, 0.1)
 """The embedded agent has its answers ready."""
@@ -58,17 +58,17 @@ DEMO_AGENT_SECONDS = Range(0, 0.1)
 
 @dataclass(frozen=True)
 class PromptSizes:
-    """Characters in the prompts of one test, apart from what will be said in the conversation."""
+    """Characters in the prompts of one test, without the words of the conversation."""
 
     user: int
-    """The simulated user's, before anything was said."""
+    """The simulated user's prompt before the first turn."""
     user_turn: int
-    """What each turn adds to it, without its words."""
+    """Added by each turn, without its words."""
     judge: tuple[int, ...]
-    """The judge's, for each judged criterion."""
+    """The judge's prompts, one for each judged criterion."""
     judge_turn: int
     auditor: int = 0
-    """Of the model that looks at the simulated user; 0 where that is not wanted."""
+    """The auditor's prompt; 0 without an audit."""
     auditor_turn: int = 0
 
 
@@ -84,31 +84,31 @@ class Spending:
         return Spending(self.calls + other.calls, self.input + other.input, self.output + other.output)
 
     def times(self, count: int) -> "Spending":
-        """What so many trials of the same kind use."""
+        """Return the spending of this many trials."""
         return self.between(Range(count, count))
 
     def between(self, counts: Range) -> "Spending":
-        """What it uses to do this once, so many times."""
+        """Return the spending of doing this between `low` and `high` times."""
         return Spending(self.calls * counts, self.input * counts, self.output * counts)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one trial takes."""
+    """Tokens and time of one trial."""
 
     user: Spending
     judge: Spending
     talking: Range
     """Seconds of its conversation, whose turns follow each other."""
     judging: Range
-    """Seconds of its judgements, which are asked for together."""
+    """Seconds of its judgements, which run concurrently."""
     embedder: Spending = Spending()
     auditor: Spending = Spending()
 
 
-def of_check(questions: int, characters: int, at_a_time: int) -> Forecast:
-    """What control questions to one judge take, so many under way; `characters` are those of all prompts."""
-    calls, rounds = Range(questions, questions), ceil(questions / at_a_time)
+def of_check(questions: int, characters: int, concurrent: int) -> Forecast:
+    """Return the forecast of control questions to one judge; `characters` are those of all prompts."""
+    calls, rounds = Range(questions, questions), ceil(questions / concurrent)
     return Forecast(
         user=Spending(),
         judge=Spending(calls, _tokens(Range(characters, characters)), calls * JUDGE_TOKENS),
@@ -117,86 +117,98 @@ def of_check(questions: int, characters: int, at_a_time: int) -> Forecast:
     )
 
 
-def votes_of(place: int, models: int, most: int) -> Range:
-    """Votes of one of several models that vote in turn: from what a majority takes to all that are wanted."""
+def votes_of(index: int, models: int, most: int) -> Range:
+    """Return the votes of one of several models that vote in turn: from those in a majority to all."""
     least = most // 2 + 1
-    return Range(len(range(place, least, models)), len(range(place, most, models)))
+    return Range(len(range(index, least, models)), len(range(index, most, models)))
 
 
-def voted(trial: Forecast, most: int) -> Forecast:
-    """The trial with so many votes on each judged criterion, at most: after the first batch one by one."""
+def with_votes(trial: Forecast, most: int) -> Forecast:
+    """Return the trial with up to this many votes on each criterion: after the first batch one by one."""
     if not trial.judge.calls.high:
         return trial
     return replace(trial, judging=trial.judging * Range(1, most // 2 + 1))
 
 
 def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
-    """What one trial of a test takes; `sizes` is None where no model is asked and the user is scripted."""
+    """Return the forecast of one trial; `sizes` is None if no LLM is asked and the user is scripted."""
     turns = suite.turns_of(test)
-    least = next((place for place, turn in enumerate(turns) if place and turn.auto), len(turns))
+    fixed = next((index for index, turn in enumerate(turns) if index and turn.auto), len(turns))
     agent = DEMO_AGENT_SECONDS if suite.adapter == "demo" else AGENT_SECONDS
-    requests = Range(1 + least, 1 + len(turns))
-    embedder = _embedder(test, least, len(turns))
+    requests = Range(1 + fixed, 1 + len(turns))
+    embedder = _embedder(test, fixed, len(turns))
     comparing = EMBEDDER_SECONDS if embedder.calls.high else Range()
     if sizes is None:
         return Forecast(Spending(), Spending(), agent * requests, comparing, embedder)
-    user, auditor = _user(turns[: least + 1], turns, sizes), _auditor(turns[:least], turns, sizes)
+    least = turns[:fixed]
+    user = _user(turns[: fixed + 1], turns, sizes)
+    auditor = _auditor(_conversation(least, turns, sizes.auditor_turn), turns, sizes)
     return Forecast(
         user=user,
-        judge=_judge(turns[:least], turns, sizes) + _levels(test),
+        judge=_judge(_conversation(least, turns, sizes.judge_turn), test, sizes),
         embedder=embedder,
         auditor=auditor,
-        # A conversation is looked at before the next one begins in its place.
+        # A conversation is audited before the next one takes its place.
         talking=agent * requests + USER_SECONDS * user.calls + AUDITOR_SECONDS * auditor.calls,
         judging=JUDGE_SECONDS if sizes.judge else comparing,
     )
 
 
+def _conversation(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], per_turn: int) -> Range:
+    """Return the characters of a conversation in a prompt."""
+    return Range(
+        sum(per_turn + _characters(turn).low for turn in least),
+        sum(per_turn + _characters(turn).high for turn in most),
+    )
+
+
+def _characters(turn: PlannedTurn) -> Range:
+    """Return the characters of a turn, user and agent together."""
+    user = USER_CHARACTERS if turn.auto else Range(len(turn.user), len(turn.user))
+    return user + AGENT_CHARACTERS
+
+
 def _user(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], sizes: PromptSizes) -> Spending:
     calls = Range(sum(turn.auto for turn in least), sum(turn.auto for turn in most))
-    characters = Range(_asked(least, sizes, _shortest), _asked(most, sizes, _longest))
+    characters = Range(
+        _user_prompts([(turn, _characters(turn).low) for turn in least], sizes),
+        _user_prompts([(turn, _characters(turn).high) for turn in most], sizes),
+    )
     return Spending(calls, _tokens(characters), calls * USER_TOKENS)
 
 
-def _asked(turns: Sequence[PlannedTurn], sizes: PromptSizes, words: Callable[[PlannedTurn], float]) -> float:
-    """Characters of all prompts of the simulated user: each has all that was said before it."""
-    total = said = 0.0
-    for turn in turns:
-        total += sizes.user + said if turn.auto else 0
-        said += sizes.user_turn + words(turn)
+def _user_prompts(turns: Sequence[tuple[PlannedTurn, float]], sizes: PromptSizes) -> float:
+    """Return the characters of all prompts of the simulated user, each with all turns before it."""
+    total = before = 0.0
+    for turn, characters in turns:
+        total += sizes.user + before if turn.auto else 0
+        before += sizes.user_turn + characters
     return total
 
 
-def _judge(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], sizes: PromptSizes) -> Spending:
-    criteria, asked = len(sizes.judge), sum(sizes.judge)
+def _judge(conversation: Range, test: Test, sizes: PromptSizes) -> Spending:
+    """Return one call for each judged criterion, with the levels that it writes for a rubric."""
+    criteria, characters = len(sizes.judge), sum(sizes.judge)
     calls = Range(criteria, criteria)
-    said = Range(
-        sum(sizes.judge_turn + _shortest(turn) for turn in least),
-        sum(sizes.judge_turn + _longest(turn) for turn in most),
-    )
-    return Spending(calls, _tokens(Range(asked, asked) + calls * said), calls * JUDGE_TOKENS)
-
-
-def _levels(test: Test) -> Spending:
-    """What a judge writes more where it names a level for each dimension."""
     rubrics = [item.whole_rubric for item in test.evaluations if isinstance(item, Graded)]
-    count = sum(len(rubric.dimensions) for rubric in rubrics)
-    return Spending(output=Range(count, count) * DIMENSION_TOKENS)
-
-
-def _auditor(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], sizes: PromptSizes) -> Spending:
-    """One call for each conversation in which the simulated user has a say."""
-    if not sizes.auditor or not any(turn.auto for turn in most):
-        return Spending()
-    said = Range(
-        sum(sizes.auditor_turn + _shortest(turn) for turn in least),
-        sum(sizes.auditor_turn + _longest(turn) for turn in most),
+    dimensions = sum(len(rubric.dimensions) for rubric in rubrics)
+    return Spending(
+        calls,
+        _tokens(Range(characters, characters) + calls * conversation),
+        calls * JUDGE_TOKENS + Range(dimensions, dimensions) * DIMENSION_TOKENS,
     )
-    return Spending(Range(1, 1), _tokens(Range(sizes.auditor, sizes.auditor) + said), AUDITOR_TOKENS)
+
+
+def _auditor(conversation: Range, turns: Sequence[PlannedTurn], sizes: PromptSizes) -> Spending:
+    """Return one call for each conversation with a turn of the simulated user."""
+    if not sizes.auditor or not any(turn.auto for turn in turns):
+        return Spending()
+    characters = Range(sizes.auditor, sizes.auditor) + conversation
+    return Spending(Range(1, 1), _tokens(characters), AUDITOR_TOKENS)
 
 
 def _embedder(test: Test, least: int, most: int) -> Spending:
-    """One call for each answer that is compared by its meaning, with the replies and what was expected."""
+    """Return one call for each answer that is compared by its meaning, with replies and expected answers."""
     compared = [evaluation for evaluation in test.evaluations if compares_meanings(evaluation)]
     total = Range()
     for evaluation in compared:
@@ -206,21 +218,12 @@ def _embedder(test: Test, least: int, most: int) -> Spending:
     return Spending(Range(len(compared), len(compared)), _tokens(total))
 
 
-def _shortest(turn: PlannedTurn) -> float:
-    """Characters of a turn, user and agent together."""
-    return (USER_CHARACTERS.low if turn.auto else len(turn.user)) + AGENT_CHARACTERS.low
-
-
-def _longest(turn: PlannedTurn) -> float:
-    return (USER_CHARACTERS.high if turn.auto else len(turn.user)) + AGENT_CHARACTERS.high
-
-
 def _tokens(characters: Range) -> Range:
     return Range(characters.low / CHARACTERS_PER_TOKEN.high, characters.high / CHARACTERS_PER_TOKEN.low)
 
 
 def duration(trials: Sequence[Forecast], parallel: int) -> Range:
-    """Seconds that all trials take, played in this order and so many conversations at a time."""
+    """Return the seconds that all trials take, in this order and with this many concurrent conversations."""
     return Range(
         _makespan(((trial.talking.low, trial.judging.low) for trial in trials), parallel),
         _makespan(((trial.talking.high, trial.judging.high) for trial in trials), parallel),
@@ -228,12 +231,12 @@ def duration(trials: Sequence[Forecast], parallel: int) -> Range:
 
 
 def _makespan(trials: Iterable[tuple[float, float]], parallel: int) -> float:
-    """When the last trial ends by the runner's schedule: no more are judged at a time than may talk."""
+    """Return the end of the last trial: as many trials may be judged at once as may talk."""
     talking, judging = [0.0] * parallel, [0.0] * parallel
     end = 0.0
-    for talk, judge in trials:
-        asked = max(talking[0] + talk, judging[0])
-        heapreplace(talking, asked)
-        heapreplace(judging, asked + judge)
-        end = max(end, asked + judge)
+    for talk_seconds, judge_seconds in trials:
+        judged_from = max(talking[0] + talk_seconds, judging[0])
+        heapreplace(talking, judged_from)
+        heapreplace(judging, judged_from + judge_seconds)
+        end = max(end, judged_from + judge_seconds)
     return end

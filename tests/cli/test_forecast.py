@@ -18,7 +18,7 @@ from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.grading.judge import Judge
 from ci_evals.library import load_suite
-from ci_evals.planning.forecast import Range, of_trial, voted, votes_of
+from ci_evals.planning.forecast import Range, of_trial, votes_of, with_votes
 from ci_evals.support.redaction import Redactor
 
 PASS = fakes.judged()
@@ -96,8 +96,8 @@ def test_votes_cost_from_the_first_batch_to_all_of_them():
     assert votes_of(0, 1, 1) == Range(1, 1)
     suite = load_suite("demo:retail").suite
     trial = of_trial(suite, suite.tests[0], sizes_of(suite, suite.tests[0]))
-    assert voted(trial, 1).judging == trial.judging
-    assert voted(trial, 5).judging == trial.judging * Range(1, 3)
+    assert with_votes(trial, 1).judging == trial.judging
+    assert with_votes(trial, 5).judging == trial.judging * Range(1, 3)
 
 
 def test_the_plan_tells_the_calls_of_all_votes(tmp_path):

@@ -81,8 +81,8 @@ def test_the_work_of_a_plan():
         maxTurns=4,
     )
     work = workload.of_plan(plan([suite], Selection(), 2))
-    assert (work.tests, work.trials, work.turns, work.auto_turns) == (2, 4, 18, 4)
-    assert (work.strict, work.judged) == (2, 4)
+    assert (work.tests, work.trials, work.turns, work.user_calls) == (2, 4, 18, 4)
+    assert (work.strict, work.judge_calls) == (2, 4)
     assert (work.agent_calls, work.user_calls, work.judge_calls) == (22, 4, 4)
     assert work.needs_llm
 

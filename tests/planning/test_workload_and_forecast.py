@@ -125,7 +125,7 @@ def test_counts_of_a_plan():
     """Trials multiply everything; turns are filled up."""
     plan = planned({"name": "a", "evaluations": JUDGED}, {"name": "b", "loops": 3}, loops=2, maxTurns=3)
     work = of_plan(plan)
-    assert (work.tests, work.trials, work.turns, work.auto_turns) == (2, 5, 15, 10)
+    assert (work.tests, work.trials, work.turns, work.user_calls) == (2, 5, 15, 10)
     assert (work.agent_calls, work.user_calls, work.judge_calls, work.needs_llm) == (20, 10, 7, True)
 
 

@@ -25,8 +25,8 @@ from ci_evals.planning.forecast import (
     duration,
     of_check,
     of_trial,
-    voted,
     votes_of,
+    with_votes,
 )
 from ci_evals.planning.workload import of_suite
 from ci_evals.ports import Completion, Prompt
@@ -45,7 +45,7 @@ def lines(
         models = adapter.models(planned.suite)
         for test in planned.tests:
             sizes = None if adapter.offline else sizes_of(planned.suite, test, audited=adapter.audit_user)
-            trial = voted(of_trial(planned.suite, test, sizes), adapter.judge_votes)
+            trial = with_votes(of_trial(planned.suite, test, sizes), adapter.judge_votes)
             loops = plan.loops_of(test)
             trials += [trial] * loops
             asking = list(_judging(models, trial))

@@ -13,7 +13,7 @@ from ci_evals.domain.results.judge import CheckMode
 from ci_evals.grading import control
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
-from ci_evals.planning.workload import Estimate, of_plan, of_test
+from ci_evals.planning.workload import Workload, of_plan, of_test
 from ci_evals.reports import numbers, sanitize
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Connections
@@ -37,17 +37,19 @@ def plan(settings: EstimateSettings, context: RunContext) -> None:
     check = CheckMode(settings.judge_check)
     controls = len(control.questions()) * len(forecast.checked_judges(planned, adapter, check))
     checked = f", judge check {controls}" if controls else ""
-    meanings = f", embedding model {total.embedder_calls}" if adapter.embedder and total.semantic else ""
+    meanings = (
+        f", embedding model {total.embedder_calls}" if adapter.embedder and total.embedder_calls else ""
+    )
     context.show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
-        f"{total.strict} strict and {total.judged} judged evaluations\n"
+        f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
         f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
         f"{forecast.lines(planned, adapter, table, settings.parallel, check)}"
     )
 
 
-def _calls(work: Estimate, adapter: Connections) -> tuple[int, int, int]:
+def _calls(work: Workload, adapter: Connections) -> tuple[int, int, int]:
     """Calls of agent, simulated user and judge, at most."""
     if adapter.offline:
         return work.agent_calls, 0, 0
@@ -70,7 +72,7 @@ def _rows(plan: Plan, place: int, adapter: Connections, redactor: Redactor) -> l
     rows = [header]
     for test in planned.tests:
         work = of_test(plan, planned, test)
-        counts = (work.trials, work.turns, work.strict, work.judged)
+        counts = (work.trials, work.turns, work.strict, work.judge_calls)
         calls = _calls(work, adapter)
         shown = redactor.model(test)  # before anything is cut
         name, tags = sanitize.log_line(shown.name, 60), sanitize.log_line(", ".join(shown.tags), 40)
