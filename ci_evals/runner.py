@@ -14,7 +14,7 @@ from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.progress import Listener, Spent, TrialFinished, TrialStarted, TurnPlayed
+from ci_evals.domain.progress import Listener, ModelAnswered, TrialFinished, TrialStarted, TurnPlayed
 from ci_evals.domain.results.process import Times
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.trial import Attempt, TrialResult
@@ -175,7 +175,7 @@ class _TrialPlayer:
         participants = self.participants_for(trial)
 
         def spent(usage: RoleUsage) -> None:
-            self.listen(Spent(trial, usage))
+            self.listen(ModelAnswered(trial, usage))
 
         clock = self.options.clock
         user_meter = (

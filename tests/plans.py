@@ -7,8 +7,8 @@ from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
 from ci_evals.job.conclude import worded
-from ci_evals.scoring.gate.checks import Case, decide
-from ci_evals.scoring.gate.policy import Ending, Policy
+from ci_evals.scoring.gate.checks import GateInput, decide
+from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import Counting
 
@@ -61,5 +61,5 @@ B = {"name": "b"}
 def gate(plan, *trials, offline=False, ending=None, pairing=None, **policy) -> Decision:
     """What the gate says of these trials."""
     scores = card(plan, *trials, offline=offline)
-    case = Case(scores, Policy(**policy), offline=offline, pairing=pairing)
-    return worded(decide(case, ending or Ending()))
+    case = GateInput(scores, Policy(**policy), offline=offline, pairing=pairing)
+    return worded(decide(case, ending or RunEnding()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from ci_evals.scoring.statistics import Pair
+from ci_evals.scoring.statistics import ScorePair
 
 CRITERIA = 5
 MEAN = 83.84
@@ -89,9 +89,9 @@ def score(whole: Agent) -> float:
     return sum(case.score for case in whole) / len(whole)
 
 
-def pairs(head: Agent, base: Agent, trials: tuple[int, int], rng: Random) -> list[Pair]:
+def pairs(head: Agent, base: Agent, trials: tuple[int, int], rng: Random) -> list[ScorePair]:
     """Both agents played, with so many trials of each test for head and base."""
     return [
-        Pair(one.play(trials[0], rng), other.play(trials[1], rng))
+        ScorePair(one.play(trials[0], rng), other.play(trials[1], rng))
         for one, other in zip(head, base, strict=True)
     ]

@@ -13,7 +13,14 @@ from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.scoring.gate.near_threshold import CLOSE
 from ci_evals.scoring.gate.odds import odds_of
-from ci_evals.scoring.statistics import ALPHA, Pair, chance_of_drop, mean_interval, proven_drops, spread_of
+from ci_evals.scoring.statistics import (
+    ALPHA,
+    ScorePair,
+    chance_of_drop,
+    mean_interval,
+    proven_drops,
+    spread_of,
+)
 
 DRAWS = 99
 """Fewer than a run has: the level of the test is the same, its power a little lower."""
@@ -36,7 +43,7 @@ class Setting:
             rng = Random(f"{self.tests} {self.head} {self.base} {time}")
             yield agent(self.tests, rng), rng
 
-    def pairs(self, damage: Damage) -> Iterator[tuple[list[Pair], Random]]:
+    def pairs(self, damage: Damage) -> Iterator[tuple[list[ScorePair], Random]]:
         """Each agent after some damage against what it was."""
         for whole, rng in self.agents():
             yield pairs(damage(whole), whole, (self.head, self.base), rng), rng
@@ -109,7 +116,7 @@ def confirmed(setting: Setting, damage: Damage, more: tuple[int, int]) -> Confir
         again = _p(played, rng) <= CLOSE
         if again:
             played = [
-                Pair(pair.head + head.play(more[0], rng), pair.base + base.play(more[1], rng))
+                ScorePair(pair.head + head.play(more[0], rng), pair.base + base.play(more[1], rng))
                 for pair, head, base in zip(played, worse, whole, strict=True)
             ]
         found.append((again, again and _p(played, rng) <= ALPHA))
@@ -226,5 +233,5 @@ def suite_of(whole: Agent, trials: int, rng: Random) -> SuiteResult:
     return build.suite_result("S", *tests)
 
 
-def _p(played: list[Pair], rng: Random) -> float:
+def _p(played: list[ScorePair], rng: Random) -> float:
     return chance_of_drop(played, str(rng.random()), DRAWS).p

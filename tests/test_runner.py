@@ -6,7 +6,7 @@ from plans import planned
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import TrialFinished, TrialStarted, TurnPlayed
-from ci_evals.domain.results.process import Fired, Process, Times
+from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
@@ -353,7 +353,7 @@ async def test_a_trial_tells_what_its_traces_show():
     plan = some(1, turns=3, optimalTools=["REFUND"])
     participants, redactor = Participants(fakes.ScriptedAgent(replies)), Redactor(values=["hunter22"])
     (result,) = await run(plan, lambda _: participants, Options(), redactor)
-    assert result.process == Process(
+    assert result.process == TrialProcess(
         steps=3,
         tools=2,
         begun=("PAY_***", "REFUND", "PAY_***"),

@@ -25,7 +25,7 @@ from ci_evals.adapters.signing import Chain
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.journal import Entry, Header, JournalMark, Past
+from ci_evals.domain.journal import JournalEntry, JournalHeader, JournalMark, Past
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.trial import TrialResult
 
@@ -98,7 +98,7 @@ class Journal:
         """What had finished in the run that is gone on with; None where a run begins."""
         return self._read.past if self._read else None
 
-    def open(self, header: Header) -> None:
+    def open(self, header: JournalHeader) -> None:
         """Begins the journal, or goes on with it.
 
         Raises:
@@ -144,7 +144,7 @@ class Journal:
         A journal that cannot be written does not end a run: the user is told, what could not be written is
         tried again with the next trial, and the reports will have it.
         """
-        entry = Entry(
+        entry = JournalEntry(
             suite=trial.suite, test=trial.test, index=trial.index, elapsed=elapsed, at=at, result=result
         )
         try:
@@ -180,7 +180,7 @@ class Journal:
     def _read_again(self) -> _Read:
         return _read(self._path, self._secret)
 
-    def _check(self, header: Header) -> None:
+    def _check(self, header: JournalHeader) -> None:
         """Makes sure that the journal which was read is of this run."""
         if self.past and (why := header.context.refusal(self.past.header.context)):
             raise UsageError(
@@ -251,7 +251,7 @@ def _read(path: Path, secret: str | None) -> _Read:
 
 def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
     """Reads line by line: the journal of a long run does not fit into the memory twice."""
-    header: Header | None = None
+    header: JournalHeader | None = None
     written_at: datetime | None = None
     done: dict[Trial, TrialResult] = {}
     elapsed, size, ended, rest, damaged = 0.0, 0, False, 0, None
@@ -271,7 +271,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
             rest, damaged = len(line), number if following else None
             continue
         size += len(line)
-        if isinstance(record, Entry):
+        if isinstance(record, JournalEntry):
             elapsed, written_at = max(elapsed, record.elapsed), record.at
             if not (check_failed and record.result.judged):
                 done[record.trial] = record.result.kept()
@@ -287,7 +287,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
     return _Read(past, size, size + rest, torn=bool(rest), damaged=damaged, ended=ended, chain=chain)
 
 
-def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Header:
+def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> JournalHeader:
     data = _object(path, line)
     version, tool = data.get("journalVersion"), data.get("tool")
     written_by = tool.get("version") if isinstance(tool, dict) else None
@@ -297,7 +297,7 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Header
             f"and this is {__version__}, with form 3; go on with that version, {_AFRESH}"
         )
     try:
-        header = Header.model_validate(data)
+        header = JournalHeader.model_validate(data)
     except ValidationError as error:
         raise UsageError(f"{path}: this is no journal of ci-evals: {json_lines.why(error)}") from None
     if not chain.accepts(line):
@@ -309,11 +309,11 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Header
     return header
 
 
-def _record(line: bytes) -> Entry | JournalMark | None:
+def _record(line: bytes) -> JournalEntry | JournalMark | None:
     """Return what a line says; None if it says nothing that can be read."""
     try:
         data = json.loads(line)
-        return (JournalMark if "mark" in data else Entry).model_validate(data)
+        return (JournalMark if "mark" in data else JournalEntry).model_validate(data)
     except (ValueError, TypeError, RecursionError):
         return None
 

@@ -67,7 +67,7 @@ def _commit(sha: str | None) -> str:
     return f"commit {sha[:12]}" if sha else "an unknown commit"
 
 
-class Header(Record):
+class JournalHeader(Record):
     """The run that a journal is of, and all that its results depend on."""
 
     journal_version: Literal[3] = 3
@@ -83,7 +83,7 @@ class Header(Record):
     """The digest of the options that decide how agents are reached."""
     context: RunIdentity = RunIdentity()
 
-    def unlike(self, other: "Header") -> tuple[str, ...]:
+    def unlike(self, other: "JournalHeader") -> tuple[str, ...]:
         """What makes results of the one none of the other, in words."""
         differing = [
             name
@@ -100,7 +100,7 @@ class Header(Record):
         return tuple(dict.fromkeys(words))
 
 
-class Entry(Record):
+class JournalEntry(Record):
     """A finished trial, by its place in the plan."""
 
     suite: int
@@ -132,7 +132,7 @@ class JournalMark(Record):
 class Past:
     """What a journal tells of a run that is taken up again."""
 
-    header: Header
+    header: JournalHeader
     done: Mapping[Trial, TrialResult] = field(default_factory=dict)
     elapsed: float = 0
     written_at: datetime | None = None

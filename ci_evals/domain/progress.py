@@ -25,7 +25,7 @@ class TurnPlayed:
 
 
 @dataclass(frozen=True)
-class Spent:
+class ModelAnswered:
     """A model has answered, for this trial; `usage` is of that call alone."""
 
     trial: Trial | None
@@ -66,5 +66,5 @@ class StillWaiting:
     reason: str
 
 
-Event = TrialStarted | TurnPlayed | Spent | TrialFinished | RunResumed | Extended | StillWaiting
+Event = TrialStarted | TurnPlayed | ModelAnswered | TrialFinished | RunResumed | Extended | StillWaiting
 Listener = Callable[[Event], None]

@@ -47,14 +47,14 @@ Levels = Annotated[tuple[Level, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
-class _Fault:
+class _ListProblem:
     """What is wrong with a list, and where in it."""
 
     message: str
     place: tuple[int | str, ...] = ()
 
 
-def _refuse(found: Iterable[_Fault]) -> None:
+def _refuse(found: Iterable[_ListProblem]) -> None:
     """Raises what pydantic tells at the place of each fault."""
     errors = [
         InitErrorDetails(
@@ -66,12 +66,12 @@ def _refuse(found: Iterable[_Fault]) -> None:
         raise ValidationError.from_exception_data("rubric", errors)
 
 
-def _twice(names: Iterable[str]) -> Iterator[_Fault]:
+def _twice(names: Iterable[str]) -> Iterator[_ListProblem]:
     first: dict[str, int] = {}
     for place, name in enumerate(names):
         before = first.setdefault(key_of(name), place)
         if before != place:
-            yield _Fault(f"the name {name!r} is that of item [{before}] already", (place, "name"))
+            yield _ListProblem(f"the name {name!r} is that of item [{before}] already", (place, "name"))
 
 
 def telling(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | None:
@@ -82,9 +82,9 @@ def telling(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | None:
     for place, level in enumerate(levels):
         if key_of(level.name).replace(" ", "_") == CANNOT_TELL:
             message = f"{level.name!r} is what a judge answers where no level can be told; name it otherwise"
-            found.append(_Fault(message, (place, "name")))
+            found.append(_ListProblem(message, (place, "name")))
     if len({level.score for level in levels}) < 2:
-        found.append(_Fault("wants at least two levels with different scores"))
+        found.append(_ListProblem("wants at least two levels with different scores"))
     _refuse(found)
     return levels
 
@@ -149,9 +149,9 @@ def wanted(dimensions: Dimensions | None, info: ValidationInfo) -> Dimensions | 
         bare = dimension.rubric is None and key_of(dimension.name) not in _built_in()
         if bare and "rubric" in info.data and info.data["rubric"] is None:
             message = f"{dimension.name!r} has no levels: give it, or the criterion, a 'rubric'"
-            found.append(_Fault(message, (place,)))
+            found.append(_ListProblem(message, (place,)))
     if not any(dimension.weight for dimension in written):
-        found.append(_Fault("all weights are 0: nothing could be graded"))
+        found.append(_ListProblem("all weights are 0: nothing could be graded"))
     _refuse(found)
     return dimensions
 

@@ -10,10 +10,10 @@ from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import against
-from ci_evals.scoring.gate.checks import Case, Ruling, decide
+from ci_evals.scoring.gate.checks import GateInput, Ruling, decide
 from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.odds import applied, odds_of
-from ci_evals.scoring.gate.policy import Ending, Policy
+from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 
 UNFINISHED = "it is still running, or was killed"
@@ -24,7 +24,7 @@ LEFT_TO_MERGE = "with --shard the comparison is made by merge"
 def _why_no_baseline(info: RunInfo) -> str:
     """The reason that the search for a baseline gave, or that there is none."""
     why = (info.baseline_note or "").removeprefix("no baseline: ").rstrip(".")
-    return why or Case.unpaired
+    return why or GateInput.unpaired
 
 
 def worded(ruling: Ruling) -> Decision:
@@ -40,12 +40,12 @@ def worded(ruling: Ruling) -> Decision:
 def unfinished(card: Scorecard, info: RunInfo) -> Results:
     """Return the results of a run for as long as it goes on: no verdict."""
     update = {"status": "unfinished", "stopped_because": UNFINISHED, "resumed": None}
-    ending = Ending(incomplete=(f"the run has not finished: {UNFINISHED}",))
+    ending = RunEnding(incomplete=(f"the run has not finished: {UNFINISHED}",))
     return conclude(card, info.model_copy(update=update), Policy(), ending)
 
 
 def conclude(
-    card: Scorecard, info: RunInfo, policy: Policy, ending: Ending, baseline: Results | None = None
+    card: Scorecard, info: RunInfo, policy: Policy, ending: RunEnding, baseline: Results | None = None
 ) -> Results:
     """The results of a run, or of runs that were merged.
 
@@ -61,7 +61,7 @@ def conclude(
         unpaired = LEFT_TO_MERGE if info.shard else _why_no_baseline(info)
         if info.shard:
             policy = replace(policy, baseline_required=False)
-        case = Case(card, policy, offline=info.offline, pairing=pairing, unpaired=unpaired)
+        case = GateInput(card, policy, offline=info.offline, pairing=pairing, unpaired=unpaired)
         gate = worded(decide(case, ending))
     more = info.confirmation.trials if info.confirmation else 0
     noise = None

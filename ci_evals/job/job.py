@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from ci_evals.adapters.journal import Journal
-from ci_evals.domain.journal import Header, RunIdentity
+from ci_evals.domain.journal import JournalHeader, RunIdentity
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.judge import CheckMode
@@ -42,7 +42,7 @@ class Job:
     participants_for: ParticipantsFor | None = None
     """Who plays in place of the agents and models that the suites name, as a recording does."""
     wrap: Wrap = _as_it_is
-    before_playing: Callable[[Header, Collection[Trial]], Collection[Trial]] = lambda _, __: ()
+    before_playing: Callable[[JournalHeader, Collection[Trial]], Collection[Trial]] = lambda _, __: ()
     """Is told which run this is and what its journal holds, before anything is played. Returns what of
     that is to be played again; may refuse the run with a `UsageError`."""
     write_unfinished: Callable[[Results], None] | None = None

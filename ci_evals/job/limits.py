@@ -10,7 +10,7 @@ from math import fsum
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.progress import Event, Spent, TrialFinished, TrialStarted
+from ci_evals.domain.progress import Event, ModelAnswered, TrialFinished, TrialStarted
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
@@ -102,7 +102,7 @@ class LimitsWatcher:
         match event:
             case TrialStarted(trial):
                 self._under_way[trial] = 0.0
-            case Spent(trial, usage):
+            case ModelAnswered(trial, usage):
                 cost = self._cost(usage)
                 self._spent += cost
                 if trial:

@@ -24,7 +24,7 @@ from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
-from ci_evals.domain.progress import Event, Extended, Listener, RunResumed, Spent
+from ci_evals.domain.progress import Event, Extended, Listener, ModelAnswered, RunResumed
 from ci_evals.domain.results.run import Confirmation, Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.job.job import Job
@@ -94,7 +94,7 @@ async def evaluate(
                 baseline=job.baseline,
                 prices=job.prices,
                 now=builder.now,
-                spent=lambda usage: hear(Spent(None, usage)),
+                spent=lambda usage: hear(ModelAnswered(None, usage)),
             ),
         )
         play_all = partial(_play_and_confirm, job, builder, play, done, listen=listen, stop=stop)

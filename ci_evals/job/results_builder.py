@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from ci_evals._version import __version__
 from ci_evals.domain.base import instant
-from ci_evals.domain.journal import Header
+from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed, RunInfo, Status, Tool
@@ -21,7 +21,7 @@ from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
 from ci_evals.reports.names import folders_for
-from ci_evals.scoring.gate.policy import Ending, Policy
+from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import Threshold
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import Counting
@@ -66,7 +66,7 @@ class Conclusion:
 
     def _results(self, card: Scorecard, info: RunInfo, baseline: Results | None) -> Results:
         stop, checks = self.stop, self.checks
-        ending = Ending(
+        ending = RunEnding(
             interrupted=stop.interrupted,
             stopped_because=stop.reason,
             failed_fast=stop.failed_fast,
@@ -108,9 +108,9 @@ class ResultsBuilder:
         self._digests = _digests(job, setup)
 
     @property
-    def header(self) -> Header:
+    def header(self) -> JournalHeader:
         """The journal's facts of the run."""
-        return Header(
+        return JournalHeader(
             tool=Tool(version=__version__),
             run=self._id,
             started_at=self._started,

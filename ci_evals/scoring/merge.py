@@ -15,7 +15,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.scoring import shards as of_one_run
 from ci_evals.scoring.coverage import wanted_of
 from ci_evals.scoring.gate.invalid_run import worst
-from ci_evals.scoring.gate.policy import Ending
+from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.shards import Leg, told_apart
@@ -44,12 +44,12 @@ class Merged:
 
     card: Scorecard
     info: RunInfo
-    ending: Ending
+    ending: RunEnding
     """Says what is missing, where it is not all."""
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SuitePart:
     """What one leg has of a suite."""
 
     leg: Leg
@@ -72,7 +72,7 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
         UsageError: they do not belong together, or a test is in two of them; with every reason.
     """
     problems = [*of_one_run.problems(legs, expected)]
-    suites_of: dict[tuple[str, str], list[_Part]] = {}
+    suites_of: dict[tuple[str, str], list[_SuitePart]] = {}
     for part in sorted((part for leg in legs for part in _parts(leg)), key=_first_place):
         suites_of.setdefault((part.suite.name, PurePath(part.suite.file).as_posix()), []).append(part)
     if not (problems and of_one_run.shards_of(legs)):
@@ -85,7 +85,7 @@ def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
     card = total([*_in_own_folders(suites)], usage, counting, parts)
     skipped = all(leg.results.run.status == "skipped" for leg in legs)
     unfinished = [] if skipped else _unfinished(legs)
-    ending = Ending(
+    ending = RunEnding(
         judge_checks=_judge_checks(legs),
         judge_only_warned=all(leg.results.run.config.get("judgeCheck") == CheckMode.WARN for leg in legs),
         incomplete=(*of_one_run.missing(legs, expected), *unfinished),
@@ -101,21 +101,21 @@ def _judge_checks(legs: Iterable[Leg]) -> tuple[JudgeCheck, ...]:
     return tuple(one for found in checks.values() if (one := worst(found)))
 
 
-def _parts(leg: Leg) -> Iterator[_Part]:
+def _parts(leg: Leg) -> Iterator[_SuitePart]:
     shard = leg.results.run.shard
     places = iter(shard.tests if shard else ())
     for suite in leg.results.suites:
         # A shard that names fewer places than it has tests is refused.
         own = [next(places, 0) if shard else test.line for test in suite.tests]
-        yield _Part(leg, suite, tuple(own))
+        yield _SuitePart(leg, suite, tuple(own))
 
 
-def _first_place(part: _Part) -> int:
+def _first_place(part: _SuitePart) -> int:
     """Where in the plan the suite begins, or any: legs that are no shards are in the order given."""
     return min(part.places, default=0) if part.leg.results.run.shard else 0
 
 
-def _unlike_suites(parts: Sequence[_Part]) -> Iterator[str]:
+def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
     """Why what the legs have of one suite does not make one."""
     seen: dict[str, Leg] = {}
     twice: dict[tuple[str, str], list[str]] = {}
@@ -156,7 +156,7 @@ def _may_share_a_name(test: TestResult, leg: Leg, other: Leg) -> bool:
     return MASK in test.name and bool(apart)
 
 
-def _joined(parts: Sequence[_Part]) -> SuiteResult:
+def _joined(parts: Sequence[_SuitePart]) -> SuiteResult:
     """A suite with the tests that all legs have of it, in the order of their places, then of the legs."""
     placed = [pair for part in parts for pair in zip(part.places, part.suite.tests, strict=True)]
     tests = tuple(test for _, test in sorted(placed, key=lambda pair: pair[0]))
@@ -188,7 +188,7 @@ def _unfinished(legs: Sequence[Leg]) -> Iterator[str]:
 
 
 def _info(
-    legs: Sequence[Leg], suites: Sequence[SuiteResult], ending: Ending, expected: int | None
+    legs: Sequence[Leg], suites: Sequence[SuiteResult], ending: RunEnding, expected: int | None
 ) -> RunInfo:
     runs = [leg.results.run for leg in legs]
     reasons = ending.incomplete or [run.stopped_because for run in runs if run.stopped_because]
@@ -213,7 +213,7 @@ def _info(
     )
 
 
-def _status(runs: Sequence[RunInfo], ending: Ending) -> Status:
+def _status(runs: Sequence[RunInfo], ending: RunEnding) -> Status:
     """The worst; a leg that is missing, or was skipped where others were not, stopped the whole."""
     found = {run.status for run in runs}
     if "interrupted" in found:

@@ -13,7 +13,7 @@ from sys import intern
 
 from ci_evals.domain.actions import ActionsByKind, AgentAction, LogicKind, actions_of
 from ci_evals.domain.base import MOST
-from ci_evals.domain.results.process import Fired, Process, ProcessSummary, Times
+from ci_evals.domain.results.process import Fired, ProcessSummary, Times, TrialProcess
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
@@ -39,14 +39,14 @@ _LONGEST = 1e9
 
 
 @dataclass(frozen=True)
-class Told:
+class TraceSummary:
     """What the traces of one conversation tell. Null where there is none."""
 
-    process: Process | None
+    process: TrialProcess | None
     fired: Fired | None
 
 
-def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> Told:
+def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> TraceSummary:
     """What the traces of a conversation tell, its workflows held against the `optimal` ones.
 
     Of conversations that went alike the parts are the same objects, so that thousands take little memory.
@@ -54,7 +54,7 @@ def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> Told:
     turns = tuple(turns)
     actions = tuple(map(actions_of, turns))
     fired, process = _fired(turns, actions), _process(turns, actions)
-    return Told(
+    return TraceSummary(
         process=_shared_process(against(process, optimal)) if process else None,
         fired=_shared_fired(fired) if fired else None,
     )
@@ -89,7 +89,7 @@ def _interned(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(intern(str(name)) for name in islice(names, MOST_NAMES))
 
 
-def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> Process | None:
+def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> TrialProcess | None:
     workflows, calls = (_all_reported(kind, actions) for kind in (LogicKind.WORKFLOW, LogicKind.INTEGRATION))
     if workflows is None and calls is None:
         return None
@@ -97,7 +97,7 @@ def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> Process
     for turn, ran, called in zip(turns, workflows or none, calls or none, strict=True):
         walk.take(turn, ran, called)
     all_calls = [call for called in calls or () for call in called]
-    return Process(
+    return TrialProcess(
         steps=len(walk.begun) + len(all_calls),
         tools=len(set(walk.begun)) + len({call.name for call in all_calls}),
         begun=None if workflows is None else _interned(walk.begun),
@@ -174,7 +174,7 @@ class _Walk:
             self._taken.add((kind, name, known))
 
 
-def against(process: Process, optimal: Sequence[str] | None) -> Process:
+def against(process: TrialProcess, optimal: Sequence[str] | None) -> TrialProcess:
     """The process with its workflows held against those of the shortest right conversation."""
     begun = process.begun
     if not optimal or begun is None:
@@ -209,7 +209,7 @@ def _in_order(wanted: Sequence[str], found: Sequence[str]) -> int:
 
 
 @lru_cache(10_000)
-def _shared_process(process: Process) -> Process:
+def _shared_process(process: TrialProcess) -> TrialProcess:
     process.slim()
     return process
 

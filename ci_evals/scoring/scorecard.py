@@ -14,7 +14,7 @@ from ci_evals.domain.results.judge import VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserChecks
-from ci_evals.domain.results.suite import Counts, Group, Statistics, SuiteResult, TestOutcome, TestResult
+from ci_evals.domain.results.suite import Counts, ScoreGroup, Statistics, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.suite_models import SuiteModels
@@ -264,10 +264,10 @@ def _names(names: Iterable[str | None]) -> list[str]:
 
 def _group(
     name: str, tests: Sequence[TestResult], counting: Counting, choice: Choice = scores.every
-) -> Group:
+) -> ScoreGroup:
     chosen = [[f for trial in test.trials for f in trial.findings if choice(f)] for test in tests]
     outcomes = Counter(finding.outcome for found in chosen for finding in found)
-    return Group(
+    return ScoreGroup(
         name=name,
         score=points(scores.of_tests(tests, counting, choice)),
         interval=_interval(tests, counting, choice),

@@ -34,7 +34,7 @@ _Z_SEEN = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.80)
 
 
 @dataclass(frozen=True)
-class Pair:
+class ScorePair:
     """The scores of one test's trials on both sides; neither is empty."""
 
     head: tuple[float, ...]
@@ -57,7 +57,7 @@ class Chance:
 
 
 @dataclass(frozen=True)
-class Spread:
+class MeanSpread:
     """How far chance moves a mean difference."""
 
     variance: float
@@ -128,7 +128,7 @@ def wilson(share: float, n: float, z: float) -> float:
     return min(1.0, max(0.0, (share + ratio / 2 + math.copysign(half, z)) / (1 + ratio)))
 
 
-def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chance | None:
+def chance_of_drop(pairs: Sequence[ScorePair], seed: str, draws: int = DRAWS) -> Chance | None:
     """The stratified permutation test, one-sided: is the mean change lower than chance makes it?
 
     If nothing changed, the trials of a test might as well have been played on the other side. So within each
@@ -154,7 +154,7 @@ def chance_of_drop(pairs: Sequence[Pair], seed: str, draws: int = DRAWS) -> Chan
     return Chance(p, "drawn", max(smallest, 1 / (1 + draws)))
 
 
-def _counted(pairs: Sequence[Pair], most: int, tests: int) -> float | None:
+def _counted(pairs: Sequence[ScorePair], most: int, tests: int) -> float | None:
     """The share of all arrangements in which the change is as low as seen; None where it takes more steps."""
     changes: list[Counter[int]] = []
     least, width = 0, 1
@@ -183,7 +183,7 @@ def _counted(pairs: Sequence[Pair], most: int, tests: int) -> float | None:
     return sum(ways for total, ways in sums.items() if total <= tests // 2) / sum(sums.values())
 
 
-def fewest_broken(pairs: Sequence[Pair]) -> int | None:
+def fewest_broken(pairs: Sequence[ScorePair]) -> int | None:
     """How many tests must fail wholly, at least, for a drop to be proven; None where all do not do."""
     arrangements = 1
     for count, each in enumerate(sorted(map(_arrangements, pairs), reverse=True), start=1):
@@ -193,7 +193,7 @@ def fewest_broken(pairs: Sequence[Pair]) -> int | None:
     return None
 
 
-def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float | None, ...]:
+def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, ...]:
     """For each pair the p of a drop of that one test, adjusted for all of them being looked at.
 
     Each is a permutation test within its test. Tests whose trials could not have shown anything are left out
@@ -216,7 +216,7 @@ def proven_drops(pairs: Sequence[Pair], seed: str) -> tuple[float | None, ...]:
     return tuple(adjusted)
 
 
-def spread_of(pairs: Sequence[Pair], criteria: float) -> Spread | None:
+def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
     """How far chance moves the mean change of these tests.
 
     With several trials of tests on both sides it is told from how a test's trials differ: the question is
@@ -236,14 +236,14 @@ def spread_of(pairs: Sequence[Pair], criteria: float) -> Spread | None:
     if n and all(freedom):
         pool = _pooled(sides) or _unseen_variance(trials, criteria)
         total = math.fsum(_shrunk(side, pool) / len(side) for side in sides)
-        return Spread(total / n**2, sum(freedom), pool, "trials")
+        return MeanSpread(total / n**2, sum(freedom), pool, "trials")
     if n < 2:
         return None
     pool = variance([pair.delta for pair in pairs]) / 2
     if pool <= _TIE**2:
         pool = _unseen_variance(trials, criteria)
-        return Spread(math.fsum(pool / len(side) for side in sides) / n**2, n - 1, pool, "tests")
-    return Spread(2 * pool / n, n - 1, pool, "tests")
+        return MeanSpread(math.fsum(pool / len(side) for side in sides) / n**2, n - 1, pool, "tests")
+    return MeanSpread(2 * pool / n, n - 1, pool, "tests")
 
 
 def noise_of(tests: Sequence[Sequence[float]], criteria: float) -> tuple[float, ...]:
@@ -309,11 +309,11 @@ def _shrunk(scores: Sequence[float], pool: float) -> float:
     return ((len(scores) - 1) * own + 2 * pool) / (len(scores) + 1)
 
 
-def _arrangements(pair: Pair) -> int:
+def _arrangements(pair: ScorePair) -> int:
     return math.comb(len(pair.head) + len(pair.base), len(pair.head))
 
 
-def _changes(pair: Pair) -> list[float]:
+def _changes(pair: ScorePair) -> list[float]:
     """The change of the test's mean in every arrangement, in an order that does not depend on the scores."""
     pool, heads = (*pair.head, *pair.base), len(pair.head)
     total, bases = math.fsum(pool), len(pair.base)
@@ -323,7 +323,7 @@ def _changes(pair: Pair) -> list[float]:
     ]
 
 
-def _drawn(pair: Pair, seed: str, place: int, draws: int) -> list[float]:
+def _drawn(pair: ScorePair, seed: str, place: int, draws: int) -> list[float]:
     """The change in arrangements drawn at random; the draws hang on the test's place, not on any score."""
     rng = random.Random(f"{seed} {place}")  # noqa: S311  # a simulation, not a secret
     if _arrangements(pair) <= _LISTED:

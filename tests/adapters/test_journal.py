@@ -16,15 +16,15 @@ import pytest
 from ci_evals._version import __version__
 from ci_evals.adapters.journal import NAME, Journal
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.journal import Header, JournalMark, RunIdentity
+from ci_evals.domain.journal import JournalHeader, JournalMark, RunIdentity
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.run import Digests, Tool
 
 DIGESTS = Digests(suites="s", agents="a", models="m", judge_prompt="j", user_prompt="u", loops="l")
 
 
-def header(**digests) -> Header:
-    return Header(
+def header(**digests) -> JournalHeader:
+    return JournalHeader(
         tool=Tool(version=__version__),
         run="run-1",
         started_at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC),

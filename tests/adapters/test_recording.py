@@ -12,7 +12,7 @@ from ci_evals.adapters.recording.reading import Recording, is_written
 from ci_evals.adapters.recording.recorder import Recorder
 from ci_evals.adapters.recording.tape import NAME, Choice
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAnswerError, LLMError, UsageError
-from ci_evals.domain.journal import Header
+from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.progress import TurnPlayed
 from ci_evals.domain.results.run import Digests, Tool
 from ci_evals.ports import Completion
@@ -30,7 +30,7 @@ MEANT = {"criterion": "It means hello", "strict": "answer_matches", "expected": 
 def of_run(name="run-1"):
     """The run as its journal has it."""
     digests = Digests(**{field: field for field in Digests.model_fields})
-    return Header(tool=Tool(version="0.1.0"), run=name, started_at=build.STARTED_AT, digests=digests)
+    return JournalHeader(tool=Tool(version="0.1.0"), run=name, started_at=build.STARTED_AT, digests=digests)
 
 
 class Folder:

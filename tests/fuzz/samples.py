@@ -388,9 +388,9 @@ _RUN: dict[str, Any] = {"tool": Tool(version=__version__), "run": "run-1", "star
 _FAILED = build.trial_result(2, status="failed", error="no answer", turns=(), findings=())
 JOURNAL = [
     _sealed(
-        journal.Header(digests=build.run_info().digests, **_RUN),
-        journal.Entry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
-        journal.Entry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
+        journal.JournalHeader(digests=build.run_info().digests, **_RUN),
+        journal.JournalEntry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
+        journal.JournalEntry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
         journal.JournalMark(mark="outage"),
         journal.JournalMark(mark="ended"),
     )

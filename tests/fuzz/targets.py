@@ -45,7 +45,7 @@ from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
 from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
 from ci_evals.domain.evaluation import Judged
-from ci_evals.domain.journal import Header, Past
+from ci_evals.domain.journal import JournalHeader, Past
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
@@ -66,7 +66,7 @@ from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.gate.checks import Case, checks_of, decide_change
+from ci_evals.scoring.gate.checks import GateInput, checks_of, decide_change
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy, Regression
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
@@ -547,12 +547,12 @@ def results(data: bytes) -> None:
     console.render(clean, verbose=True)
     comment.render(clean, comment.Place())
     annotations(clean)
-    seen = Case(Scorecard.of(clean), Policy(), offline=False)
+    seen = GateInput(Scorecard.of(clean), Policy(), offline=False)
     odds_of(clean.suites, checks_of(seen), offline=False, seed="s", beyond=0)
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
         pairing = Pairing(Side.of(head), Side.of(base))
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
-        gate = worded(decide_change(Case(Scorecard.of(head), policy, offline=False, pairing=pairing)))
+        gate = worded(decide_change(GateInput(Scorecard.of(head), policy, offline=False, pairing=pairing)))
         reached = coverage.against(head.coverage, pairing.pairs)
         told = head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached})
         documents.comparison(told)
@@ -602,7 +602,7 @@ def journal(data: bytes) -> None:
         assert again.past == (kept.past or Past(_HEADER, {}, 0.0))
 
 
-_HEADER = Header.model_validate_json(samples.JOURNAL[0].split(b"\n")[0])
+_HEADER = JournalHeader.model_validate_json(samples.JOURNAL[0].split(b"\n")[0])
 
 
 @_target(samples.RECORDING)

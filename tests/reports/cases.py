@@ -9,7 +9,7 @@ import trust_cases
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.results.run import Confirmation, Git, Results
-from ci_evals.domain.results.suite import Group, TestResult
+from ci_evals.domain.results.suite import ScoreGroup, TestResult
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, Integration
@@ -18,23 +18,25 @@ from ci_evals.job.conclude import worded
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.checks import GateInput, decide
 from ci_evals.scoring.gate.odds import applied, odds_of
-from ci_evals.scoring.gate.policy import Ending, Policy, Regression
+from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import mean_interval
 
 GROUPS = {
     "categories": (
-        Group(name="accuracy", score=100.0, tests=2, passed=2, failed=0, undecided=0),
-        Group(name="tone", score=50.0, tests=2, passed=1, failed=1, undecided=0),
+        ScoreGroup(name="accuracy", score=100.0, tests=2, passed=2, failed=0, undecided=0),
+        ScoreGroup(name="tone", score=50.0, tests=2, passed=1, failed=1, undecided=0),
     ),
     "aui_logic": (
-        Group(name="R1_refund_window", score=66.66666666666667, tests=2, passed=2, failed=1, undecided=0),
+        ScoreGroup(
+            name="R1_refund_window", score=66.66666666666667, tests=2, passed=2, failed=1, undecided=0
+        ),
     ),
-    "tags": (Group(name="refunds", score=79.96, tests=2, passed=3, failed=1, undecided=0),),
-    "difficulties": (Group(name="easy", score=None, tests=1, passed=0, failed=0, undecided=1),),
+    "tags": (ScoreGroup(name="refunds", score=79.96, tests=2, passed=3, failed=1, undecided=0),),
+    "difficulties": (ScoreGroup(name="easy", score=None, tests=1, passed=0, failed=0, undecided=1),),
 }
 USAGE = Usage(
     calls=9,
@@ -289,7 +291,7 @@ def decided(head: Results, base: Results, policy: Policy) -> Results:
     head = build.completed(head)
     base = build.completed(base)
     pairing = Pairing(Side.of(head), Side.of(base))
-    gate = worded(decide(Case(Scorecard.of(head), policy, pairing=pairing), Ending()))
+    gate = worded(decide(GateInput(Scorecard.of(head), policy, pairing=pairing), RunEnding()))
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
     reached = coverage.against(head.coverage, pairing.pairs)
     told = {"comparison": pairing.comparison(), "gate": gate, "odds": noise, "coverage": reached}

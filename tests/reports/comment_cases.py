@@ -14,9 +14,9 @@ from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.job.conclude import worded
 from ci_evals.reports.markdown.comment import Place
-from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.checks import GateInput, decide
 from ci_evals.scoring.gate.odds import applied, odds_of
-from ci_evals.scoring.gate.policy import Ending, Policy, Regression
+from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
@@ -248,7 +248,7 @@ def no_baseline() -> Results:
     )
     found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
     head = run(found, note)
-    gate = worded(decide(Case(Scorecard.of(head), POLICY), Ending()))
+    gate = worded(decide(GateInput(Scorecard.of(head), POLICY), RunEnding()))
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
     return head.model_copy(update={"gate": gate, "odds": noise})
 

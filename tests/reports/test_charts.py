@@ -15,7 +15,7 @@ from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.process import ProcessSummary, Times
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import NoiseShare, Studies
-from ci_evals.domain.results.suite import Group
+from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
@@ -45,7 +45,7 @@ def run(tests: dict[str, tuple], run_id: str = "head", suite: str = "S", **field
     made = [build.test_result(name, trials=trials) for name, trials in tests.items()]
     trials = [trial for test in made for trial in test.trials]
     fields = {"run": build.run_info(id=run_id), "latency": latency_of(trials)} | fields
-    tone = (Group(name="tone", score=50, tests=1, passed=1, failed=1, undecided=0),)
+    tone = (ScoreGroup(name="tone", score=50, tests=1, passed=1, failed=1, undecided=0),)
     return build.results(build.suite_result(suite, *made, categories=tone), **fields)
 
 

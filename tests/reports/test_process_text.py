@@ -3,7 +3,7 @@
 import builders as build
 
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.results.process import Coverage, Process, ProcessSummary, Reach, Times
+from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times, TrialProcess
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import documents, process
 from ci_evals.reports.markdown import summary as run_summary
@@ -124,7 +124,7 @@ def test_without_a_loss_nothing_is_open():
 
 def test_a_trial_on_one_line():
     """What is nothing is not told, but for the steps; names are the agent's, and shown as such."""
-    found = Process(
+    found = TrialProcess(
         steps=6,
         tools=4,
         begun=("A", "B_@here", "A"),
@@ -141,9 +141,9 @@ def test_a_trial_on_one_line():
         "overhead +50 %, 1 missed · "
         "time: agent 2.0 s, simulated user 1 m 1 s, judge 0.5 s, the rest 0.0 s"
     )
-    assert process.of_trial(build.trial_result(process=Process(steps=0))) == "0 steps"
+    assert process.of_trial(build.trial_result(process=TrialProcess(steps=0))) == "0 steps"
     assert process.of_trial(build.trial_result()) is None
-    many = Process(steps=14, begun=tuple("ABCDEFGHIJKLMN"))
+    many = TrialProcess(steps=14, begun=tuple("ABCDEFGHIJKLMN"))
     assert process.of_trial(build.trial_result(process=many)).endswith("→ `L` and 2 more")
 
 

@@ -14,12 +14,12 @@ from ci_evals.domain.transcript import Turns
 from ci_evals.job.conclude import worded
 from ci_evals.reports import numbers
 from ci_evals.scoring import scores
-from ci_evals.scoring.comparison.compare import Pairing, Part
+from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.gate.checks import Case, decide
+from ci_evals.scoring.gate.checks import GateInput, decide
 from ci_evals.scoring.gate.near_threshold import close_calls
-from ci_evals.scoring.gate.policy import Ending, Policy, Regression
-from ci_evals.scoring.gate.selectors import Kind, Selector, Threshold, read_drops
+from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
+from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold, read_drops
 from ci_evals.scoring.scorecard import Scorecard
 
 
@@ -129,7 +129,7 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
     assert any(reason in said for said in told.reasons)
     assert not told.suites[0].comparable
     policy = Policy(min_score=0, max_drop=0, regression=Regression.SIGNIFICANT)
-    decision = decide(Case(Scorecard.of(head), policy, pairing=pairs), Ending())
+    decision = decide(GateInput(Scorecard.of(head), policy, pairing=pairs), RunEnding())
     drop, regression = (c for c in decision.checks if c.name in {"max-drop", "regression"})
     assert (drop.holds, regression.holds, decision.exit_code) == (None, None, 0)
     assert reason in drop.note
@@ -241,12 +241,12 @@ def test_more_trials_confirm_a_suspect():
 
 def decided(head: dict, base: dict, **policy):
     made = run("head", head)
-    case = Case(
+    case = GateInput(
         Scorecard.of(made),
         Policy(**({"min_score": 0} | policy)),
         pairing=pairing(made, run("base", base)) if base else None,
     )
-    return worded(decide(case, Ending()))
+    return worded(decide(case, RunEnding()))
 
 
 def check(decision, name):
@@ -285,9 +285,9 @@ def test_undecided_counts_as_failed_against_the_score_that_the_baseline_showed()
 def test_drops_of_parts():
     """Tests by suite, test, tag and difficulty; findings by category and logic."""
     drops = (
-        Threshold(Selector(Kind.CATEGORY, "tone"), 10),
-        Threshold(Selector(Kind.TEST, "b"), 0),
-        Threshold(Selector(Kind.SUITE, "S"), 5),
+        Threshold(Selector(SelectorKind.CATEGORY, "tone"), 10),
+        Threshold(Selector(SelectorKind.TEST, "b"), 0),
+        Threshold(Selector(SelectorKind.SUITE, "S"), 5),
     )
     head = {"a": points(100, category="facts"), "b": (trial("failed", category="tone"),)}
     base = {"a": points(100, category="facts"), "b": (trial("passed", category="tone"),)}
@@ -396,7 +396,7 @@ def test_a_close_p_is_written_as_in_every_report(p):
 def test_what_fails_clearly_needs_no_second_look():
     """More trials could not open the gate, nor could they make a run sound."""
     mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
-    floor = Threshold(Selector(Kind.TEST, "t0"), 90)
+    floor = Threshold(Selector(SelectorKind.TEST, "t0"), 90)
     assert close(mixed, {}, min_score=80, thresholds=(floor,)) == ()
     assert close({"a": points("failed"), **mixed}, {}, min_score=80) == ()
 
@@ -428,7 +428,7 @@ def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, 
 def test_the_change_of_nothing():
     """No pair, no number."""
     pairs = pairing(run("head", {"a": points(0)}), run("base", {"b": points(0)}))
-    assert pairs.change(Part(pairs.pairs, scores.every)).tests == 0
+    assert pairs.change(ComparedPart(pairs.pairs, scores.every)).tests == 0
 
 
 def test_a_scorecard_can_be_had_of_results():
@@ -437,8 +437,8 @@ def test_a_scorecard_can_be_had_of_results():
     counted = card(plan, trial("passed", "failed"), trial("passed"))
     made = build.results(*counted.suites, counts=counted.counts, score=counted.score)
     policy = Policy(min_score=75)
-    again = decide(Case(Scorecard.of(made), policy), Ending())
-    assert again.checks == decide(Case(counted, policy), Ending()).checks
+    again = decide(GateInput(Scorecard.of(made), policy), RunEnding())
+    assert again.checks == decide(GateInput(counted, policy), RunEnding()).checks
 
 
 def test_a_test_that_broke_off_decides_any_regression():
@@ -460,7 +460,7 @@ def test_what_undecided_verdicts_closed_is_not_close():
 def test_a_clear_failure_is_not_hidden_by_a_close_check_of_the_same_name():
     """Two floors for one suite."""
     mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
-    suite = Selector(Kind.SUITE, "S")
+    suite = Selector(SelectorKind.SUITE, "S")
     floors = (Threshold(suite, 99.9), Threshold(suite, 85))
     assert close(mixed, {}, min_score=0, thresholds=floors) == ()
 
@@ -513,8 +513,8 @@ def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     policy = {"min_score": 0, "baseline_required": True}
     assert decided(passed, passed, **policy).exit_code == 0
     judged = run("head", passed, judge_model="other")
-    case = Case(Scorecard.of(judged), Policy(**policy), pairing=pairing(judged, run("base", passed)))
-    decision = worded(decide(case, Ending()))
+    case = GateInput(Scorecard.of(judged), Policy(**policy), pairing=pairing(judged, run("base", passed)))
+    decision = worded(decide(case, RunEnding()))
     assert decision.exit_code == 3
     assert "(--baseline=required): the judge is other" in decision.reasons[0]
     drops = read_drops("test:b=5")[1]

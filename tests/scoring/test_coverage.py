@@ -7,7 +7,7 @@ from plans import planned
 
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, Fired, Reach
-from ci_evals.domain.results.suite import Group
+from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.pairing import TestPair
 
@@ -90,7 +90,8 @@ def test_what_is_wanted_and_never_fired():
 def test_an_aui_logic_id_names_what_has_its_name():
     """Of whatever kind. Of one that no trace has a name for nothing is said."""
     groups = tuple(
-        Group(name=name, score=100, tests=1, passed=1, failed=0, undecided=0) for name in ("r", "A1_terms")
+        ScoreGroup(name=name, score=100, tests=1, passed=1, failed=0, undecided=0)
+        for name in ("r", "A1_terms")
     )
     suite = build.suite_result("S", a_test(fired(rules="r s")), aui_logic=groups)
     found = coverage.coverage([suite], frozenset())

@@ -9,9 +9,9 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.gate import CheckKind, Decision
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import in_words
-from ci_evals.scoring.gate.checks import Case, checks_of
-from ci_evals.scoring.gate.policy import Ending, Policy
-from ci_evals.scoring.gate.selectors import Kind, Selector, Threshold, check_names, read_thresholds
+from ci_evals.scoring.gate.checks import GateInput, checks_of
+from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold, check_names, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
 
 
@@ -64,7 +64,7 @@ def test_offline_judged_criteria_do_not_fail_floors():
 def test_a_floor_on_judged_criteria_alone_is_not_applied_offline():
     """The same thresholds serve the wiring run and the real one; it says so."""
     plan = planned(A | {"evaluations": [{"criterion": "c", "category": "tone"}]}, B)
-    threshold = Threshold(Selector(Kind.CATEGORY, "tone"), 100)
+    threshold = Threshold(Selector(SelectorKind.CATEGORY, "tone"), 100)
     trials = (trial("no_judge", category="tone"), trial("passed"))
     check = gate(plan, *trials, offline=True, thresholds=(threshold,)).checks[1]
     assert (check.holds, check.seen) == (None, None)
@@ -97,7 +97,7 @@ def test_a_critical_test_without_a_trial_does_not_pass():
     card = Scorecard.of(
         build.results(build.suite_result("S", build.test_result("a", critical=True, trials=())))
     )
-    (check,) = (c for c in checks_of(Case(card, Policy(), offline=False)) if c.name == "critical:a")
+    (check,) = (c for c in checks_of(GateInput(card, Policy(), offline=False)) if c.name == "critical:a")
     assert (check.seen, check.holds) == (None, False)
 
 
@@ -143,7 +143,7 @@ def test_thresholds_on_every_selector():
 def test_a_threshold_on_what_was_not_selected_is_not_checked_and_says_so():
     """A filtered run is not measured by what it left out."""
     plan = planned(A)
-    threshold = Threshold(Selector(Kind.TEST, "left out"), 100)
+    threshold = Threshold(Selector(SelectorKind.TEST, "left out"), 100)
     decision = gate(plan, trial("passed"), thresholds=(threshold,))
     assert decision.checks[1].holds is None
     assert decision.checks[1].note == "nothing of it was selected for this run"
@@ -178,21 +178,21 @@ def test_a_threshold_on_an_unknown_name_is_refused():
     """It would guard nothing."""
     suites = [planned(A).suites[0].suite]
     with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
-        check_names("--thresholds", [Threshold(Selector(Kind.TEST, "aa"), 5)], suites)
+        check_names("--thresholds", [Threshold(Selector(SelectorKind.TEST, "aa"), 5)], suites)
     with pytest.raises(UsageError, match="there is no tag 'x'; known are: none"):
-        check_names("--thresholds", [Threshold(Selector(Kind.TAG, "x"), 5)], suites)
+        check_names("--thresholds", [Threshold(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
 @pytest.mark.parametrize(
     ("trials", "ending", "enforced", "code"),
     [
-        (["failed"], Ending(), True, 1),
-        (["failed"], Ending(), False, 0),
-        (["judge_error"], Ending(), False, 3),
-        (["passed"], Ending(interrupted=True), False, 130),
-        (["judge_error"], Ending(interrupted=True), True, 130),
-        (["passed"], Ending(stopped_because="a bug", bug=True, interrupted=True), False, 70),
-        (["passed"], Ending(stopped_because="the key was refused"), True, 3),
+        (["failed"], RunEnding(), True, 1),
+        (["failed"], RunEnding(), False, 0),
+        (["judge_error"], RunEnding(), False, 3),
+        (["passed"], RunEnding(interrupted=True), False, 130),
+        (["judge_error"], RunEnding(interrupted=True), True, 130),
+        (["passed"], RunEnding(stopped_because="a bug", bug=True, interrupted=True), False, 70),
+        (["passed"], RunEnding(stopped_because="the key was refused"), True, 3),
     ],
 )
 def test_exit_codes(trials, ending, enforced, code):
@@ -203,7 +203,7 @@ def test_exit_codes(trials, ending, enforced, code):
 def test_what_was_not_begun_after_the_first_failure_fails_no_check():
     """That check comes first and says what failed; of critical tests that were not begun nothing is known."""
     plan = planned(A, B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True}, loops=2)
-    ending = Ending(stopped_because="a trial failed 'c' (--fail-fast)", failed_fast=True)
+    ending = RunEnding(stopped_because="a trial failed 'c' (--fail-fast)", failed_fast=True)
     trials = [trial("passed"), trial("failed", index=2), trial("passed"), None, None, None]
     decision = gate(plan, *trials, ending=ending, min_score=50)
     assert decision.exit_code == 1

@@ -8,7 +8,7 @@ import krippendorff as library
 import numpy as np
 import pytest
 
-from ci_evals.scoring.agreement.kappa import Split, Table, alpha
+from ci_evals.scoring.agreement.kappa import AgreementTable, Split, alpha
 from ci_evals.scoring.agreement.krippendorff import alpha as exact
 
 
@@ -47,10 +47,10 @@ def test_a_weight_stands_for_as_many_things():
 
 def test_kappa():
     """0.8 agreed, 0.58 by chance."""
-    found = Table(Fraction(6, 10), Fraction(1, 10), Fraction(1, 10), Fraction(2, 10))
+    found = AgreementTable(Fraction(6, 10), Fraction(1, 10), Fraction(1, 10), Fraction(2, 10))
     assert found.kappa() == (Fraction(8, 10) - Fraction(58, 100)) / (1 - Fraction(58, 100))
     assert (found.sensitivity(), found.specificity()) == (Fraction(6, 7), Fraction(2, 3))
-    alike = Table(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
+    alike = AgreementTable(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
     assert (alike.kappa(), alike.specificity()) == (None, None)
     assert alpha([(Split(2, 0), 1.0)], 2) is None
     assert alpha([(Split(1, 0), 1.0)], 0) is None

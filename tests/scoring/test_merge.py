@@ -18,7 +18,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.job.conclude import conclude
 from ci_evals.planning import sharding
-from ci_evals.scoring.gate.policy import Ending, Policy, Regression
+from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.merge import Merged, merge
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
@@ -178,7 +178,7 @@ def test_what_was_split_comes_out_whole(data):
     # Which leg came first decides the order of suites, and nothing else.
     order = [suite.name for suite in found.card.suites]
     whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
-    expected = conclude(Scorecard.of(whole), whole.run, POLICY, Ending(), baseline)
+    expected = conclude(Scorecard.of(whole), whole.run, POLICY, RunEnding(), baseline)
     assert conclude(found.card, found.info, POLICY, found.ending, baseline) == expected.model_copy(
         update={"run": found.info}
     )
@@ -228,7 +228,7 @@ def test_all_shards_are_the_whole(data):
     of = data.draw(st.integers(1, sum(len(suite.tests) for suite in suites)))
     found = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
     whole = run(*suites, id=found.info.id)
-    expected = conclude(Scorecard.of(whole), whole.run, POLICY, Ending(), baseline)
+    expected = conclude(Scorecard.of(whole), whole.run, POLICY, RunEnding(), baseline)
     assert conclude(found.card, found.info, POLICY, found.ending, baseline) == expected.model_copy(
         update={"run": found.info}
     )
@@ -571,7 +571,7 @@ def test_a_part_of_a_run_is_not_compared():
     part = run(suite_of("a", a_test("1")), shard=build.shard(1, 2))
     whole = run(suite_of("a", a_test("1"), a_test("2")))
     policy = Policy(max_drop=1, max_drops=DROPS, regression=Regression.ANY)
-    results = conclude(Scorecard.of(part), part.run, policy, Ending(), whole)
+    results = conclude(Scorecard.of(part), part.run, policy, RunEnding(), whole)
     assert results.comparison is None
     told = {check.name: check.note for check in results.gate.checks if check.note}
     assert set(told) == {"max-drop", "max-drop suite:a", "regression"}

@@ -12,7 +12,7 @@ from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.job.conclude import conclude
 from ci_evals.scoring.gate.odds import odds_of
-from ci_evals.scoring.gate.policy import Ending, Policy, Regression
+from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 
 
@@ -50,7 +50,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
-    found = conclude(Scorecard.of(results), results.run, policy, Ending())
+    found = conclude(Scorecard.of(results), results.run, policy, RunEnding())
     assert [check.name for check in found.gate.checks] == [
         "min-score",
         "max-drop",
@@ -59,7 +59,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     ]
     assert [one.name for one in found.odds.checks] == ["min-score"]
     assert found.odds.share == found.odds.checks[0].share
-    held = conclude(Scorecard.of(results), results.run, policy, Ending(), results)
+    held = conclude(Scorecard.of(results), results.run, policy, RunEnding(), results)
     assert [one.name for one in held.odds.checks] == ["min-score", "max-drop", "regression"]
     assert told(MIXED, check("max-drop", 2)).checks
 
@@ -235,7 +235,7 @@ def test_odds_keep_two_tests_of_one_name_apart():
     good = build.test_result("t", trials=tuple(trial("passed", index=i) for i in range(1, 6)), critical=True)
     bad = build.test_result("t", trials=tuple(trial("failed", index=i) for i in range(1, 6)), critical=True)
     results = build.results(build.suite_result("A", good), build.suite_result("B", bad))
-    found = conclude(Scorecard.of(results), results.run, Policy(min_score=0), Ending()).odds
+    found = conclude(Scorecard.of(results), results.run, Policy(min_score=0), RunEnding()).odds
     shares = {(one.suite, one.name): one.share for one in found.checks if one.kind == "critical"}
     assert list(shares) == [("A", "critical:A › t"), ("B", "critical:B › t")]
     assert shares["A", "critical:A › t"] < 0.5 < shares["B", "critical:B › t"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.results.process import Fired, Process, Times
+from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.usage import Tokens, Usage
 from ci_evals.domain.transcript import Integration, Turn, UserSource
 from ci_evals.scoring import process
@@ -38,7 +38,7 @@ def called(*calls: str | tuple[str, int] | Integration, **params) -> dict:
     return {"integrations": tuple(made), "params": params}
 
 
-def steps(*replies: dict) -> Process:
+def steps(*replies: dict) -> TrialProcess:
     told = process.told(said(*replies)).process
     assert told
     return told
@@ -105,10 +105,10 @@ UNTOLD = {"workflows": None, "params": None, "rules": None, "integrations": None
 
 def test_without_a_trace_nothing_is_said():
     """Neither of no reply at all, nor of parameters and rules alone."""
-    assert process.told(said(UNTOLD, UNTOLD)) == process.Told(None, None)
-    assert process.told(()) == process.Told(None, None)
+    assert process.told(said(UNTOLD, UNTOLD)) == process.TraceSummary(None, None)
+    assert process.told(()) == process.TraceSummary(None, None)
     told = process.told(said(UNTOLD | {"rules": ("r",), "params": {"a": 1}}))
-    assert told == process.Told(None, Fired(parameters=("a",), rules=("r",)))
+    assert told == process.TraceSummary(None, Fired(parameters=("a",), rules=("r",)))
 
 
 def test_each_kind_of_evidence_is_told_by_itself():
@@ -116,9 +116,9 @@ def test_each_kind_of_evidence_is_told_by_itself():
     workflows = steps(
         UNTOLD | {"workflows": ("A",)}, UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)}
     )
-    assert workflows == Process(steps=3, tools=2, begun=("A", "B", "A"), backtracks=1)
+    assert workflows == TrialProcess(steps=3, tools=2, begun=("A", "B", "A"), backtracks=1)
     calls = steps(UNTOLD | {"integrations": (Integration(code="x", status=500),)})
-    assert calls == Process(steps=1, tools=1, calls=1, failed_calls=1)
+    assert calls == TrialProcess(steps=1, tools=1, calls=1, failed_calls=1)
 
 
 def test_values_that_are_not_told_make_no_repetition():

@@ -21,7 +21,7 @@ from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.statistics import (
     ALPHA,
-    Pair,
+    ScorePair,
     chance_of_drop,
     fewest_broken,
     mean_interval,
@@ -41,7 +41,7 @@ POINTS = st.floats(0, 100)
 
 def pairs_of(trials, *, most):
     side = st.lists(SCORES, min_size=1, max_size=trials).map(tuple)
-    return st.lists(st.builds(Pair, side, side), min_size=1, max_size=most)
+    return st.lists(st.builds(ScorePair, side, side), min_size=1, max_size=most)
 
 
 def arranged(pairs):
@@ -86,11 +86,11 @@ def noisy(tests, trials, *, seed=1, worse=0.0, step=0.0):
         scores = [min(100.0, max(0.0, rng.gauss(middle, 15))) for _ in range(trials)]
         return tuple(round(score / step) * step if step else score for score in scores)
 
-    return [Pair(played(70 - worse), played(70)) for _ in range(tests)]
+    return [ScorePair(played(70 - worse), played(70)) for _ in range(tests)]
 
 
 def p(*pairs, **options):
-    return chance_of_drop([Pair(*pair) for pair in pairs], "seed", **options).p
+    return chance_of_drop([ScorePair(*pair) for pair in pairs], "seed", **options).p
 
 
 def test_one_test_that_lost_everything():
@@ -158,7 +158,7 @@ def test_it_is_what_its_definition_says(pairs):
 
 def test_one_broken_test_of_many_is_proven():
     """1 of 20, to the digit and whatever the run's id: the others do not vary, and nothing is drawn."""
-    broken, held = Pair((0,) * 3, (100,) * 3), Pair((100,) * 3, (100,) * 3)
+    broken, held = ScorePair((0,) * 3, (100,) * 3), ScorePair((100,) * 3, (100,) * 3)
     for tests in (1, 5, 24, 300):
         for seed in "abc":
             told = chance_of_drop([broken, *[held] * (tests - 1)], seed)
@@ -172,8 +172,8 @@ THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for
 @given(st.lists(st.tuples(*[st.lists(THIRDS, min_size=1, max_size=2)] * 2), min_size=1, max_size=4))
 def test_ties_of_thirds_and_sevenths_are_ties(sides):
     """Against exact fractions: binary numbers have neither, nor has the grid on which changes are summed."""
-    exact = [Pair(tuple(head), tuple(base)) for head, base in sides]
-    rounded = [Pair(tuple(map(float, pair.head)), tuple(map(float, pair.base))) for pair in exact]
+    exact = [ScorePair(tuple(head), tuple(base)) for head, base in sides]
+    rounded = [ScorePair(tuple(map(float, pair.head)), tuple(map(float, pair.base))) for pair in exact]
     assert chance_of_drop(rounded, "seed").p == pytest.approx(float(arranged(exact)), abs=1e-12)
 
 
@@ -218,7 +218,7 @@ def test_big_pools_keep_the_level():
 
 def test_a_drawn_p_is_never_zero():
     """What was seen is one of the arrangements: (1 + none) / (1 + draws)."""
-    lost = [Pair((0,) * 10, (100,) * 10)] * 5
+    lost = [ScorePair((0,) * 10, (100,) * 10)] * 5
     assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
     assert chance_of_drop(lost, "seed", draws=99).p == 1 / 100
 
@@ -250,7 +250,7 @@ def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
     trial = data.draw(st.integers(0, len(pair.head) - 1))
     head = list(pair.head)
     head[trial] = data.draw(st.floats(0, head[trial]))
-    lower = [*pairs[:place], Pair(tuple(head), pair.base), *pairs[place + 1 :]]
+    lower = [*pairs[:place], ScorePair(tuple(head), pair.base), *pairs[place + 1 :]]
     before, after = (chance_of_drop(run, "seed", draws=300) for run in (pairs, lower))
     # What is counted and what is drawn differ by what drawing errs.
     assert after.p <= before.p or after.method != before.method
@@ -263,7 +263,7 @@ def test_a_hair_lower_is_no_likelier_where_all_is_counted(pairs, data):
     place = data.draw(st.integers(0, len(pairs) - 1))
     head, by = pairs[place].head, data.draw(st.floats(0, 0.00001))
     lower = [*pairs]
-    lower[place] = Pair((max(0.0, head[0] - by), *head[1:]), pairs[place].base)
+    lower[place] = ScorePair((max(0.0, head[0] - by), *head[1:]), pairs[place].base)
     before, after = chance_of_drop(pairs, "seed"), chance_of_drop(lower, "seed")
     assert (before.method, after.method) == ("enumerated", "enumerated")
     assert after.p <= before.p
@@ -271,7 +271,7 @@ def test_a_hair_lower_is_no_likelier_where_all_is_counted(pairs, data):
 
 def test_a_test_that_begins_to_vary_moves_no_others_draws():
     """Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise."""
-    held, lowered = Pair((100.0,) * 3, (100.0,) * 3), Pair((99.999, 100.0, 100.0), (100.0,) * 3)
+    held, lowered = ScorePair((100.0,) * 3, (100.0,) * 3), ScorePair((99.999, 100.0, 100.0), (100.0,) * 3)
     for seed in "abcdefghij":
         before, after = chance_of_drop([held, *DOZEN], seed), chance_of_drop([lowered, *DOZEN], seed)
         assert before.method == "drawn"
@@ -288,8 +288,8 @@ def test_chances_are_chances(pairs):
 
 def test_a_test_that_fell_far_is_proven():
     """Seven trials of 0 against five of 100: 1 of 792. Tests that could never be proven cost it nothing."""
-    fell = Pair((0,) * 7, (100,) * 5)
-    held = Pair((100,) * 6 + (0,), (100,) * 4 + (0,))
+    fell = ScorePair((0,) * 7, (100,) * 5)
+    held = ScorePair((100,) * 6 + (0,), (100,) * 4 + (0,))
     told = proven_drops([held, fell, held, held], "seed")
     assert told[1] == pytest.approx(1 / 792)
     # Two lost trials of twelve are both the head's in 21 of 66 ways, at worst.
@@ -298,25 +298,25 @@ def test_a_test_that_fell_far_is_proven():
 
 def test_holm_lets_the_second_follow_the_first():
     """Of two tests that could show something the smaller p is doubled; the other only stays no smaller."""
-    fell, further = Pair((0,) * 4, (100,) * 4), Pair((0,) * 5, (100,) * 5)
+    fell, further = ScorePair((0,) * 4, (100,) * 4), ScorePair((0,) * 5, (100,) * 5)
     assert proven_drops([fell, fell], "seed") == pytest.approx((2 / 70, 2 / 70))
     assert proven_drops([fell, further], "seed") == pytest.approx((1 / 70, 2 / 252))
     # Three lost trials of eight are all the head's in 5 of 70 ways: 1/14, so that test can never be proven.
-    part = Pair((0, 0, 0, 100), (100,) * 4)
+    part = ScorePair((0, 0, 0, 100), (100,) * 4)
     assert proven_drops([fell, part], "seed") == (pytest.approx(1 / 70), None)
 
 
 def test_three_trials_a_side_prove_one_test_at_most():
     """1 of 20 is just enough where no other test could have shown anything, and not where one could."""
-    fell = Pair((0, 0, 0), (100, 100, 100))
-    held = Pair((100, 100, 100), (100, 100, 100))
+    fell = ScorePair((0, 0, 0), (100, 100, 100))
+    held = ScorePair((100, 100, 100), (100, 100, 100))
     assert proven_drops([fell, held, held], "seed") == (1 / 20, None, None)
     assert proven_drops([fell, fell], "seed") == (None, None)
 
 
 def test_a_single_tests_p_is_never_zero_where_it_is_drawn():
     """40 trials against 40 have 1e23 arrangements, of which 9,999 are looked at beside what was seen."""
-    fell = Pair((0,) * 40, (100,) * 40)
+    fell = ScorePair((0,) * 40, (100,) * 40)
     assert proven_drops([fell], "seed") == (1 / 10_000,)
     assert proven_drops([fell] * 3, "seed") == pytest.approx((3 / 10_000,) * 3)
 
@@ -453,7 +453,7 @@ def test_passing_some_and_all_of_k_by_brute_force(trials, passed, k):
 
 def test_the_spread_of_a_change_by_hand():
     """Two tests of two trials: variances 200, 0, 50, 50, their mean 75, each drawn towards it."""
-    pairs = [Pair((60, 80), (100, 100)), Pair((50, 60), (70, 80))]
+    pairs = [ScorePair((60, 80), (100, 100)), ScorePair((50, 60), (70, 80))]
     # (1 * own + 2 * 75) / 3, two trials each, over two tests squared.
     shrunk = [(own + 150) / 3 for own in (200, 0, 50, 50)]
     expected = sum(one / 2 for one in shrunk) / 4
@@ -468,7 +468,9 @@ def test_the_spread_of_a_change_by_hand():
 
 def test_the_spread_of_single_trials_by_hand():
     """The paired t of the textbook: changes -10, -20, 0 have variance 100, over three tests."""
-    spread = spread_of([Pair((40,), (50,)), Pair((30,), (50,)), Pair((50,), (50,))], criteria=5)
+    spread = spread_of(
+        [ScorePair((40,), (50,)), ScorePair((30,), (50,)), ScorePair((50,), (50,))], criteria=5
+    )
     assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((100 / 3, 2, 50))
 
 
@@ -476,7 +478,7 @@ def test_the_spread_of_single_trials_by_hand():
 @pytest.mark.parametrize("trials", [1, 3])
 def test_a_record_without_a_flaw_leaves_some_doubt(score, trials):
     """Where nothing was seen to vary: as if of two more trials one had lost one criterion."""
-    pairs = [Pair((score,) * trials, (score,) * trials)] * 5
+    pairs = [ScorePair((score,) * trials, (score,) * trials)] * 5
     spread = spread_of(pairs, criteria=5)
     share = 1 / (5 * 2 * trials + 2)
     assert spread.trial_variance == pytest.approx(10_000 * share * (1 - share) / 5)
@@ -486,14 +488,14 @@ def test_a_record_without_a_flaw_leaves_some_doubt(score, trials):
 
 def test_one_pair_of_single_trials_tells_no_spread():
     """There is nothing to tell it from; with more trials there is."""
-    assert spread_of([Pair((50,), (100,))], 5) is None
-    assert spread_of([Pair((50, 50, 50), (100,))], 5) is None
-    assert spread_of([Pair((50, 60), (100, 100))], 5).freedom == 2
+    assert spread_of([ScorePair((50,), (100,))], 5) is None
+    assert spread_of([ScorePair((50, 50, 50), (100,))], 5) is None
+    assert spread_of([ScorePair((50, 60), (100, 100))], 5).freedom == 2
 
 
 def test_the_trials_that_would_be_needed():
     """2 * 400 * 2.4865² / (8 * 5²), rounded up."""
-    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400, told_from="trials")
+    spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, told_from="trials")
     assert spread.trials_needed(drop=5, tests=8) == 25
     assert spread.trials_needed(drop=100, tests=8) == 1
     # With so many the smallest drop that is seen is that drop.
@@ -502,7 +504,7 @@ def test_the_trials_that_would_be_needed():
 
 def test_a_drop_of_next_to_nothing_needs_more_trials_than_anybody_plays():
     """A weight may be tiny. 2 * 400 * 2.4865² / 8 is 618.26 trials at one point, 1,000 at 0.7863."""
-    spread = statistics.Spread(variance=10, freedom=32, trial_variance=400, told_from="trials")
+    spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, told_from="trials")
     assert spread.trials_needed(drop=0.7864, tests=8) == 1_000
     assert spread.trials_needed(drop=0.7862, tests=8) is None
     assert spread.trials_needed(drop=1e-200, tests=8) is None
@@ -527,7 +529,7 @@ def test_a_drop_of_next_to_nothing_needs_more_trials_than_anybody_plays():
 def test_how_many_tests_must_break(trials, tests, fewest):
     """And that so many do: their p is 0.05 or less, and that of one fewer is not."""
     held, broken = (((score,) * trials, (100,) * trials) for score in (100, 0))
-    assert fewest_broken([Pair(*held)] * tests) == fewest
+    assert fewest_broken([ScorePair(*held)] * tests) == fewest
     if fewest:
         assert p(*[broken] * fewest, *[held] * (tests - fewest)) <= ALPHA
         assert fewest == 1 or p(*[broken] * (fewest - 1), *[held] * (tests - fewest + 1)) > ALPHA
@@ -535,20 +537,20 @@ def test_how_many_tests_must_break(trials, tests, fewest):
 
 def test_the_tests_with_most_trials_prove_with_fewest():
     """A test of 3 against 3 among tests of 1 against 1 is enough by itself."""
-    assert fewest_broken([Pair((1,), (1,))] * 3 + [Pair((1,) * 3, (1,) * 3)]) == 1
+    assert fewest_broken([ScorePair((1,), (1,))] * 3 + [ScorePair((1,) * 3, (1,) * 3)]) == 1
 
 
 def test_of_many_trials_of_one_test_one_is_enough():
     """They can be arranged in more ways than a float can count."""
-    assert fewest_broken([Pair((0,) * 600, (100,) * 600)]) == 1
+    assert fewest_broken([ScorePair((0,) * 600, (100,) * 600)]) == 1
 
 
 def test_from_what_a_spread_is_told():
     """Trials, where both sides have several of some test."""
-    one, several = Pair((50,), (60,)), Pair((50, 60), (60, 80))
+    one, several = ScorePair((50,), (60,)), ScorePair((50, 60), (60, 80))
     assert spread_of([one, one, several], 5).told_from == "trials"
     assert spread_of([one, one], 5).told_from == "tests"
-    assert spread_of([Pair((50, 60), (60,)), one], 5).told_from == "tests"
+    assert spread_of([ScorePair((50, 60), (60,)), one], 5).told_from == "tests"
 
 
 def test_noise_of_tests_by_hand():
@@ -561,7 +563,9 @@ def test_noise_of_tests_by_hand():
 @settings(max_examples=100)
 @given(
     st.lists(
-        st.builds(Pair, *[st.lists(POINTS, min_size=1, max_size=4).map(tuple)] * 2), min_size=2, max_size=8
+        st.builds(ScorePair, *[st.lists(POINTS, min_size=1, max_size=4).map(tuple)] * 2),
+        min_size=2,
+        max_size=8,
     )
 )
 def test_the_interval_of_a_change_holds_it(pairs):
@@ -579,7 +583,7 @@ def test_fifteen_hundred_tests():
     """As many as any suite will have: all numbers come, and a drop of two points is seen."""
     base = [tuple(float((13 * place + 41 * trial) % 6 * 20) for trial in range(3)) for place in range(1_500)]
     head = [tuple(max(0.0, score - 2) for score in scores) for scores in base]
-    pairs = [Pair(one, other) for one, other in zip(head, base, strict=True)]
+    pairs = [ScorePair(one, other) for one, other in zip(head, base, strict=True)]
     assert variance(pair.delta for pair in pairs) > 0
     assert chance_of_drop(pairs, "seed").p < ALPHA
     assert set(proven_drops(pairs, "seed")) == {None}
@@ -627,7 +631,7 @@ def test_the_docs_example_is_what_a_report_says():
 def test_the_docs_example_step_by_step():
     """Every number of its table, computed anew."""
     scores = [[tuple(map(float, side)) for side in sides] for _, *sides in EXAMPLE]
-    pairs = [Pair(head, base) for base, head in scores]
+    pairs = [ScorePair(head, base) for base, head in scores]
     means, deltas = [fmean(pair.head) for pair in pairs], [pair.delta for pair in pairs]
     bounds, spread = mean_interval(means), spread_of(pairs, criteria=10)
     squared_error, share = variance(means) / len(means), fmean(means) / 100

@@ -119,7 +119,7 @@ class Recorder:
         self._lost = 0
         self._syncing = json_lines.Syncing()
 
-    def begin(self, run: journal.Header, done: Collection[Trial] = ()) -> frozenset[Trial]:
+    def begin(self, run: journal.JournalHeader, done: Collection[Trial] = ()) -> frozenset[Trial]:
         """Begins the recording of a run, or goes on with it where the run is resumed.
 
         Args:
@@ -158,7 +158,9 @@ class Recorder:
             )
         return lacking
 
-    def _take_up(self, fd: int, run: journal.Header, done: Collection[Trial]) -> reading.Recording | None:
+    def _take_up(
+        self, fd: int, run: journal.JournalHeader, done: Collection[Trial]
+    ) -> reading.Recording | None:
         """Begins the recording, or goes on with what is there, which it gives back."""
         if not json_lines.lock(fd):
             raise UsageError(
@@ -174,7 +176,7 @@ class Recorder:
         self._continue(run, earlier)
         return earlier
 
-    def _earlier(self, run: journal.Header) -> reading.Recording | None:
+    def _earlier(self, run: journal.JournalHeader) -> reading.Recording | None:
         """What is there already; None if it is nothing, or was killed before its first line was whole."""
         with self._path.open("rb") as file:
             head = file.readline()
@@ -189,7 +191,7 @@ class Recorder:
             )
         return earlier
 
-    def _continue(self, run: journal.Header, earlier: reading.Recording | None) -> None:
+    def _continue(self, run: journal.JournalHeader, earlier: reading.Recording | None) -> None:
         """Cuts off what is torn, and begins the file if it is not of this run."""
         if self._fd is None:
             return

@@ -17,7 +17,7 @@ from ci_evals.reports.markdown import documents
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import against
-from ci_evals.scoring.gate.checks import Case, checks_of, decide_change
+from ci_evals.scoring.gate.checks import GateInput, checks_of, decide_change
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy, Regression
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
@@ -36,7 +36,7 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
     pairing = Pairing(Side.of(head), Side.of(base))
-    ruling = decide_change(Case(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
+    ruling = decide_change(GateInput(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
     decision = worded(ruling)
     found = against(head.coverage, pairing.pairs)
     result = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
@@ -67,7 +67,7 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
     check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
     check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)
-    checks = checks_of(Case(Scorecard.of(results), policy, offline=results.run.offline))
+    checks = checks_of(GateInput(Scorecard.of(results), policy, offline=results.run.offline))
     more = results.run.confirmation.trials if results.run.confirmation else 0
     found = odds_of(results.suites, checks, offline=results.run.offline, seed=results.run.id, beyond=more)
     if found is None:

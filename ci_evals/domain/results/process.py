@@ -11,7 +11,7 @@ from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.base import Amount, Percent, Record, Seconds, Share
 
 
-class Process(Record):
+class TrialProcess(Record):
     """The steps of one conversation, told from its traces.
 
     A step is a workflow that begins or a call of an integration. A workflow that ran for the reply before

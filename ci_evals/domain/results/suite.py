@@ -37,7 +37,7 @@ class TestOutcome(StrEnum):
     """No trial was started."""
 
 
-class Group(Record):
+class ScoreGroup(Record):
     """Score of the findings that share a category, tag, difficulty or AUI logic id."""
 
     name: str
@@ -147,10 +147,10 @@ class SuiteResult(Record):
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
     counts: Counts
-    categories: tuple[Group, ...] = ()
-    aui_logic: tuple[Group, ...] = ()
-    tags: tuple[Group, ...] = ()
-    difficulties: tuple[Group, ...] = ()
+    categories: tuple[ScoreGroup, ...] = ()
+    aui_logic: tuple[ScoreGroup, ...] = ()
+    tags: tuple[ScoreGroup, ...] = ()
+    difficulties: tuple[ScoreGroup, ...] = ()
     process: ProcessSummary = ProcessSummary()
     tests: tuple[TestResult, ...]
 

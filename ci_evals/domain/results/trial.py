@@ -13,7 +13,7 @@ from ci_evals.domain.base import (
     Seconds,
     as_written,
 )
-from ci_evals.domain.results.process import Fired, Process, Times
+from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import MOST_LOOPS
@@ -86,7 +86,7 @@ class TrialResult(Record):
         (), description="Calls and tokens of the models, all attempts together."
     )
     times: Times | None = Field(None, description="Null where they were not measured.")
-    process: Process | None = Field(None, description="Null where no reply carried a trace.")
+    process: TrialProcess | None = Field(None, description="Null where no reply carried a trace.")
     fired: Fired | None = Field(None, description="Null where no reply carried a trace.")
     user_audit: UserAudit | None = Field(
         None, description="Whether the simulated user kept to its role; null where no model played it."

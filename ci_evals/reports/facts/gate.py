@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.scoring.gate.selectors import Kind, Selector
+from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 
-_KINDS = {kind: f"the {kind}" for kind in Kind} | {Kind.LOGIC: "the AUI Logic"}
+_KINDS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}
 _SPOILT = {
     CheckKind.MAX_ERRORS: "broke off or could not be judged",
     CheckKind.MAX_INVALID_USERS: "left out, since the simulated user broke its role twice",

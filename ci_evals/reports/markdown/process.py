@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ci_evals.domain.results.process import Coverage, Process, ProcessSummary, Reach, Times
+from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times, TrialProcess
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
@@ -142,7 +142,7 @@ def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
         yield f"Of the time of all trials, {numbers.duration(whole)}: {', '.join(told)}."
 
 
-def _steps(found: Process) -> Iterator[str]:
+def _steps(found: TrialProcess) -> Iterator[str]:
     yield f"{numbers.count(found.steps, 'step')}"
     if found.begun:
         more = len(found.begun) - _MOST_BEGUN

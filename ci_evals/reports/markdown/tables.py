@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.gate import GateCheck
-from ci_evals.domain.results.suite import Group, SuiteResult, TestResult
+from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, gate, highlights, labels
 from ci_evals.reports.facts.parts import PlainTable
@@ -166,7 +166,7 @@ def groups(suite: SuiteResult) -> tuple[str, ...]:
     )
 
 
-def kinds_of_groups(suite: SuiteResult) -> tuple[tuple[str, str, tuple[Group, ...]], ...]:
+def kinds_of_groups(suite: SuiteResult) -> tuple[tuple[str, str, tuple[ScoreGroup, ...]], ...]:
     """The groups that a suite has, each kind with a title and what heads its names."""
     kinds = (
         ("By category", "category", suite.categories),
@@ -177,12 +177,12 @@ def kinds_of_groups(suite: SuiteResult) -> tuple[tuple[str, str, tuple[Group, ..
     return tuple(kind for kind in kinds if kind[2])
 
 
-def _group_table(header: str, groups: Iterable[Group]) -> str:
+def _group_table(header: str, groups: Iterable[ScoreGroup]) -> str:
     rows = [[sanitize.cell(group.name), *of_group(group)] for group in groups]
     return table([header, *GROUP_COLUMNS], rows)
 
 
-def of_group(group: Group) -> list[str]:
+def of_group(group: ScoreGroup) -> list[str]:
     """The numbers of a group in plain text, in the order of `GROUP_COLUMNS`."""
     return [
         numbers.score(group.score),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.scoring.agreement.kappa import Table
+from ci_evals.scoring.agreement.kappa import AgreementTable
 
 _WORDS = (
     (Fraction(4, 5), "almost perfect"),
@@ -64,7 +64,7 @@ def agreement(pairs: Sequence[Twice]) -> Agreement:
     if not both:
         return Agreement(decided=0, agreed=0, kappa=None)
     counts, passed, failed = Counter(both), Outcome.PASSED, Outcome.FAILED
-    table = Table(
+    table = AgreementTable(
         both_pass=Fraction(counts[passed, passed], len(both)),
         first_passes=Fraction(counts[passed, failed], len(both)),
         second_passes=Fraction(counts[failed, passed], len(both)),

@@ -9,7 +9,7 @@ Number = TypeVar("Number", float, Fraction)
 
 
 @dataclass(frozen=True)
-class Table(Generic[Number]):
+class AgreementTable(Generic[Number]):
     """Two raters' verdicts on the same things, as shares of all: together 1."""
 
     both_pass: Number

@@ -30,7 +30,7 @@ SUSPECT = 15
 
 
 @dataclass(frozen=True)
-class Part:
+class ComparedPart:
     """Which part of the paired tests a change is asked of, and how it is counted."""
 
     pairs: tuple[TestPair, ...]
@@ -57,7 +57,7 @@ class Pairing:
         allowed = () if self.reasons else (suite for suite in self.suites if not suite.reasons)
         return tuple(pair for suite in allowed for pair in suite.pairs)
 
-    def change(self, part: Part, *, tested: bool = True) -> Change:
+    def change(self, part: ComparedPart, *, tested: bool = True) -> Change:
         """How the score of these tests changed, how sure that is and, if `tested` (it takes time), p."""
         scored = [(pair, *self._scores(pair, part)) for pair in part.pairs]
         scored = [(pair, head, base) for pair, head, base in scored if head and base]
@@ -91,7 +91,7 @@ class Pairing:
         """The change of all tests that may be compared."""
         open_verdicts = undecided_fails and self._undecided
         if (open_verdicts, assumed) not in self._wholes:
-            part = Part(self.pairs, undecided_fails=open_verdicts, assumed=assumed)
+            part = ComparedPart(self.pairs, undecided_fails=open_verdicts, assumed=assumed)
             self._wholes[open_verdicts, assumed] = self.change(part)
         return self._wholes[open_verdicts, assumed]
 
@@ -113,7 +113,7 @@ class Pairing:
         return " ".join(f"{run.id} {run.digests.suites}" for run in runs)
 
     def newly_failing(self, assumed: int | None = None) -> tuple[TestPair, ...]:
-        """Tests that passed in the baseline and do not pass now. `assumed`: as for a `Part`."""
+        """Tests that passed in the baseline and do not pass now. `assumed`: as for a `ComparedPart`."""
         counting = Counting(offline=self.head.run.offline)
 
         def fails(test: TestResult) -> bool:
@@ -172,7 +172,7 @@ class Pairing:
 
     def _of_suite(self, suite: SuitePair) -> SuiteComparison:
         reasons = self.reasons or suite.reasons
-        change = Change() if reasons else self.change(Part(suite.pairs))
+        change = Change() if reasons else self.change(ComparedPart(suite.pairs))
         if not reasons and not change.tests:
             alike = "was scored on both sides" if suite.pairs else "is defined alike in both runs"
             reasons = (f"no test {alike}",)
@@ -206,9 +206,9 @@ class Pairing:
         return told.model_copy(update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA})
 
     @cached_property
-    def _scored(self) -> tuple[tuple[TestPair, statistics.Pair], ...]:
+    def _scored(self) -> tuple[tuple[TestPair, statistics.ScorePair], ...]:
         """The tests that were scored on both sides, with the scores of their trials."""
-        part = Part(self.pairs)
+        part = ComparedPart(self.pairs)
         scored = ((pair, *self._scores(pair, part)) for pair in self.pairs)
         return tuple((pair, _floats(head, base)) for pair, head, base in scored if head and base)
 
@@ -225,7 +225,9 @@ class Pairing:
             first_divergence=divergence.of_test(pair, here, there),
         )
 
-    def _scores(self, pair: TestPair, part: Part) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    def _scores(
+        self, pair: TestPair, part: ComparedPart
+    ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         here = Counting(offline=self.head.run.offline, undecided_fails=part.undecided_fails)
         there = Counting(offline=self.base.run.offline)
         return (
@@ -242,8 +244,8 @@ def _whole(test: TestResult) -> list[TrialResult]:
     return [trial for trial in test.trials if trial.complete]
 
 
-def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.Pair:
-    return statistics.Pair(tuple(map(float, head)), tuple(map(float, base)))
+def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.ScorePair:
+    return statistics.ScorePair(tuple(map(float, head)), tuple(map(float, base)))
 
 
 def _evidence(test: TestResult, counting: Counting) -> Evidence | None:

@@ -42,7 +42,7 @@ def counterpart(base: Sequence[TrialResult], counting: Counting, *, passed: bool
 
 def between(head: TrialResult, base: TrialResult) -> Divergence | None:
     """The divergence of two conversations; None if one of them carries no trace."""
-    return Conversation(head).divergence(Conversation(base))
+    return TracedConversation(head).divergence(TracedConversation(base))
 
 
 class ConversationTurn:
@@ -79,7 +79,7 @@ class ConversationTurn:
         )
 
 
-class Conversation:
+class TracedConversation:
     """The turns of a trial, prepared to be compared with those of several others."""
 
     def __init__(self, trial: TrialResult) -> None:
@@ -87,12 +87,12 @@ class Conversation:
         self.turns = tuple(map(ConversationTurn, trial.turns.without_traces()))
         self.traced = any(is_traced(one.turn) for one in self.turns)
 
-    def differences(self, base: "Conversation") -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def differences(self, base: "TracedConversation") -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Turn by turn, for this run and the baseline, the indexes of the actions that the other lacks."""
         for mine, theirs in zip_longest(self.turns, base.turns):
             yield mine.missing_in(theirs) if mine else (), theirs.missing_in(mine) if theirs else ()
 
-    def divergence(self, base: "Conversation") -> Divergence | None:
+    def divergence(self, base: "TracedConversation") -> Divergence | None:
         """The first divergence from a conversation of the baseline; None if one of them carries no trace."""
         if not self.traced or not base.traced:
             return None

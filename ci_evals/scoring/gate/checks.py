@@ -11,7 +11,7 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
-from ci_evals.scoring.comparison.compare import Pairing, Part
+from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
 from ci_evals.scoring.gate.invalid_run import (
     InvalidRunReason,
     NotChecked,
@@ -20,8 +20,8 @@ from ci_evals.scoring.gate.invalid_run import (
     UncountedDecide,
     invalid_run_reasons,
 )
-from ci_evals.scoring.gate.policy import Ending, Policy, Regression
-from ci_evals.scoring.gate.selectors import Kind, Selector
+from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
+from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.scores import Choice, Counting
 from ci_evals.scoring.statistics import ALPHA, mean_interval
@@ -34,7 +34,7 @@ _TIE = 1e-9
 
 
 @dataclass(frozen=True)
-class Case:
+class GateInput:
     """What the gate decides on."""
 
     card: Scorecard
@@ -60,7 +60,7 @@ class Ruling:
     reasons: tuple[InvalidRunReason, ...] = ()
 
 
-def decide(case: Case, ending: Ending) -> Ruling:
+def decide(case: GateInput, ending: RunEnding) -> Ruling:
     """The gate's checks and the exit code that follows from them."""
     reasons = tuple(invalid_run_reasons(case.card, case.policy, ending))
     if ending.failed_fast:
@@ -84,7 +84,7 @@ def decide(case: Case, ending: Ending) -> Ruling:
     return Ruling(passed, code, checks, reasons)
 
 
-def _fail_fast(ending: Ending) -> GateCheck:
+def _fail_fast(ending: RunEnding) -> GateCheck:
     return GateCheck(
         name="fail-fast",
         kind=CheckKind.FAIL_FAST,
@@ -95,7 +95,7 @@ def _fail_fast(ending: Ending) -> GateCheck:
     )
 
 
-def _of_what_ran(case: Case) -> Case:
+def _of_what_ran(case: GateInput) -> GateInput:
     """The case without the tests and trials that were not begun, since no more were wanted."""
     suites = tuple(
         suite.model_copy(update={"tests": tuple(t.model_copy(update={"not_run": 0}) for t in suite.tests)})
@@ -122,7 +122,7 @@ def _not_checked(checks: Iterable[GateCheck]) -> tuple[NotChecked, ...]:
     return tuple(NotChecked(check) for check in checks if check.blocks_verdict)
 
 
-def _unpaired(case: Case) -> str | None:
+def _unpaired(case: GateInput) -> str | None:
     """The reason why nothing can be compared with the baseline; None if something can."""
     pairing = case.pairing
     if pairing is None:
@@ -133,17 +133,17 @@ def _unpaired(case: Case) -> str | None:
     return "; ".join(dict.fromkeys(reasons)) or pairing.nothing_in_common
 
 
-def checks_of(case: Case) -> tuple[GateCheck, ...]:
+def checks_of(case: GateInput) -> tuple[GateCheck, ...]:
     """Every check of the gate."""
     return tuple(_Checks(case))
 
 
-def _changes_of(case: Case) -> tuple[GateCheck, ...]:
+def _changes_of(case: GateInput) -> tuple[GateCheck, ...]:
     """The checks that hold a run against its baseline."""
     return tuple(_Checks(case).of_baseline())
 
 
-def decide_change(case: Case) -> Ruling:
+def decide_change(case: GateInput) -> Ruling:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
     checks = _blocking(_changes_of(case))
     undecided = tuple(_uncounted_decide(case, _changes_of))
@@ -153,7 +153,9 @@ def decide_change(case: Case) -> Ruling:
     return Ruling(passed, code, checks, reasons)
 
 
-def _uncounted_decide(case: Case, checks: Callable[[Case], Iterable[GateCheck]]) -> Iterator[UncountedDecide]:
+def _uncounted_decide(
+    case: GateInput, checks: Callable[[GateInput], Iterable[GateCheck]]
+) -> Iterator[UncountedDecide]:
     """Whether the trials that say nothing about the agent would have decided these checks."""
     uncounted = sum(map(uncounted_trials, case.card.tests))
     if not uncounted:
@@ -164,7 +166,7 @@ def _uncounted_decide(case: Case, checks: Callable[[Case], Iterable[GateCheck]])
 
 
 @dataclass(frozen=True)
-class _About:
+class _Subject:
     """The part of the run that a check is about."""
 
     suites: tuple[tuple[int, SuiteResult], ...]
@@ -200,9 +202,9 @@ class _About:
         if self.test:
             tests = [test.name for _, suite in self.suites for test in suite.tests]
             shared = tests.count(self.test.name) > 1
-            return f"{Kind.TEST}:{self.label}" if shared else f"{Kind.TEST}:{self.test.name}"
+            return f"{SelectorKind.TEST}:{self.label}" if shared else f"{SelectorKind.TEST}:{self.test.name}"
         if self.suite:
-            return f"{Kind.SUITE}:{self._suite_label}"
+            return f"{SelectorKind.SUITE}:{self._suite_label}"
         return str(self.selector) if self.selector else ""
 
     @property
@@ -222,7 +224,7 @@ class _About:
 class _Checks:
     """Every check of a policy. Scores are held against it with undecided verdicts counting as failed."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: GateInput) -> None:
         self.case = case
         self.card, self.policy, self.pairing, self.assumed = (
             case.card,
@@ -232,7 +234,7 @@ class _Checks:
         )
         self.shown = Counting(offline=case.offline)
         self.strict = Counting(offline=case.offline, undecided_fails=True)
-        self.whole = _About(tuple(enumerate(case.card.suites, start=1)))
+        self.whole = _Subject(tuple(enumerate(case.card.suites, start=1)))
         self.tests = [
             (replace(self.whole, suite_number=number, test_number=index), suite, test)
             for number, suite in self.whole.suites
@@ -276,20 +278,20 @@ class _Checks:
         if self.policy.regression is not Regression.OFF:
             yield self._regression(self.policy.regression)
 
-    def _parts(self, selector: Selector) -> Iterator[_About]:
+    def _parts(self, selector: Selector) -> Iterator[_Subject]:
         """Yield what a selector is about: each suite, and each test, of that name by itself."""
         about = replace(self.whole, selector=selector)
         taken = [where for where, suite, test in self.tests if selector.takes(suite.name, test)]
         match selector.kind:
-            case Kind.TEST if taken:
+            case SelectorKind.TEST if taken:
                 yield from (replace(where, selector=selector) for where in taken)
-            case Kind.SUITE if taken:
+            case SelectorKind.SUITE if taken:
                 numbers = dict.fromkeys(where.suite_number for where in taken)
                 yield from (replace(about, suite_number=number) for number in numbers)
             case _:
                 yield about
 
-    def _tests(self, about: _About) -> list[tuple[_About, TestResult]]:
+    def _tests(self, about: _Subject) -> list[tuple[_Subject, TestResult]]:
         return [
             (where, test)
             for where, suite, test in self.tests
@@ -298,7 +300,7 @@ class _Checks:
             and (about.selector is None or about.selector.takes(suite.name, test))
         ]
 
-    def _floor(self, kind: CheckKind, required: float, about: _About) -> GateCheck:
+    def _floor(self, kind: CheckKind, required: float, about: _Subject) -> GateCheck:
         tests = [test for _, test in self._tests(about)]
         choice = about.selector.choice if about.selector else scores.every
 
@@ -341,7 +343,7 @@ class _Checks:
                 if test.critical:
                     yield self._critical(test, where)
 
-    def _critical(self, test: TestResult, about: _About) -> GateCheck:
+    def _critical(self, test: TestResult, about: _Subject) -> GateCheck:
         passed = sum(trial.counts and all_passed(trial, self.shown) for trial in test.trials)
         if self.assumed:
             passed += uncounted_trials(test)
@@ -364,7 +366,7 @@ class _Checks:
             note=note,
         )
 
-    def _drop(self, required: float, about: _About) -> GateCheck:
+    def _drop(self, required: float, about: _Subject) -> GateCheck:
         name = f"max-drop {about.words}".strip()
 
         def made(**fields: Any) -> GateCheck:
@@ -379,8 +381,8 @@ class _Checks:
         taken = {(where.suite_number, where.test_number) for where, _ in tests}
         pairs = tuple(pair for pair in self.pairing.pairs if pair.numbers in taken)
         choice = about.selector.choice if about.selector else scores.every
-        shown = self.pairing.change(Part(pairs, choice), tested=False)
-        strict = Part(pairs, choice, undecided_fails=True, assumed=self.assumed)
+        shown = self.pairing.change(ComparedPart(pairs, choice), tested=False)
+        strict = ComparedPart(pairs, choice, undecided_fails=True, assumed=self.assumed)
         change = self.pairing.change(strict, tested=False)
         if change.delta is None:
             return made(seen=None, holds=None, note="nothing of it can be compared with the baseline")

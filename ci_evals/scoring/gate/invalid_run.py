@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import JudgeCheck
-from ci_evals.scoring.gate.policy import Ending, Policy
+from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 
 
@@ -95,7 +95,7 @@ InvalidRunReason = (
 )
 
 
-def invalid_run_reasons(card: Scorecard, policy: Policy, ending: Ending) -> Iterator[InvalidRunReason]:
+def invalid_run_reasons(card: Scorecard, policy: Policy, ending: RunEnding) -> Iterator[InvalidRunReason]:
     """Yield every reason that lies in the run itself."""
     counts = card.counts
     yield from map(Incomplete, ending.incomplete)

@@ -61,7 +61,7 @@ def odds_of(
     Returns:
         None where nothing was scored.
     """
-    noise = _Noise(suites, offline=offline, seed=seed, beyond=beyond)
+    noise = _TrialNoise(suites, offline=offline, seed=seed, beyond=beyond)
     whole = noise.scores(range(len(noise.tests)))
     if whole is None:
         return None
@@ -100,7 +100,7 @@ class _Scores:
     changes: Sequence[float]
 
 
-class _Noise:
+class _TrialNoise:
     """What the trials of a run tell of its tests, and runs drawn from that: a list has a value for each."""
 
     def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str, beyond: int) -> None:
@@ -210,7 +210,7 @@ def _log_beta(a: float, b: float) -> float:
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
-def _failing(check: GateCheck, noise: _Noise) -> list[bool] | None:
+def _failing(check: GateCheck, noise: _TrialNoise) -> list[bool] | None:
     """Which of the runs fail a check; None for those that noise does not fail."""
     match check.kind:
         case CheckKind.REGRESSION if check.required == 0:

@@ -54,7 +54,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Ending:
+class RunEnding:
     """How the run as a whole ended."""
 
     interrupted: bool = False

@@ -15,7 +15,7 @@ from ci_evals.scoring import scores
 from ci_evals.scoring.scores import Choice
 
 
-class Kind(StrEnum):
+class SelectorKind(StrEnum):
     """What a selector selects by."""
 
     SUITE = "suite"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 class Selector:
     """A part of the run."""
 
-    kind: Kind
+    kind: SelectorKind
     name: str
 
     def __str__(self) -> str:
@@ -40,15 +40,15 @@ class Selector:
     def read(cls, text: str) -> "Selector | None":
         """The selector of the form `kind:NAME`; None where the text has another form."""
         kind, colon, name = text.partition(":")
-        return cls(Kind(kind), name) if colon and kind in list(Kind) else None
+        return cls(SelectorKind(kind), name) if colon and kind in list(SelectorKind) else None
 
     @property
     def choice(self) -> Choice:
         """The findings that belong to the part."""
         match self.kind:
-            case Kind.CATEGORY:
+            case SelectorKind.CATEGORY:
                 return scores.of_category(self.name)
-            case Kind.LOGIC:
+            case SelectorKind.LOGIC:
                 return scores.of_logic(self.name)
             case _:
                 return scores.every
@@ -69,7 +69,7 @@ class Threshold:
         return str(self.selector)
 
 
-_KINDS = "|".join(Kind)
+_KINDS = "|".join(SelectorKind)
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _LINE = re.compile(rf"\s*({_KINDS}):(.+)=\s*({_NUMBER})\s*", re.DOTALL)
 _PLAIN = re.compile(rf"\s*({_NUMBER})\s*")
@@ -110,9 +110,9 @@ def _threshold(option: str, noun: str, line: str) -> Threshold:
         number = "a number of points, or " if option == "--max-drop" else ""
         raise UsageError(
             f"{option}: {line.strip()!r} is not {number}of the form KIND:NAME={noun}, with KIND one of "
-            f"{', '.join(Kind)} and {noun} from 0 to 100"
+            f"{', '.join(SelectorKind)} and {noun} from 0 to 100"
         )
-    return Threshold(Selector(Kind(match[1]), match[2].strip()), float(match[3]))
+    return Threshold(Selector(SelectorKind(match[1]), match[2].strip()), float(match[3]))
 
 
 def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[Suite | SuiteResult]) -> None:
@@ -121,7 +121,7 @@ def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[S
     Raises:
         UsageError: with the nearest name that exists.
     """
-    known: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+    known: dict[SelectorKind, set[str]] = {kind: set() for kind in SelectorKind}
     for suite in suites:
         for test in suite.tests:
             for kind, names in _names(suite.name, test).items():
@@ -134,7 +134,7 @@ def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[S
             raise UsageError(f"{option}: there is no {selector.kind} {selector.name!r}; {hint}")
 
 
-def _names(suite: str, test: Test | TestResult) -> dict[Kind, set[str]]:
+def _names(suite: str, test: Test | TestResult) -> dict[SelectorKind, set[str]]:
     """The names, by kind, that select a test or criteria of it."""
     categories: set[str] = set()
     logic: set[str] = set()
@@ -142,12 +142,12 @@ def _names(suite: str, test: Test | TestResult) -> dict[Kind, set[str]]:
         categories |= set() if criterion.category is None else {criterion.category}
         logic.update(criterion.aui_logic)
     return {
-        Kind.SUITE: {suite},
-        Kind.TEST: {test.name},
-        Kind.CATEGORY: categories,
-        Kind.TAG: set(test.tags),
-        Kind.LOGIC: logic,
-        Kind.DIFFICULTY: set() if test.difficulty is None else {test.difficulty},
+        SelectorKind.SUITE: {suite},
+        SelectorKind.TEST: {test.name},
+        SelectorKind.CATEGORY: categories,
+        SelectorKind.TAG: set(test.tags),
+        SelectorKind.LOGIC: logic,
+        SelectorKind.DIFFICULTY: set() if test.difficulty is None else {test.difficulty},
     }
 
 

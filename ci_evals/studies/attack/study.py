@@ -11,7 +11,7 @@ from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.rejudging.saved import SavedConversation
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
-from ci_evals.scoring.statistics import Pair, chance_of_drop
+from ci_evals.scoring.statistics import ScorePair, chance_of_drop
 from ci_evals.studies.asking import Asking, drawn, spread
 from ci_evals.studies.attack.attacks import Attack, attacks, harmless
 from ci_evals.studies.conversations import Conversation, Saved
@@ -149,7 +149,7 @@ def _kind(name: str, tried: Sequence[_Tried], control: _Turned) -> AttackKind:
 def _chance(verdicts: _Turned, control: _Turned) -> float | None:
     """How likely as many would have been turned, had it made no difference what was attacked and what not."""
     pairs = [
-        Pair(head=_points(control[place]), base=_points(verdicts[place]))
+        ScorePair(head=_points(control[place]), base=_points(verdicts[place]))
         for place in sorted(verdicts)
         if place in control
     ]

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.studies import Counted, Rater
-from ci_evals.scoring.agreement.kappa import Number, Table
+from ci_evals.scoring.agreement.kappa import AgreementTable, Number
 from ci_evals.studies.calibration.judge_reliability import may_gate
 from ci_evals.studies.calibration.labelled import (
     DRAWS,
@@ -139,7 +139,7 @@ def _design(decided: Sequence[Labelled]) -> float:
     return min(1_000.0, max(1.0, float(clustered / plain))) if plain else 1.0
 
 
-def _joint(counted: Counted) -> Table[Fraction] | None:
+def _joint(counted: Counted) -> AgreementTable[Fraction] | None:
     """What judge (first) and people (second) say, as shares of all verdicts; None where that is not known."""
     passes, fails = counted.passes_passed + counted.passes_failed, counted.fails_passed + counted.fails_failed
     total = counted.passes + counted.fails
@@ -148,10 +148,10 @@ def _joint(counted: Counted) -> Table[Fraction] | None:
     share = Fraction(counted.passes, total)
     right = Fraction(counted.passes_passed, passes) if passes else Fraction(0)
     wrong = Fraction(counted.fails_passed, fails) if fails else Fraction(0)
-    return Table(share * right, share * (1 - right), (1 - share) * wrong, (1 - share) * (1 - wrong))
+    return AgreementTable(share * right, share * (1 - right), (1 - share) * wrong, (1 - share) * (1 - wrong))
 
 
-def _drawn(counted: Counted, source: Source, *, fixed: bool = False) -> Iterable[Table[float]]:
+def _drawn(counted: Counted, source: Source, *, fixed: bool = False) -> Iterable[AgreementTable[float]]:
     """What the table may be in truth: shares drawn as likely as the labels make them.
 
     With `fixed` the judge's own passes and fails are as they were counted.
@@ -166,10 +166,12 @@ def _drawn(counted: Counted, source: Source, *, fixed: bool = False) -> Iterable
         passes = known if fixed else share(counted.passes, counted.fails)
         right = share(counted.passes_passed / design, counted.passes_failed / design)
         wrong = share(counted.fails_passed / design, counted.fails_failed / design)
-        yield Table(passes * right, passes * (1 - right), (1 - passes) * wrong, (1 - passes) * (1 - wrong))
+        yield AgreementTable(
+            passes * right, passes * (1 - right), (1 - passes) * wrong, (1 - passes) * (1 - wrong)
+        )
 
 
-def _freed(table: Table[Number], rate: Number) -> Number | None:
+def _freed(table: AgreementTable[Number], rate: Number) -> Number | None:
     """What a pass rate is in truth; None where the judge is no better than chance."""
     sensitivity, specificity = table.sensitivity(), table.specificity()
     if sensitivity is None or specificity is None or sensitivity + specificity <= 1:

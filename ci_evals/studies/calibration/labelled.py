@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.studies import Counted
-from ci_evals.scoring.agreement.kappa import Number, Split, Table, alpha
+from ci_evals.scoring.agreement.kappa import AgreementTable, Number, Split, alpha
 
 DRAWS = 1_000
 """Of the numbers of all verdicts; there are many criteria, so each has half of that."""
@@ -187,10 +187,10 @@ _Cell = tuple[bool | None, bool | None]
 _CELLS: tuple[_Cell, ...] = ((True, True), (True, False), (False, True), (False, False))
 
 
-def _two(sides: Sequence[Mapping[_Cell, Number]], shares: Sequence[Number]) -> Table[Number]:
+def _two(sides: Sequence[Mapping[_Cell, Number]], shares: Sequence[Number]) -> AgreementTable[Number]:
     """What two people say, as shares of all verdicts."""
     found = [0 * shares[0]] * len(_CELLS)
     for side, share in zip(sides, shares, strict=True):
         if total := sum(side.values(), 0 * share):
             found = [part + share * side[cell] / total for part, cell in zip(found, _CELLS, strict=True)]
-    return Table(*found)
+    return AgreementTable(*found)

@@ -10,9 +10,9 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
-from ci_evals.scoring.comparison.compare import Pairing, Part
+from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.gate.selectors import Kind, Selector
+from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scores import Counting, mean
 from ci_evals.scoring.statistics import mean_interval
 from ci_evals.scoring.validity import scores_of_tests
@@ -77,12 +77,16 @@ def _floor(
 def by_group(results: Results, baseline: Results | None) -> Figure | None:
     """Categories over all suites, and tags and difficulties where there are few; None without any."""
     names = {
-        Kind.CATEGORY: [group.name for suite in results.suites for group in suite.categories],
-        Kind.TAG: [group.name for suite in results.suites for group in suite.tags],
-        Kind.DIFFICULTY: [group.name for suite in results.suites for group in suite.difficulties],
+        SelectorKind.CATEGORY: [group.name for suite in results.suites for group in suite.categories],
+        SelectorKind.TAG: [group.name for suite in results.suites for group in suite.tags],
+        SelectorKind.DIFFICULTY: [group.name for suite in results.suites for group in suite.difficulties],
     }
     kinds = {kind: tuple(dict.fromkeys(found)) for kind, found in names.items()}
-    shown = [kind for kind, found in kinds.items() if found and (kind is Kind.CATEGORY or len(found) <= _FEW)]
+    shown = [
+        kind
+        for kind, found in kinds.items()
+        if found and (kind is SelectorKind.CATEGORY or len(found) <= _FEW)
+    ]
     told = results.comparison
     pairs = Pairing(Side.of(results), Side.of(baseline)) if baseline and told and told.comparable else None
     found = [_of_selector(Selector(kind, name), results, pairs) for kind in shown for name in kinds[kind]]
@@ -103,10 +107,10 @@ def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) 
     base = None
     if pairing:
         pairs = tuple(pair for pair in pairing.pairs if selector.takes(pair.suite, pair.head))
-        base = pairing.change(Part(pairs, selector.choice), tested=False).base
+        base = pairing.change(ComparedPart(pairs, selector.choice), tested=False).base
     exact = mean(scores)
     return Scored(
-        f"{selector.name} ({selector.kind})" if selector.kind is not Kind.CATEGORY else selector.name,
+        f"{selector.name} ({selector.kind})" if selector.kind is not SelectorKind.CATEGORY else selector.name,
         None if exact is None else float(exact),
         mean_interval([float(score) for score in scores]),
         base,
