@@ -12,7 +12,7 @@ if __name__ == "__main__":
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 from ci_evals.cli.app import PROGRAM, invoke
-from ci_evals.cli.outcome import guarded
+from ci_evals.cli.process.guard import guarded
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.inputs import check_unused, read
 

@@ -9,8 +9,8 @@ from papers import ROOT, blocks, code, table
 from ci_evals.adapters.models import claude_code_llm
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
+from ci_evals.cli.environment_secrets import SECRET_VARIABLES
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.terminal.console import SECRET_VARIABLES
 from ci_evals.planning.model_family import family
 from ci_evals.wiring import DEFAULT_MODELS, PROVIDERS
 

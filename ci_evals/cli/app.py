@@ -322,10 +322,12 @@ def demo_agent(settings: DemoAgentSettings, _: RunContext) -> None:
     rude               every reply begins with an insult; it takes a judge
     err                every reply is an error response
     """
-    from ci_evals.cli.commands.demo_agent import Manners, serve
+    from ci_evals.cli.commands.demo_agent import DemoBehavior, serve
 
-    manners = Manners(settings.fault, settings.noise, settings.seed, settings.break_, settings.misbehave)
-    serve(settings.host, settings.port, manners)
+    behavior = DemoBehavior(
+        settings.fault, settings.noise, settings.seed, settings.break_, settings.misbehave
+    )
+    serve(settings.host, settings.port, behavior)
 
 
 def invoke(args: Sequence[str], context: RunContext, name: str | None = None) -> object:
@@ -340,8 +342,8 @@ def invoke(args: Sequence[str], context: RunContext, name: str | None = None) ->
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit: see `ci_evals.cli.outcome` for what each kind of ending means."""
-    from ci_evals.cli.outcome import guarded
+    """Run the command line and exit: see `ci_evals.cli.process.guard` for what each kind of ending means."""
+    from ci_evals.cli.process.guard import guarded
 
     arguments = sys.argv[1:] if args is None else args
     context = RunContext()

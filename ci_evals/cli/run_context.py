@@ -35,17 +35,19 @@ class RunContext:
     @cached_property
     def redactor(self) -> "Redactor":
         """The redactor with all secrets known by now: at first those of the environment."""
-        from ci_evals.cli.terminal.console import environment_keys, environment_values
+        from ci_evals.cli import environment_secrets
         from ci_evals.support.redaction import Redactor
 
-        return Redactor(environment_keys(self.environ), environment_values(self.environ))
+        return Redactor(
+            environment_secrets.keys_in(self.environ), environment_secrets.values_in(self.environ)
+        )
 
     def hide(self, keys: Iterable[str | None] = (), values: Iterable[str] = ()) -> "Redactor":
         """Take these secrets, and the environment's keys, out of everything from now on."""
-        from ci_evals.cli.terminal.console import environment_keys
+        from ci_evals.cli import environment_secrets
         from ci_evals.support.redaction import Redactor
 
-        self.redactor = Redactor([*environment_keys(self.environ), *filter(None, keys)], values)
+        self.redactor = Redactor([*environment_secrets.keys_in(self.environ), *filter(None, keys)], values)
         return self.redactor
 
     def mask(self) -> None:
@@ -75,6 +77,12 @@ class RunContext:
     def in_actions(self) -> bool:
         """True in a step of a GitHub Actions job."""
         return self.environ.get("GITHUB_ACTIONS") == "true"
+
+    @property
+    def in_ci(self) -> bool:
+        """True where a service runs this: its machines are new each time, and its verdicts should be, too."""
+        values = (self.environ.get(name, "") for name in ("CI", "GITHUB_ACTIONS"))
+        return any(value.lower() not in {"", "false", "0"} for value in values)
 
     def prices(self, file: Path | None) -> "Callable[[], PriceTable]":
         """Return how to get the prices: the user's table is read at once, since it may have faults.

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from tabulate import tabulate
 
 from ci_evals.adapters.transport.waits import telling
-from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal import display, progress
 from ci_evals.cli.terminal.console import Console

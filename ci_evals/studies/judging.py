@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
 
+from ci_evals.cli import environment_secrets
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
-from ci_evals.cli.terminal.console import environment_values
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeUsed
@@ -91,7 +91,7 @@ def judging(path: Path, asked: Asked, context: RunContext) -> Judging:
     file = results_file(path)
     saved = load_results(file)
     provider, key, token = settled(asked.provider, asked.llm_key, saved, context)
-    redactor = context.hide((key, token, asked.llm_key), environment_values(context.environ))
+    redactor = context.hide((key, token, asked.llm_key), environment_secrets.values_in(context.environ))
     results = redactor.model(saved)
     check_whole(results, file)
     context.mask()

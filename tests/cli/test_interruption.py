@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 
 SOON = 5

@@ -8,7 +8,8 @@ import pytest
 import world
 from commands import ci_evals, files_in, results_in, write_suite
 
-from ci_evals.cli.judge_cache import folder_of
+from ci_evals.cli.run.judge_cache import folder_of
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 
 TEST = {
@@ -213,13 +214,13 @@ def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neig
 )
 def test_where_answers_are_kept(said, environ, place):
     """In the user's cache folder, in none in CI, or where somebody says."""
-    assert folder_of(said, environ) == (place and Path(place))
+    assert folder_of(said, RunContext(environ)) == (place and Path(place))
 
 
 def test_a_cache_must_be_somewhere():
     """An empty name is no folder."""
     with pytest.raises(UsageError, match="name a folder"):
-        folder_of(" ", {})
+        folder_of(" ", RunContext({}))
 
 
 def test_judging_again_asks_again(tmp_path, neighbours):

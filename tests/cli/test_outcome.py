@@ -8,7 +8,7 @@ import pytest
 from commands import CLEAN, SCRIPT, ci_evals
 
 BUG = """
-from ci_evals.cli.outcome import guarded
+from ci_evals.cli.process.guard import guarded
 guarded(lambda: [][1], ["run"])
 """
 
@@ -44,7 +44,7 @@ def test_an_interrupted_command_exits_130():
 IMPATIENT = """
 import os, signal, time
 from typer import Typer
-from ci_evals.cli.outcome import guarded
+from ci_evals.cli.process.guard import guarded
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if not os.fork():
     parent = os.getppid()
@@ -206,7 +206,7 @@ def test_a_bug_after_the_reports_leaves_them_their_summary(tmp_path):
 def test_a_second_signal_at_a_terminal_ends_a_run_that_hangs():
     """The first one asks for an orderly end; as process 1 no default of the system would end it."""
     code = (
-        "import os, signal, time; from ci_evals.cli.interruption import Interruption; "
+        "import os, signal, time; from ci_evals.cli.process.interruption import Interruption; "
         "from ci_evals.cli.run_context import RunContext; i = Interruption(RunContext()); "
         "os.kill(os.getpid(), signal.SIGINT); print(i.came, flush=True); "
         "os.kill(os.getpid(), signal.SIGTERM); time.sleep(5); print('still here')"

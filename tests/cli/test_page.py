@@ -11,8 +11,8 @@ import world
 from commands import ci_evals, write_suite
 from github_runner import Step
 
-from ci_evals.cli.output_paths import Places
-from ci_evals.cli.publish import publish
+from ci_evals.cli.files.output_paths import OutputPaths
+from ci_evals.cli.files.publish import publish
 from ci_evals.cli.run_context import RunContext
 from ci_evals.reports.names import RESULTS
 
@@ -74,7 +74,7 @@ def test_the_baselines_conversations_stand_on_the_page(tmp_path, agent):
 def test_the_page_is_what_to_open(tmp_path, step, capsys):
     """The last line names it, and so does the output `report-path`, once it is there."""
     results = run_that_says("Hello.")
-    code = publish(results, Places(tmp_path / "out"), RunContext())
+    code = publish(results, OutputPaths(tmp_path / "out"), RunContext())
     assert code == 0
     assert f"Reports: {tmp_path}/out/report.html" in capsys.readouterr().out
     assert step.outputs["report-path"].endswith("out/report.html")
@@ -88,7 +88,7 @@ def test_a_bug_in_the_page_costs_nothing_but_the_page(tmp_path, step, capsys):
     (out / "report.html").write_text("of an earlier run")
     results = run_that_says("Hello.")
     no_results = 7  # what only a bug could hand it
-    code = publish(results, Places(out), RunContext(), no_results)
+    code = publish(results, OutputPaths(out), RunContext(), no_results)
     assert code == 70
     assert sorted(path.name for path in out.iterdir()) == ["Refunds", RESULTS, "junit.xml", "summary.md"]
     assert any((out / results.suites[0].folder).iterdir())

@@ -21,11 +21,11 @@ from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.recording.reading import Recording
 from ci_evals.adapters.recording.tape import NAME as RECORDING
 from ci_evals.adapters.recording.tape import Choice, Header, RecordedSuite
-from ci_evals.cli import recording
+from ci_evals.cli.files.suite_loading import load_suites
+from ci_evals.cli.run import recording
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider, Trust
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.suite_loading import load_suites
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.progress import TrialFinished

@@ -15,7 +15,7 @@ RUN = """
 import os, resource, sys, threading, time
 from pathlib import Path
 from ci_evals.cli.app import invoke
-from ci_evals.cli.outcome import guarded
+from ci_evals.cli.process.guard import guarded
 from ci_evals.cli.run_context import RunContext
 
 kept = []

@@ -371,7 +371,7 @@ def test_an_interruption_before_anything_runs(tmp_path, agent, number):
     """Every output of the action is written, once, as for an invalid run."""
     outputs = tmp_path / "outputs"
     command = (
-        "import os, signal; from ci_evals.cli.outcome import guarded; "
+        "import os, signal; from ci_evals.cli.process.guard import guarded; "
         f"guarded(lambda: os.kill(os.getpid(), {int(number)}) or signal.pause(), ['run'])"
     )
     env = CLEAN | env_of(agent, GITHUB_OUTPUT=str(outputs))

@@ -3,9 +3,9 @@
 import plans
 import pytest
 
-from ci_evals.cli.settings.choices import Commenting
+from ci_evals.cli.run.sharding import for_shard, part_of
+from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.sharding import for_shard, part_of
 from ci_evals.domain.errors import UsageError
 
 PLAN = plans.planned({"name": "a"}, {"name": "b"})
@@ -43,7 +43,7 @@ def test_what_cannot_be_played_is_refused(options, told):
 def test_a_shard_neither_looks_for_a_baseline_nor_comments():
     """Unless it is told to; other runs stay as they are."""
     alone = for_shard(asked(shard="1/2"))
-    assert (alone.baseline, alone.comment) == ("none", Commenting.NEVER)
-    told = asked(shard="1/2", baseline="auto", comment=Commenting.ALWAYS)
+    assert (alone.baseline, alone.comment) == ("none", CommentMode.NEVER)
+    told = asked(shard="1/2", baseline="auto", comment=CommentMode.ALWAYS)
     assert for_shard(told) == told
     assert for_shard(asked()) == asked()

@@ -12,7 +12,7 @@ import pytest
 from commands import CLEAN, holders, results_in, start, write_suite
 
 KEY = "llm-key-7f2d91c4"
-GUARDED = "import os, signal, subprocess, sys, time\nfrom ci_evals.cli.outcome import guarded\n"
+GUARDED = "import os, signal, subprocess, sys, time\nfrom ci_evals.cli.process.guard import guarded\n"
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 

@@ -4,11 +4,11 @@ import asyncio
 
 from ci_evals.adapters import files
 from ci_evals.adapters.github.archive import MOST_MB
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github import actions, outputs
-from ci_evals.cli.github.platform import Platform
+from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.posting import post, text_of, withdraw
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.result_commands import CommentSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library.runs import results_file
@@ -21,29 +21,29 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
     Raises:
         UsageError: there are no results, or nothing says where to post.
     """
-    platform = Platform.of(settings, context)
+    github = GitHubJob.of(settings, context)
     file = results_file(settings.results)
     if files.is_there(file) and file.stat().st_size > MOST_MB * 1_000_000:
         raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
     try:
         results = SavedRun.open(file, context.hide()).results
     except UsageError as error:
-        if not (settings.dry_run or platform.missing or platform.read_only):
-            withdraw(error, settings.comment_key, platform)
+        if not (settings.dry_run or github.missing or github.read_only):
+            withdraw(error, settings.comment_key, github)
         raise
     outputs.write(results, results.gate.exit_code, file.parent, file.parent / JUNIT, context)
     if settings.dry_run:
-        context.show(text_of(results, platform))
+        context.show(text_of(results, github))
         return
-    if platform.missing:
-        raise UsageError(f"{platform.missing}; --dry-run prints the comment without it")
-    if platform.read_only:
+    if github.missing:
+        raise UsageError(f"{github.missing}; --dry-run prints the comment without it")
+    if github.read_only:
         context.console.say(
             "no comment: the token of a fork's pull request may only read; a second workflow can post it"
         )
         return
     try:
-        told = asyncio.run(post(text_of(results, platform), settings.comment_key, platform))
+        told = asyncio.run(post(text_of(results, github), settings.comment_key, github))
     except GitHubError as error:
         actions.warn(f"no comment was posted: {error}", context)
     else:

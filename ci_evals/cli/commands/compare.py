@@ -4,9 +4,9 @@ import json
 import sys
 from typing import Any
 
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.saved_run import SavedRun
-from ci_evals.cli.settings.choices import Form
+from ci_evals.cli.settings.choices import ComparisonFormat
 from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
 from ci_evals.cli.terminal.console import colored
 from ci_evals.domain.errors import UsageError
@@ -44,13 +44,13 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     sys.exit(decision.exit_code)
 
 
-def _text(results: Results, form: Form, context: RunContext) -> str:
+def _text(results: Results, form: ComparisonFormat, context: RunContext) -> str:
     match form:
-        case Form.TEXT:
+        case ComparisonFormat.TEXT:
             return console.comparison(results, color=colored(sys.stdout, context.environ))
-        case Form.MARKDOWN:
+        case ComparisonFormat.MARKDOWN:
             return documents.comparison(results)
-        case Form.JSON:
+        case ComparisonFormat.JSON:
             parts = results.model_dump(mode="json", by_alias=True, include={"comparison", "gate"})
             # GitHub's runner obeys ##[command] anywhere in a line.
             return json.dumps(parts, indent=2).replace("##[", "#\\u0023[")

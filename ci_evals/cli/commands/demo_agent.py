@@ -21,7 +21,7 @@ K = TypeVar("K", bound=StrEnum)
 
 
 @dataclass(frozen=True)
-class Manners:
+class DemoBehavior:
     """What the agent is to do wrong, as the options of these names have it."""
 
     fault: str | None
@@ -40,7 +40,7 @@ class Manners:
         return f"Mind: {'; '.join(parts)}." if parts else ""
 
 
-def serve(host: str, port: int, manners: Manners) -> None:
+def serve(host: str, port: int, behavior: DemoBehavior) -> None:
     """Serves the demo agent with such manners.
 
     Raises:
@@ -50,11 +50,11 @@ def serve(host: str, port: int, manners: Manners) -> None:
         server = DemoServer(
             host=host,
             port=port,
-            faults=_kinds(Fault, manners.fault, "--fault"),
-            noise=manners.noise,
-            seed=manners.seed,
-            broken=_names(manners.broken),
-            misbehaves=_kinds(Misbehaviour, manners.misbehaves, "--misbehave"),
+            faults=_kinds(Fault, behavior.fault, "--fault"),
+            noise=behavior.noise,
+            seed=behavior.seed,
+            broken=_names(behavior.broken),
+            misbehaves=_kinds(Misbehaviour, behavior.misbehaves, "--misbehave"),
         )
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
@@ -62,7 +62,7 @@ def serve(host: str, port: int, manners: Manners) -> None:
         raise UsageError(f"--break: {error}") from error
     # As process 1 of a container Python would ignore SIGTERM.
     signal.signal(signal.SIGTERM, _end)
-    serve_until_interrupted(server, lambda base_url: _announce(base_url, manners))
+    serve_until_interrupted(server, lambda base_url: _announce(base_url, behavior))
 
 
 def _kinds(kinds: type[K], listed: str | None, option: str) -> list[K]:
@@ -82,9 +82,9 @@ def _end(_signal: int, _frame: FrameType | None) -> None:
     sys.exit(0)
 
 
-def _announce(base_url: str, manners: Manners) -> None:
+def _announce(base_url: str, behavior: DemoBehavior) -> None:
     typer.echo(f"The demo agent listens on {base_url}")
-    if said := str(manners):
+    if said := str(behavior):
         typer.echo(said)
     typer.echo(f"\nTry:  ci-evals run demo:hr --base-url={base_url} --provider=offline")
     sys.stdout.flush()

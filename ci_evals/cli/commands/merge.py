@@ -8,12 +8,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ci_evals import study_registry
+from ci_evals.cli.files.output_paths import OutputPaths
+from ci_evals.cli.files.publish import publish
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github.baseline import baseline_of
-from ci_evals.cli.github.platform import Held, Platform
-from ci_evals.cli.output_paths import Places
-from ci_evals.cli.publish import publish
+from ci_evals.cli.github.github_job import BaselineResults, GitHubJob
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.policy import in_force, read_policy
 from ci_evals.cli.settings.result_commands import MergeSettings
 from ci_evals.domain.errors import UsageError
@@ -34,7 +34,7 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         UsageError: results are not there, cannot be read or do not belong together; nothing is written then.
     """
     policy = read_policy(settings)
-    places = Places(settings.output_dir, settings.junit)
+    places = OutputPaths(settings.output_dir, settings.junit)
     places.check()
     saved = SavedRun.open_each(settings.results, context.hide(), unfinished=True, if_missing=_NO_LEGS)
     legs = [Leg(str(run.file), run.results) for run in saved]
@@ -53,7 +53,7 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
             raise UsageError(problem)
         ending = replace(ending, incomplete=(problem,))
     skipped = merged.info.status == "skipped"
-    baseline = Held() if skipped else baseline_of(settings, Platform.of(settings, context))
+    baseline = BaselineResults() if skipped else baseline_of(settings, GitHubJob.of(settings, context))
     options = {"config": merged.info.config | in_force(settings), "baseline_note": baseline.note}
     info = redactor.model(merged.info.model_copy(update=options))
     before = redactor.model(baseline.results) if baseline.results else None

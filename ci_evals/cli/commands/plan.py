@@ -3,11 +3,11 @@
 from tabulate import tabulate
 
 from ci_evals.cli.commands import forecast
+from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import EstimateSettings
-from ci_evals.cli.suite_loading import load_suites
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.grading import control

@@ -7,21 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from ci_evals import study_registry
+from ci_evals.cli import environment_secrets
+from ci_evals.cli.files.output_paths import OutputPaths
+from ci_evals.cli.files.publish import publish
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.baseline import baseline_of
-from ci_evals.cli.github.platform import Platform
+from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
-from ci_evals.cli.interruption import Interruption
-from ci_evals.cli.judge_cache import folder_of, refused
-from ci_evals.cli.output_paths import Places
-from ci_evals.cli.publish import publish
+from ci_evals.cli.process.interruption import Interruption
+from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.policy import in_force, read_policy
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.cli.terminal import display, progress
-from ci_evals.cli.terminal.console import Console, environment_values
+from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished
@@ -51,10 +52,10 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     policy = read_policy(settings)
     prices = context.prices(settings.prices)()
     file = results_file(settings.results)
-    places = Places(settings.output_dir, settings.junit)
+    places = OutputPaths(settings.output_dir, settings.junit)
     _check_places(places, file)
     keys = (adapter.llm_key, adapter.llm_token, settings.llm_key, settings.github_token)
-    redactor = context.hide(keys, environment_values(context.environ))
+    redactor = context.hide(keys, environment_secrets.values_in(context.environ))
     judged = SavedRun.open(file, redactor).results
     context.mask()
     trials = to_judge(judged)
@@ -66,7 +67,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     console = context.console
     places.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)
-    baseline = baseline_of(settings, Platform.of(settings, context), interruption.aside)
+    baseline = baseline_of(settings, GitHubJob.of(settings, context), interruption.aside)
     if baseline.note:
         console.say(baseline.note)
     work = RejudgeJob(
@@ -109,10 +110,10 @@ def _adapter(settings: RejudgeSettings, context: RunContext) -> Connections:
     if provider is Provider.OFFLINE:
         others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
-    cache = folder_of(settings.judge_cache, context.environ)
+    cache = folder_of(settings.judge_cache, context)
     key, token = llm_key_of(provider, settings.llm_key, context.environ)
     reason = FileTrust(settings, context).workspace_distrusted()
-    if cache and reason and (why := refused(cache, reason, key or token, context.environ)):
+    if cache and reason and (why := refused(cache, reason, key or token, context)):
         context.console.say(f"warning: {why}")
         cache = None
     return Connections(
@@ -131,7 +132,7 @@ def _panel(settings: RejudgeSettings) -> tuple[str, ...]:
     return checked(asked).judge_panel
 
 
-def _check_places(places: Places, file: Path) -> None:
+def _check_places(places: OutputPaths, file: Path) -> None:
     """Makes sure that what is judged again is still there afterwards.
 
     Raises:

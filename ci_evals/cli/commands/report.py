@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ci_evals.adapters import files
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.saved_run import SavedRun
 from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results

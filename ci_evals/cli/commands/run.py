@@ -12,21 +12,21 @@ from ci_evals.adapters import files
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.adapters.signing import can_sign
-from ci_evals.cli import recording
+from ci_evals.cli.files.output_paths import RECORDING, Inputs, OutputPaths, check_folder, check_output
+from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.github import actions
-from ci_evals.cli.github.platform import Held, Platform, asked_baseline, wants_comment
+from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, asked_baseline, wants_comment
 from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
-from ci_evals.cli.interruption import Interruption
-from ci_evals.cli.judge_cache import folder_of, refused
-from ci_evals.cli.output_paths import RECORDING, Inputs, Places, check_folder, check_output
+from ci_evals.cli.process.interruption import Interruption
+from ci_evals.cli.run import recording
+from ci_evals.cli.run.judge_cache import folder_of, refused
+from ci_evals.cli.run.sharding import for_shard, only_part, part_of
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Commenting, MissingSecrets
+from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.policy import in_force, read_policy
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.sharding import for_shard, only_part, part_of
-from ci_evals.cli.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.terminal import progress
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.agents import BUILT_IN, lacks_secret
@@ -67,37 +67,37 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
         UsageError: before anything has run.
     """
     settings = for_shard(settings)
-    platform = Platform.of(settings, context)
+    github = GitHubJob.of(settings, context)
     try:
-        _run(settings, platform)
+        _run(settings, github)
     except UsageError as error:
-        if not platform.missing and wants_comment(settings, platform):
+        if not github.missing and wants_comment(settings, github):
             from ci_evals.cli.github.posting import withdraw
 
-            withdraw(error, settings.comment_key, platform)
+            withdraw(error, settings.comment_key, github)
         raise
 
 
-def _run(settings: RunSettings, platform: Platform) -> NoReturn:
-    context = platform.command
+def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
+    context = github.context
     settings = _in_its_folder(settings)
     FileTrust(settings, context).check_options(settings)
     settings, tape = recording.opened(settings)
     policy = read_policy(settings)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
     prices = context.prices(settings.prices)
-    may_skip = platform.context.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
-    loaded = _loaded(settings, platform, may_skip=may_skip, replay=tape is not None)
+    may_skip = github.event.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
+    loaded = _loaded(settings, github, may_skip=may_skip, replay=tape is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     part = part_of(settings, planned)
     missing = () if tape else _missing_keys(settings, planned, context.environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
-    adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, context.environ)
+    adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, context)
     adapter, uncached = _checked_cache(adapter, settings, context)
     if LLM_KEY in missing and not skipped:
-        _explain_missing(platform)
+        _explain_missing(github)
         raise UsageError(no_key(settings.provider))
     keys = (settings.llm_key, settings.agent_key, settings.github_token, *keys_of(adapter, loaded))
     redactor = context.hide(keys, values_of(loaded, context.environ))
@@ -110,15 +110,15 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         *(() if skipped else adapter.warnings(planned)),
     )
     warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
-    places = Places(settings.output_dir, settings.junit)
+    places = OutputPaths(settings.output_dir, settings.junit)
     inputs = _inputs(settings, loaded)
     places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
-    identity = run_identity(platform.context, context)
+    identity = run_identity(github.event, context)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
     secret = _signing_secret(adapter) if identity.ci else None
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)
     interruption = Interruption(context)
-    baseline = Held() if skipped else _baseline(settings, platform, interruption)
+    baseline = BaselineResults() if skipped else _baseline(settings, github, interruption)
     _check_apart(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
     names = [redactor.text(one.suite.name) for one in planned.suites]
@@ -145,7 +145,7 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
         judge_check=CheckMode(settings.judge_check),
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
-        git=platform.git,
+        git=github.git,
         context=identity,
         write_unfinished=places.begin,
         ci="github-actions" if context.in_actions else None,
@@ -153,81 +153,83 @@ def _run(settings: RunSettings, platform: Platform) -> NoReturn:
     )
     job = only_part(job, part, console.say)
     job = recording.replaying(job, tape, adapter)
-    ready = _Ready(settings, platform, job, journal, adapter, places, context, interruption, calibration)
-    sys.exit(_skip(ready, _why_skipped(platform, missing)) if skipped else _play(ready))
+    prepared = _PreparedRun(
+        settings, github, job, journal, adapter, places, context, interruption, calibration
+    )
+    sys.exit(_skip(prepared, _why_skipped(github, missing)) if skipped else _play(prepared))
 
 
 @dataclass(frozen=True)
-class _Ready:
+class _PreparedRun:
     """A run that may begin, and all that it tells its outcome to."""
 
     settings: RunSettings
-    platform: Platform
+    github: GitHubJob
     job: Job
     journal: Journal
     adapter: Connections
-    places: Places
+    places: OutputPaths
     context: RunContext
     interruption: Interruption
     calibration: Addition | None
 
 
-def _skip(ready: _Ready, why: str) -> int:
+def _skip(prepared: _PreparedRun, why: str) -> int:
     """Publishes that nothing was played, and gives the exit code."""
-    from ci_evals.cli.publish import publish
+    from ci_evals.cli.files.publish import publish
 
-    results = not_played(ready.job, ready.adapter, why)
-    code = publish(results, ready.places, ready.context)
-    if wants_comment(ready.settings, ready.platform):
+    results = not_played(prepared.job, prepared.adapter, why)
+    code = publish(results, prepared.places, prepared.context)
+    if wants_comment(prepared.settings, prepared.github):
         # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
-        always = ready.settings.comment is Commenting.ALWAYS
-        _comment(results, ready, create=always)
+        always = prepared.settings.comment is CommentMode.ALWAYS
+        _comment(results, prepared, create=always)
     return code
 
 
-def _play(ready: _Ready) -> int:
+def _play(prepared: _PreparedRun) -> int:
     """Plays the plan, publishes what came of it, and gives the exit code."""
-    settings, console, stop = ready.settings, ready.context.console, ready.interruption.stop
-    if any(item.suite.adapter not in BUILT_IN for item in ready.job.plan.suites):
-        _import_reports(ready)
+    settings, console, stop = prepared.settings, prepared.context.console, prepared.interruption.stop
+    if any(item.suite.adapter not in BUILT_IN for item in prepared.job.plan.suites):
+        _import_reports(prepared)
     reserve = Reserve()
     stop.release = reserve.release
     with (
-        _listening(settings, ready.job.plan, ready.context) as listen,
-        recording.recorded(ready.job, settings, console) as job,
+        _listening(settings, prepared.job.plan, prepared.context) as listen,
+        recording.recorded(prepared.job, settings, console) as job,
     ):
-        results = ready.interruption.play(evaluate(job, ready.adapter, listen=listen, stop=stop))
+        results = prepared.interruption.play(evaluate(job, prepared.adapter, listen=listen, stop=stop))
     reserve.release()
-    if ready.calibration:
-        results = ready.calibration(results, ready.job.redactor)
-    from ci_evals.cli.publish import publish
+    if prepared.calibration:
+        results = prepared.calibration(results, prepared.job.redactor)
+    from ci_evals.cli.files.publish import publish
 
-    code = publish(results, ready.places, ready.context, job.baseline, verbose=settings.verbose)
+    code = publish(results, prepared.places, prepared.context, job.baseline, verbose=settings.verbose)
     if results.run.status == "completed" or stop.failed_fast:
-        ready.journal.mark(JournalMark(mark="ended"))
+        prepared.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
-        console.say(f"to go on with this run, give the same command with --resume={ready.places.folder}")
-    if wants_comment(settings, ready.platform):
-        _comment(results, ready)
+        console.say(f"to go on with this run, give the same command with --resume={prepared.places.folder}")
+    if wants_comment(settings, prepared.github):
+        _comment(results, prepared)
     if stop.bug:
         raise stop.bug
     return code
 
 
-def _import_reports(ready: _Ready) -> None:
+def _import_reports(prepared: _PreparedRun) -> None:
     """Import what writes reports, before agents that are code could change it on the disk."""
-    from ci_evals.cli.publish import load
+    from ci_evals.cli.files.publish import load
 
-    load(not_played(ready.job, ready.adapter, ""))
-    if wants_comment(ready.settings, ready.platform):
+    load(not_played(prepared.job, prepared.adapter, ""))
+    if wants_comment(prepared.settings, prepared.github):
         import ci_evals.adapters.transport.over_aiohttp
         import ci_evals.cli.github.posting  # noqa: F401
 
 
-def _comment(results: Results, ready: _Ready, *, create: bool = True) -> None:
+def _comment(results: Results, prepared: _PreparedRun, *, create: bool = True) -> None:
     from ci_evals.cli.github.posting import comment_on
 
-    comment_on(results, ready.settings, ready.platform, ready.interruption.aside, create=create)
+    comment_on(results, prepared.settings, prepared.github, prepared.interruption.aside, create=create)
 
 
 def _signing_secret(adapter: Connections) -> str | None:
@@ -281,16 +283,16 @@ def _within(path: Path, name: str) -> Path:
     return path / name if files.is_folder(path) else path
 
 
-def _baseline(settings: RunSettings, platform: Platform, interruption: Interruption) -> Held:
+def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interruption) -> BaselineResults:
     """What the run is held against, if that is wanted."""
-    if asked_baseline(settings, platform) == "none":
-        return Held()
+    if asked_baseline(settings, github) == "none":
+        return BaselineResults()
     from ci_evals.cli.github.baseline import baseline_of
 
-    return baseline_of(settings, platform, interruption.aside)
+    return baseline_of(settings, github, interruption.aside)
 
 
-def _check_apart(baseline: Held, journal: Journal, settings: RunSettings) -> None:
+def _check_apart(baseline: BaselineResults, journal: Journal, settings: RunSettings) -> None:
     """Refuses to compare a run that is gone on with to what it reported when it was broken off."""
     if journal.past and baseline.results and baseline.results.run.id == journal.past.header.run:
         raise UsageError(
@@ -317,28 +319,28 @@ def _missing_keys(
     return (*keys, *([AGENT_KEY] if blank or not all(map(has_key, suites)) else []))
 
 
-def _loaded(settings: RunSettings, platform: Platform, *, may_skip: bool, replay: bool) -> list[LoadedSuite]:
+def _loaded(settings: RunSettings, github: GitHubJob, *, may_skip: bool, replay: bool) -> list[LoadedSuite]:
     """The suites.
 
     Raises:
         UsageError: as `load_suites`.
     """
     try:
-        return load_suites(settings, platform.command, without_key=may_skip, replay=replay)
+        return load_suites(settings, github.context, without_key=may_skip, replay=replay)
     except SuiteError as error:
         if any(problem.path == "apiKey" for problem in error.problems):
-            _explain_missing(platform)
+            _explain_missing(github)
         raise
 
 
-def _explain_missing(platform: Platform) -> None:
+def _explain_missing(github: GitHubJob) -> None:
     """Says that a key cannot be there, so that nobody puts it into a file for want of it."""
-    if platform.context.without_secrets:
+    if github.event.without_secrets:
         actions.warn(
-            f"the pull request {_whose(platform)}, so GitHub gives it no secrets, and on-missing-secrets is "
+            f"the pull request {_whose(github)}, so GitHub gives it no secrets, and on-missing-secrets is "
             "fail. Keys stay in the secrets of the repository, never in a file: to have it tested, push its "
             "branch to this repository once you have read it",
-            platform.command,
+            github.context,
         )
 
 
@@ -348,13 +350,13 @@ def _are_filled(headers: str | None) -> bool:
     return all(value.strip() and not lacks_secret(name, value) for name, colon, value in lines if colon)
 
 
-def _why_skipped(platform: Platform, missing: Sequence[str]) -> str:
+def _why_skipped(github: GitHubJob, missing: Sequence[str]) -> str:
     said = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-    return f"the pull request {_whose(platform)}, so GitHub gives it no secrets: {said}"
+    return f"the pull request {_whose(github)}, so GitHub gives it no secrets: {said}"
 
 
-def _whose(platform: Platform) -> str:
-    return "comes from a fork" if platform.context.foreign else "is Dependabot's"
+def _whose(github: GitHubJob) -> str:
+    return "comes from a fork" if github.event.foreign else "is Dependabot's"
 
 
 @contextmanager
@@ -371,14 +373,14 @@ def _listening(settings: RunSettings, planned: Plan, context: RunContext) -> Ite
             yield progress.lines(planned, console)
 
 
-def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Connections:
-    key, token = llm_key_of(settings.provider, settings.llm_key, environ)
+def _adapter(settings: RunSettings, context: RunContext) -> Connections:
+    key, token = llm_key_of(settings.provider, settings.llm_key, context.environ)
     return replace(
         models_asked(settings),
         llm_key=key,
         llm_token=token,
         llm_timeout=settings.llm_timeout,
-        judge_cache=_judge_cache(settings, environ),
+        judge_cache=_judge_cache(settings, context),
         key_header=settings.agent_key_header,
         headers=headers_of(settings.agent_headers),
         agent_id_in=settings.agent_id_in,
@@ -389,9 +391,9 @@ def _adapter(settings: RunSettings, environ: Mapping[str, str]) -> Connections:
     )
 
 
-def _judge_cache(settings: RunSettings, environ: Mapping[str, str]) -> Path | None:
+def _judge_cache(settings: RunSettings, context: RunContext) -> Path | None:
     """The folder of the judge's answers, where somebody judges who could be asked."""
-    folder = folder_of(settings.judge_cache, environ)
+    folder = folder_of(settings.judge_cache, context)
     return None if settings.replay or settings.provider == OFFLINE else folder
 
 
@@ -402,7 +404,7 @@ def _checked_cache(
     reason = FileTrust(settings, context).workspace_distrusted()
     if reason is None or adapter.judge_cache is None:
         return adapter, ()
-    why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, context.environ)
+    why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, context)
     return (replace(adapter, judge_cache=None), (why,)) if why else (adapter, ())
 
 

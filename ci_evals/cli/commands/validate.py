@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
-from ci_evals.cli.suite_loading import load_suites
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.quality import weaknesses
 from ci_evals.reports import numbers, sanitize

@@ -8,7 +8,7 @@ import traceback
 
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
-from ci_evals.cli.github.platform import Held, Platform, Wait, asked_baseline
+from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, Wait, asked_baseline
 from ci_evals.cli.settings.suite_commands import BaselineSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
@@ -18,43 +18,43 @@ from ci_evals.reports import report_files
 _FIND_SECONDS = 180.0
 
 
-def baseline_of(settings: BaselineSettings, platform: Platform, wait: Wait = asyncio.run) -> Held:
+def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait = asyncio.run) -> BaselineResults:
     """The baseline that the settings ask for. `wait` sees the search to its end, or gives None.
 
     Raises:
         UsageError: they name a file that is not there or is none of ours.
     """
-    match asked := asked_baseline(settings, platform):
+    match asked := asked_baseline(settings, github):
         case "none":
-            return Held()
+            return BaselineResults()
         case "auto" | "required":
-            return _recorded(settings, platform, wait)
+            return _recorded(settings, github, wait)
     try:
-        return Held(load_results(asked))
+        return BaselineResults(load_results(asked))
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
 
 
-def _recorded(settings: BaselineSettings, platform: Platform, wait: Wait) -> Held:
+def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> BaselineResults:
     """The baseline that a run of the base branch left on GitHub. Whatever goes wrong is told in one line."""
-    if platform.missing:
-        return Held(note=f"no baseline: {platform.missing}")
+    if github.missing:
+        return BaselineResults(note=f"no baseline: {github.missing}")
     try:
-        found = wait(_found(platform, artifacts.Wanted(settings.comment_key, settings.baseline_branch)))
+        found = wait(_found(github, artifacts.Wanted(settings.comment_key, settings.baseline_branch)))
         if isinstance(found, artifacts.Found):
             source = f"the results of commit {found.commit[:7]}"
-            return Held(finished(report_files.load(found.data, source), source), found.note)
-        return Held(note=found.why if found else "no baseline: the search was interrupted")
+            return BaselineResults(finished(report_files.load(found.data, source), source), found.note)
+        return BaselineResults(note=found.why if found else "no baseline: the search was interrupted")
     except TimeoutError:
         why = "GitHub did not answer in time"
     except (GitHubError, UsageError) as error:
         why = str(error).splitlines()[0]
     except Exception:  # noqa: BLE001  # a run must not fail over what it is compared with
-        platform.command.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
+        github.context.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
         why = "a bug in ci-evals (see the log)"
-    return Held(note=f"no baseline: {why}")
+    return BaselineResults(note=f"no baseline: {why}")
 
 
-async def _found(platform: Platform, wanted: artifacts.Wanted) -> artifacts.Found | artifacts.Missing:
-    async with asyncio.timeout(_FIND_SECONDS), platform.client() as hub:
-        return await artifacts.find(hub, await pulls.located(hub, platform.context), wanted)
+async def _found(github: GitHubJob, wanted: artifacts.Wanted) -> artifacts.Found | artifacts.Missing:
+    async with asyncio.timeout(_FIND_SECONDS), github.client() as hub:
+        return await artifacts.find(hub, await pulls.located(hub, github.event), wanted)

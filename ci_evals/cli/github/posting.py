@@ -11,8 +11,8 @@ from contextlib import suppress
 from ci_evals.adapters.github import comments, pulls
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.cli.github import actions
-from ci_evals.cli.github.platform import Platform, Wait
-from ci_evals.cli.settings.choices import Commenting
+from ci_evals.cli.github.github_job import GitHubJob, Wait
+from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
@@ -24,64 +24,64 @@ _POST_SECONDS = 90.0
 
 
 def comment_on(
-    results: Results, settings: RunSettings, platform: Platform, wait: Wait, *, create: bool = True
+    results: Results, settings: RunSettings, github: GitHubJob, wait: Wait, *, create: bool = True
 ) -> None:
     """Posts a run's comment. One that cannot be posted changes nothing, be it by a bug of ours."""
-    pushed = settings.comment is Commenting.ALWAYS
+    pushed = settings.comment is CommentMode.ALWAYS
     try:
-        text = text_of(results, platform)
-        told = wait(post(text, settings.comment_key, platform, pushed=pushed, create=create))
+        text = text_of(results, github)
+        told = wait(post(text, settings.comment_key, github, pushed=pushed, create=create))
     except GitHubError as error:
         where = f"its text is in the step summary and in {settings.output_dir / SUMMARY}"
-        actions.warn(f"no comment was posted: {error}; {where}", platform.command)
+        actions.warn(f"no comment was posted: {error}; {where}", github.context)
     except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
-        platform.command.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
-        actions.warn("no comment was posted: a bug in ci-evals (see the log)", platform.command)
+        github.context.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
+        actions.warn("no comment was posted: a bug in ci-evals (see the log)", github.context)
     else:
         for line in ("no comment: the run was interrupted",) if told is None else told:
-            platform.command.console.say(line)
+            github.context.console.say(line)
 
 
-def withdraw(error: UsageError, key: str, platform: Platform) -> None:
+def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
     """Says in the comment that is there that nothing was run: an earlier commit's verdict must not stand."""
-    reason = platform.command.redactor.text(str(error))
-    text = comment.refused(reason, _place(platform))
+    reason = github.context.redactor.text(str(error))
+    text = comment.refused(reason, _place(github))
     with suppress(GitHubError):  # the error itself is what counts
-        asyncio.run(post(text, key, platform, pushed=False, create=False))
+        asyncio.run(post(text, key, github, pushed=False, create=False))
 
 
-def text_of(results: Results, platform: Platform) -> str:
+def text_of(results: Results, github: GitHubJob) -> str:
     """The comment as people will see it."""
-    return comment.render(results, _place(platform))
+    return comment.render(results, _place(github))
 
 
-def _place(platform: Platform) -> comment.Place:
-    known = platform.context
+def _place(github: GitHubJob) -> comment.Place:
+    known = github.event
     foreign = known.foreign and known.event == "workflow_run"
     own = known.head if known.of_pull_request else None
     return comment.Place(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
 
 
 async def post(
-    text: str, key: str, platform: Platform, *, pushed: bool = True, create: bool = True
+    text: str, key: str, github: GitHubJob, *, pushed: bool = True, create: bool = True
 ) -> tuple[str, ...]:
     """Posts a comment, and gives back what became of it, a line for each pull request.
 
     Args:
         text: What it says.
         key: Of the comment.
-        platform: Where to.
+        github: Where to.
         pushed: Whether a pushed commit's pull requests are looked for too.
         create: Whether there is to be one where there was none.
 
     Raises:
         GitHubError: it was not posted; the text says why, and what to do.
     """
-    if platform.missing:
-        raise GitHubError(platform.missing)
+    if github.missing:
+        raise GitHubError(github.missing)
     try:
-        async with asyncio.timeout(_POST_SECONDS), platform.client() as hub:
-            known = platform.context
+        async with asyncio.timeout(_POST_SECONDS), github.client() as hub:
+            known = github.event
             numbers = await pulls.numbers_of(hub, known, pushed=pushed)
             commit = known.head.sha if known.head else known.sha
             written = comments.Comment(key, text, known.run, commit)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from ci_evals.adapters.checkout import checkout_of
 from ci_evals.adapters.github.context import Context
-from ci_evals.cli.judge_cache import in_ci
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.journal import RunIdentity
 
@@ -27,7 +26,7 @@ def run_identity(event: Context, context: RunContext) -> RunIdentity:
     own, environ = event.own_run, context.environ
     checkout = checkout_of(Path.cwd())
     commit = event.sha or next((environ[name] for name in COMMITS if environ.get(name)), None)
-    ci = in_ci(environ)
+    ci = context.in_ci
     return RunIdentity(
         ci=ci,
         run_id=str(own.id) if own else None,

@@ -9,7 +9,7 @@ from ci_evals.adapters import files
 from ci_evals.adapters.checkout import Checkout, checkout_of
 from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
-from ci_evals.cli.github.platform import Platform
+from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Trust
 from ci_evals.cli.settings.suite_commands import GitHubSettings, SuiteSettings
@@ -35,7 +35,7 @@ class FileTrust:
     def __init__(self, settings: object, context: RunContext) -> None:
         self._environ = context.environ
         self._trust = settings.trust_suites if isinstance(settings, SuiteSettings) else Trust.AUTO
-        self._platform = Platform.of(
+        self._github = GitHubJob.of(
             settings if isinstance(settings, GitHubSettings) else GitHubSettings(), context
         )
 
@@ -87,7 +87,7 @@ class FileTrust:
 
     def _decided(self, rule: Rule, checkout: Checkout | None) -> str | None:
         """What the rule says. GitHub is asked about a pull request only if that may change the answer."""
-        known = self._platform.context
+        known = self._github.event
         because = rule(known, checkout, None)
         if because is None or known.number is None or known.event in PULL_REQUEST_EVENTS:
             return because
@@ -95,7 +95,7 @@ class FileTrust:
 
     @cached_property
     def _pull(self) -> Context | None:
-        if self._platform.missing:
+        if self._github.missing:
             return None
         import asyncio  # noqa: PLC0415  # most runs ask GitHub nothing
 
@@ -109,8 +109,8 @@ class FileTrust:
 
         from ci_evals.adapters.github.pulls import located  # noqa: PLC0415  # as above
 
-        async with asyncio.timeout(_ASK_SECONDS), self._platform.client() as hub:
-            return await located(hub, self._platform.context)
+        async with asyncio.timeout(_ASK_SECONDS), self._github.client() as hub:
+            return await located(hub, self._github.event)
 
     def _workspace(self) -> Path:
         return Path(self._environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()

@@ -21,7 +21,7 @@ class JudgeChecking(StrEnum):
     OFF = "off"
 
 
-class AgentIdPlace(StrEnum):
+class AgentIdLocation(StrEnum):
     """Where the create-task body names the agent."""
 
     TOP = "top"
@@ -46,7 +46,7 @@ class Trust(StrEnum):
     NEVER = "never"
 
 
-class Commenting(StrEnum):
+class CommentMode(StrEnum):
     """When a comment is posted on the pull request."""
 
     AUTO = "auto"
@@ -61,7 +61,7 @@ class MissingSecrets(StrEnum):
     FAIL = "fail"
 
 
-class Foreign(StrEnum):
+class ImportFormat(StrEnum):
     """Whose files can be made a suite."""
 
     GAIA = "gaia"
@@ -70,7 +70,7 @@ class Foreign(StrEnum):
     CSV = "csv"
 
 
-class Form(StrEnum):
+class ComparisonFormat(StrEnum):
     """How a comparison is told."""
 
     TEXT = "text"

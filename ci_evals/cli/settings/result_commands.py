@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import Foreign, Form, JudgeChecking, Provider, Regression
+from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, JudgeChecking, Provider, Regression
 from ci_evals.cli.settings.suite_commands import (
     BaselineSettings,
     ChangeSettings,
@@ -21,7 +21,7 @@ from ci_evals.cli.settings.suite_commands import (
 class ImportSettings:
     """What `import` depends on."""
 
-    format: Annotated[Foreign, typer.Argument(help="Whose file it is.")]
+    format: Annotated[ImportFormat, typer.Argument(help="Whose file it is.")]
     file: Annotated[Path, typer.Argument(help="The file.", show_default=False)]
     output: Annotated[
         Path | None,
@@ -89,7 +89,7 @@ class CompareSettings(ChangeSettings):
 
     head: Annotated[Path, typer.Argument(help="The run to look at: its _results.json, or the folder of it.")]
     base: Annotated[Path, typer.Argument(help="The earlier run that it is held against.")]
-    format: Annotated[Form, typer.Option(help="What to print.")] = Form.TEXT
+    format: Annotated[ComparisonFormat, typer.Option(help="What to print.")] = ComparisonFormat.TEXT
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.choices import (
-    AgentIdPlace,
-    Commenting,
+    AgentIdLocation,
+    CommentMode,
     JudgeChecking,
     MissingSecrets,
     Provider,
@@ -301,11 +301,11 @@ class WireSettings:
         ),
     ] = field(default=None, repr=False)
     agent_id_in: Annotated[
-        AgentIdPlace,
+        AgentIdLocation,
         typer.Option(
             help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."
         ),
-    ] = AgentIdPlace.TOP
+    ] = AgentIdLocation.TOP
     task_origin_type: Annotated[str, typer.Option(help="AUI: the task_origin_type of a new task.")] = (
         "web-widget"
     )
@@ -324,13 +324,13 @@ class RunSettings(WireSettings, BaselineSettings, PullRequestSettings, GateSetti
         int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
     ] = 1
     comment: Annotated[
-        Commenting,
+        CommentMode,
         typer.Option(
             help="In GitHub Actions, whether to post the results as a comment. auto: in events of a pull "
             "request, but not with --shard; always: also on the pull requests that a pushed commit is the "
             "head of; never."
         ),
-    ] = Commenting.AUTO
+    ] = CommentMode.AUTO
     on_missing_secrets: Annotated[
         MissingSecrets,
         typer.Option(

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli.output_paths import check_output
+from ci_evals.cli.files.output_paths import check_output
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.studies import Calibration

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.cli.output_paths import check_output
+from ci_evals.cli.files.output_paths import check_output
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.saved_run import SavedRun
 from ci_evals.domain.errors import UsageError
 from ci_evals.library.runs import results_file
 from ci_evals.reports import numbers, sanitize

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from ci_evals.cli.github import actions
-from ci_evals.cli.interruption import Interruption
+from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal import display, progress
 from ci_evals.cli.terminal.console import Console

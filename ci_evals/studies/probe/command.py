@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ci_evals.cli.files.suite_loading import values_of
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.suite_loading import values_of
 from ci_evals.domain.results.studies import Probe
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports import numbers, sanitize

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
-from ci_evals.cli import supervision
 from ci_evals.cli.github import actions
+from ci_evals.cli.process import supervision
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit
 from ci_evals.stop import Stop

@@ -16,7 +16,7 @@ from typing import NoReturn
 from typer import BadParameter, TyperException
 
 from ci_evals.adapters.github import command_files
-from ci_evals.cli import supervision
+from ci_evals.cli.process import supervision
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit, UsageError, exhausted
 

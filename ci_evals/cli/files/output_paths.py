@@ -22,7 +22,7 @@ Inputs = Mapping[str, Path | None]
 
 
 @dataclass(frozen=True)
-class Places:
+class OutputPaths:
     """Where reports are written: the folder of all, and the JUnit file where it is to be elsewhere."""
 
     folder: Path

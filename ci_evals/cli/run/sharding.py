@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ci_evals.cli.settings.choices import Commenting
+from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
@@ -21,7 +21,7 @@ def for_shard(settings: RunSettings) -> RunSettings:
     """
     if settings.shard is None:
         return settings
-    comment = Commenting.NEVER if settings.comment is Commenting.AUTO else settings.comment
+    comment = CommentMode.NEVER if settings.comment is CommentMode.AUTO else settings.comment
     return replace(settings, baseline=settings.baseline or "none", comment=comment)
 
 

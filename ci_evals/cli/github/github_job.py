@@ -10,7 +10,7 @@ from ci_evals.adapters import input_files
 from ci_evals.adapters.github.context import Context, read
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Commenting
+from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.suite_commands import (
     REQUIRED,
     BaselineSettings,
@@ -31,15 +31,15 @@ _NO_REPOSITORY = "GITHUB_REPOSITORY does not say in which repository"
 
 
 @dataclass(frozen=True)
-class Platform:
+class GitHubJob:
     """The event of the job, and the token to speak to GitHub with."""
 
-    context: Context
-    command: RunContext
+    event: Context
+    context: RunContext
     token: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, settings: GitHubSettings, context: RunContext) -> "Platform":
+    def of(cls, settings: GitHubSettings, context: RunContext) -> "GitHubJob":
         """What settings and environment say.
 
         Raises:
@@ -57,7 +57,7 @@ class Platform:
     @property
     def git(self) -> Git:
         """What the results tell of the commit."""
-        known = self.context
+        known = self.event
         return Git(
             commit=known.sha,
             ref=known.ref,
@@ -69,48 +69,48 @@ class Platform:
     @property
     def missing(self) -> str | None:
         """Why GitHub cannot be asked; None where it can."""
-        if not self.context.repository:
+        if not self.event.repository:
             return _NO_REPOSITORY
         return None if self.token else _NO_TOKEN
 
     @property
     def read_only(self) -> bool:
         """Whether the job's token can only read, whatever it asks for: that of a fork's pull request."""
-        return self.context.without_secrets and self.context.foreign
+        return self.event.without_secrets and self.event.foreign
 
     def client(self) -> "GitHub":
         """A client of its API."""
         from ci_evals.adapters.github.api import GitHub  # noqa: PLC0415  # most runs ask GitHub nothing
 
-        return GitHub(self.context.api_url, self.token or "", redactor=self.command.redactor)
+        return GitHub(self.event.api_url, self.token or "", redactor=self.context.redactor)
 
 
 @dataclass(frozen=True)
-class Held:
+class BaselineResults:
     """What a run is held against, and the line that says which it is or why there is none."""
 
     results: Results | None = None
     note: str | None = None
 
 
-def asked_baseline(settings: BaselineSettings, platform: Platform) -> str:
+def asked_baseline(settings: BaselineSettings, github: GitHubJob) -> str:
     """Which baseline the settings ask for: `auto`, `none`, `required`, or where it is."""
-    asked = settings.baseline or ("auto" if platform.context.compared_with_base() else "none")
+    asked = settings.baseline or ("auto" if github.event.compared_with_base() else "none")
     return asked.lower() if asked.lower() in {"auto", "none", REQUIRED} else asked
 
 
-def wants_comment(settings: RunSettings, platform: Platform) -> bool:
+def wants_comment(settings: RunSettings, github: GitHubJob) -> bool:
     """Whether a run posts a comment.
 
     Not by itself in a fork's pull request, whose token may only read: the second workflow does it.
     """
     match settings.comment:
-        case Commenting.NEVER:
+        case CommentMode.NEVER:
             return False
-        case Commenting.ALWAYS:
+        case CommentMode.ALWAYS:
             return True
-        case Commenting.AUTO:
-            return platform.context.of_pull_request and not platform.read_only
+        case CommentMode.AUTO:
+            return github.event.of_pull_request and not github.read_only
 
 
 def _event(environ: Mapping[str, str]) -> Any:

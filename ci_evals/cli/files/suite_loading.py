@@ -7,10 +7,10 @@ from pathlib import Path
 from ci_evals.adapters import input_files
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.suites import Source, sources
+from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import SuiteSettings
-from ci_evals.cli.terminal.console import environment_values
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.planning.adapter_options import OptionsFile, read_options
@@ -72,7 +72,9 @@ def load_suites(
 def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[str]:
     """The values that nobody else should see: those in suites, and what else the environment holds."""
     taken = {name for item in suites for name in not_secret(item.document)}
-    return {value for item in suites for value in item.secrets}.union(environment_values(environ, taken))
+    return {value for item in suites for value in item.secrets}.union(
+        environment_secrets.values_in(environ, taken)
+    )
 
 
 def headers_of(text: str | None) -> dict[str, str]:

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ci_evals.adapters import files
+from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.github import outputs
-from ci_evals.cli.output_paths import Places
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal.console import PLEASE_REPORT, Console, colored
 from ci_evals.domain.errors import Exit, UsageError
@@ -28,7 +28,7 @@ _NO_PAGE = f"There is no {PAGE}; all other reports are there. {PLEASE_REPORT}"
 
 def publish(
     results: Results,
-    places: Places,
+    places: OutputPaths,
     context: RunContext,
     baseline: Results | None = None,
     *,
@@ -57,7 +57,7 @@ def publish(
         instead = f"The reports are in {folder} instead." if folder else _NOWHERE
         code = max(code, Exit.INVALID)
         console.say(f"error: {error}\n{instead} The exit code is {code}, whatever the verdict.")
-        _tell(results, code, Places(folder or places.folder), context, again=told)
+        _tell(results, code, OutputPaths(folder or places.folder), context, again=told)
     context.show(report.render(results, color=colored(sys.stdout, context.environ), verbose=verbose))
     if folder:
         first = PAGE if (folder / PAGE).is_file() else SUMMARY
@@ -73,7 +73,7 @@ def load(results: Results) -> None:
     report.render(results, color=False, verbose=True)
 
 
-def _write_run(results: Results, places: Places) -> None:
+def _write_run(results: Results, places: OutputPaths) -> None:
     """Writes the files of the run as a whole, but for the page."""
     written = report_files.of_run(results)
     del written[PAGE]
@@ -97,7 +97,9 @@ def _write_page(results: Results, baseline: Results | None, folder: Path, consol
     return Exit.HOLDS
 
 
-def _tell(results: Results, code: int, places: Places, context: RunContext, *, again: bool = False) -> bool:
+def _tell(
+    results: Results, code: int, places: OutputPaths, context: RunContext, *, again: bool = False
+) -> bool:
     """Writes outputs and step summary, where they are wanted; of outputs the last ones count.
 
     Gives back whether it could.

@@ -1,0 +1,1 @@
+"""What a command reads and writes: suites, saved runs, reports."""

@@ -1,0 +1,1 @@
+"""The process of a command: how it is watched, interrupted and ended."""
