@@ -11,7 +11,7 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck, Odds
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
+from ci_evals.reports.facts import change, failed_tests, gate, highlights, judge, reliability, trial_errors
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome, Tone
 
 _NAME_LIMIT = 60
@@ -149,7 +149,7 @@ def _trials(test: TestResult) -> str:
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
     lines, doubts = [], reliability.CriterionWarnings(results)
     for suite, test in highlights.tests_of(results, "failed"):
-        failed = highlights.failed_criteria(test)
+        failed = failed_tests.failed_criteria(test)
         doubted = doubts.of_test(suite.name, test.name)
         where = f"{sanitize.log_line(suite.name, _NAME_LIMIT)} › " if len(results.suites) > 1 else ""
         lines.append(
@@ -274,7 +274,7 @@ def _named(
     return _listed(
         [
             sanitize.log_line(f"{test.suite} › {test.name}" if many else test.name, _NAME_LIMIT)
-            + f" {numbers.score(test.base)} → {numbers.score(test.head)}"
+            + f" {change.scores(test)}"
             + _remark(test, undecided)
             for test in tests
         ]
@@ -316,7 +316,7 @@ def _evidence(
 ) -> str:
     lines = [f"  {say(tests)}"] if say and tests else []
     for test in tests[:_SHOWN]:
-        scores = f"{numbers.score(test.base)} → {numbers.score(test.head)}"
+        scores = change.scores(test)
         name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
         lines.append(f"{sign} " + sanitize.log(f"{name}: {scores}{_remark(test, undecided)}"))
         if test.evidence:

@@ -23,8 +23,17 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, judge, labels, reliability, trial_errors
-from ci_evals.reports.facts.highlights import FailedCriterion
+from ci_evals.reports.facts import (
+    change,
+    failed_tests,
+    gate,
+    highlights,
+    judge,
+    labels,
+    reliability,
+    trial_errors,
+)
+from ci_evals.reports.facts.failed_tests import FailedCriterion
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.markdown import judged
 
@@ -233,7 +242,7 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> 
         return case
     if test.outcome == "passed":
         return case
-    failed = highlights.failed_criteria(test)  # looks through all trials: once for a test, not for each
+    failed = failed_tests.failed_criteria(test)  # looks through all trials: once for a test, not for each
     message = _message(test, failed)
     told = [run.before.get((suite.name, test.name)), *(_told(trial, failed, doubts) for trial in test.trials)]
     text = sanitize.xml("\n\n".join(text for text in told if text))

@@ -218,6 +218,11 @@ def _by_chance(tests: Collection[TestChange]) -> str:
     return f"Noise alone may do that to a test: its drop is proven only where confirmed; {which}."
 
 
+def scores(test: TestChange) -> str:
+    """A test's score in the baseline and now: `79.9 → 70.0`."""
+    return f"{numbers.score(test.base)} → {numbers.score(test.head)}"
+
+
 def _by_drop(tests: Iterable[TestChange]) -> tuple[TestChange, ...]:
     return tuple(sorted(tests, key=lambda test: (not test.confirmed, test.delta or 0)))
 

@@ -5,15 +5,12 @@ Facts only, in plain words and not yet sanitised; each report puts them into its
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.results.run import Results, Resumed, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
-from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import is_bundled
-from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate
@@ -25,28 +22,6 @@ _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
 _NAMED = 2
 """Checks that the verdict names."""
-
-
-@dataclass(frozen=True)
-class FailedCriterion:
-    """A criterion that failed, with the first trial that shows it."""
-
-    finding: Finding
-    trial: TrialResult
-    times: int
-    """In how many trials it failed."""
-    trials: int
-    """In how many trials it was decided."""
-
-    @property
-    def turn(self) -> Turn | None:
-        """The turn that shows it."""
-        return self.trial.turn_of(self.finding)
-
-    @property
-    def place(self) -> tuple[int, int | None]:
-        """Trial and turn: criteria of one place are shown with one quotation."""
-        return self.trial.index, self.turn.index if self.turn else None
 
 
 def run_outcome(results: Results) -> RunOutcome:
@@ -229,25 +204,6 @@ def passes(test: TestResult) -> str:
 def pass_hat_k(test: TestResult) -> dict[int, float]:
     """By k how likely all of k trials pass."""
     return test.statistics.pass_hat_k if test.statistics else {}
-
-
-def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
-    """The criteria of a test that failed in some trial, in the order in which the suite has them.
-
-    Trials that were cut off are left out: what they lack does not make the test fail.
-    """
-    seen: dict[tuple[int, str], list[tuple[Finding, TrialResult]]] = {}
-    for trial in (trial for trial in test.trials if trial.complete):
-        for place, finding in enumerate(trial.findings):
-            seen.setdefault((place, finding.criterion), []).append((finding, trial))
-    out = []
-    for found in (seen[key] for key in sorted(seen)):
-        failed = [(finding, trial) for finding, trial in found if finding.outcome is Outcome.FAILED]
-        decided = sum(finding.outcome is not Outcome.UNDECIDED for finding, _ in found)
-        if failed:
-            finding, trial = failed[0]
-            out.append(FailedCriterion(finding, trial, times=len(failed), trials=decided))
-    return tuple(out)
 
 
 def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:

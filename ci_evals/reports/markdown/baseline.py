@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change
-from ci_evals.reports.markdown.failures import place
+from ci_evals.reports.markdown.failures import test_name
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
 
 _FEWEST = 10
@@ -100,8 +100,8 @@ def _suspect(test: TestChange, *, many: bool) -> str:
 
 
 def _became(test: TestChange, *, many: bool) -> str:
-    name = place(test.suite, test.name, many=many)
-    return f"**{name}**: {numbers.score(test.base)} → {numbers.score(test.head)}"
+    name = test_name(test.suite, test.name, many=many)
+    return f"**{name}**: {change.scores(test)}"
 
 
 def _ranges(changes: Sequence[float]) -> tuple[list[str], list[int]]:

@@ -11,7 +11,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import actions, highlights, judge, labels, trial_errors
+from ci_evals.reports.facts import actions, failed_tests, highlights, judge, labels, trial_errors
 from ci_evals.reports.markdown import baseline, failures, judged, process, tables
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, joined, section, truncated
@@ -40,7 +40,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         suite: The one suite of them.
         stems: The names, without extension, of its tests' files.
     """
-    newly = failures.newly(results)
+    newly = failed_tests.newly_failing(results)
     missing = highlights.without_judge(results, [suite])
     sections = run_summary.present(
         Section(
@@ -52,13 +52,13 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         run_summary.not_checked(results),
         run_summary.less_trusted(results),
         *(_against(results) if results.comparison else ()),
-        *failures.of_newly(results, newly),
+        *failures.newly_failing(results, newly),
         *baseline.fixed(results.comparison),
         *baseline.suspects(results.comparison),
         process.lost(results),
         Section("the tests", section("tests", table=tables.of_tests_in_full(suite, stems))),
         *(Section("a group", text) for text in tables.groups(suite)),
-        *failures.of_failed(results, newly),
+        *failures.others(results, newly),
         *run_summary.errors_and_undecided((suite,)),
         *run_summary.judge_and_user(results),
         process.of_suite(suite),
@@ -76,7 +76,7 @@ def comparison(results: Results) -> str:
         Section("the verdict", section("comparison_head", results=results, label=label)),
         run_summary.not_checked(results),
         *_against(results),
-        *failures.of_newly(results, failures.newly(results)),
+        *failures.newly_failing(results, failed_tests.newly_failing(results)),
         *baseline.fixed(found),
         *baseline.suspects(found),
         process.lost(results),

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, judge, reliability, trial_errors
+from ci_evals.reports.facts import change, failed_tests, gate, highlights, judge, reliability, trial_errors
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.markdown import baseline, failures, process, tables
-from ci_evals.reports.markdown.failures import place
+from ci_evals.reports.markdown.failures import test_name
 from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, listing, section, tabled
 
 _SUITES = 15
@@ -41,7 +41,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         return present(
             _head(results, shown_at), baseline.line(results), *notes(results), foot(results, shown_at)
         )
-    found, newly = results.comparison, failures.newly(results)
+    found, newly = results.comparison, failed_tests.newly_failing(results)
     wrong = errors_and_undecided(results.suites)
     broken = outcome in {RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
     return present(
@@ -53,13 +53,13 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         less_trusted(results),
         *notes(results),
         *(wrong if broken else ()),
-        *failures.of_newly(results, newly),
+        *failures.newly_failing(results, newly),
         *baseline.fixed(found),
         *baseline.suspects(found),
         process.lost(results),
         *flaky(results.suites),
         *of_gate(results),
-        *failures.of_failed(results, newly),
+        *failures.others(results, newly),
         *(() if broken else wrong),
         *judge_and_user(results),
         baseline.pace(found),
@@ -155,7 +155,7 @@ def of_gate(results: Results) -> tuple[Section, ...]:
 def flaky(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
     """The tests whose trials disagree."""
     rows = tuple(
-        f"- {place(suite.name, test.name, many=len(found) > 1)} ({highlights.passes(test)} passed)"
+        f"- {test_name(suite.name, test.name, many=len(found) > 1)} ({highlights.passes(test)} passed)"
         for suite in found
         for test in suite.tests
         if test.flaky

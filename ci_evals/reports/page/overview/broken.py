@@ -6,11 +6,9 @@ from dataclasses import replace
 from ci_evals.domain.results.comparison import Divergence, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, divergence, highlights, trial_errors
-from ci_evals.reports.facts.highlights import FailedCriterion
+from ci_evals.reports.facts import change, divergence, failed_tests, highlights, trial_errors
+from ci_evals.reports.facts.failed_tests import FailedCriterion, FailedTest, Quotation
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.markdown import failures
-from ci_evals.reports.markdown.failures import Failure, Said
 from ci_evals.reports.page import address, since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
@@ -37,7 +35,7 @@ def of(results: Results, places: Places, comparison_runs: ComparisonRuns) -> Bro
     if highlights.run_outcome(results) is RunOutcome.SKIPPED:
         return Broken((), (), _NOT_PLAYED, None)
     teller = _Teller(results, places, since.earlier(results, comparison_runs))
-    newly = failures.newly(results)
+    newly = failed_tests.newly_failing(results)
     parts = [part for part in (teller.newly(newly), teller.others(newly)) if part]
     parts += [part for part in (teller.suspects(), teller.fixed(), teller.flaky()) if part]
     troubles = teller.troubles()
@@ -75,10 +73,10 @@ class _Teller:
         self._earlier = earlier
         self._suspects = change.suspects(results.comparison) if results.comparison else ()
 
-    def newly(self, found: Sequence[Failure]) -> Part | None:
+    def newly(self, found: Sequence[FailedTest]) -> Part | None:
         if not found:
             return None
-        title, told = failures.heading(self._results, found)
+        title, told = failed_tests.title_of_newly_failing(self._results, found)
         return Part(
             "_newly",
             title,
@@ -87,17 +85,17 @@ class _Teller:
             tuple(map(self._line, found[_WHOLE:])),
         )
 
-    def others(self, newly: Sequence[Failure]) -> Part | None:
+    def others(self, newly: Sequence[FailedTest]) -> Part | None:
         fell = {(test.suite, test.name): test for test in self._suspects}
         found = [
             replace(failure, change=fell.get((shown.of.name, shown.test.name)))
-            for failure in failures.others(self._results, newly)
+            for failure in failed_tests.others(self._results, newly)
             if (shown := self._places.shown(failure.test))
         ]
         if not found:
             return None
         title = numbers.count(len(found), "more failed test" if newly else "failed test")
-        told = failures.on_others(found) if newly else ""
+        told = failed_tests.on_others(found) if newly else ""
         # Behind newly failing tests, those are told whole that fail the gate alone, or fell far.
         grave = [bool(not newly or one.change or (one.test and one.test.critical)) for one in found]
         whole = [one for one, holds in zip(found, grave, strict=True) if holds]
@@ -114,7 +112,7 @@ class _Teller:
         lines = [
             self._changed(
                 test,
-                f"{_scores(test)} ({numbers.signed(test.delta)})"
+                f"{change.scores(test)} ({numbers.signed(test.delta)})"
                 + (f", confirmed ({numbers.p_value(test.p)})" if test.confirmed else ""),
             )
             for test in found
@@ -125,7 +123,7 @@ class _Teller:
         found = self._results.comparison.fixed if self._results.comparison else ()
         if not found:
             return None
-        lines = [self._changed(test, _scores(test), in_baseline=True) for test in found]
+        lines = [self._changed(test, change.scores(test), in_baseline=True) for test in found]
         title = numbers.count(len(found), "fixed test")
         return Part("_fixed", title, change.on_fixed(found), lines=tuple(lines), folded=True)
 
@@ -153,11 +151,11 @@ class _Teller:
             for one in trial_errors.by_cause(self._results.suites)
         )
 
-    def _story(self, failure: Failure) -> Story:
-        found, shown = failures.criteria(failure), self._places.shown(failure.test, failure.change)
+    def _story(self, failure: FailedTest) -> Story:
+        found, shown = failure.criteria, self._places.shown(failure.test, failure.change)
         evidence = failure.change.evidence if failure.change else None
         parts = failure.change.first_divergence if failure.change else None
-        criteria = [_criterion(one, shown, failure.doubts) for one in found[:_CRITERIA]]
+        criteria = [_criterion(one, shown, failure.warnings) for one in found[:_CRITERIA]]
         if not found and evidence:
             criteria = [
                 Criterion(
@@ -165,33 +163,29 @@ class _Teller:
                     "",
                     "",
                     _reason(evidence.reason),
-                    sanitize.one_line(failure.doubts.get(evidence.criterion, "")),
+                    sanitize.one_line(failure.warnings.get(evidence.criterion, "")),
                 )
             ]
         return Story(
             place=self._places.of(failure.test, failure.change),
-            outcome=_outcome(failure),
-            scores=_scores(failure.change) if failure.change else "",
-            remarks=failures.remarks(failure),
+            outcome=failure.outcome.value,
+            scores=failure.scores,
+            remarks=failure.remarks,
             since=self._since(failure, shown),
             divergence=sanitize.one_line(divergence.sentence(parts), _REASON) if parts else None,
             beside=_beside(parts, shown) if parts else None,
             criteria=tuple(criteria),
             more=len(found[_CRITERIA:]),
-            quotes=tuple(_quote(said, shown) for said in failures.quoted(failure, found[:1])[:1]),
+            quotes=tuple(_quote(said, shown) for said in failure.quotations(found[:1])[:1]),
         )
 
-    def _line(self, failure: Failure) -> Line:
-        found = failures.criteria(failure)
-        evidence = failure.change.evidence if failure.change else None
-        why = [(one.finding.criterion, one.finding.reason) for one in found]
-        why += [(evidence.criterion, evidence.reason)] if evidence else []
-        said = [_scores(failure.change)] if failure.change else []
+    def _line(self, failure: FailedTest) -> Line:
+        said = [failure.scores] if failure.scores else []
         return Line(
             self._places.of(failure.test, failure.change),
-            _outcome(failure),
-            ", ".join([*said, *failures.remarks(failure)]),
-            _why(*why[0]) if why else "",
+            failure.outcome.value,
+            ", ".join([*said, *failure.remarks]),
+            _why(*failure.first_reason) if failure.first_reason else "",
         )
 
     def _changed(self, test: TestChange, said: str, *, in_baseline: bool = False) -> Line:
@@ -201,7 +195,7 @@ class _Teller:
         why = _why(evidence.criterion, evidence.reason) if evidence else ""
         return Line(place, outcome, said, f"In the baseline: {why}" if why and in_baseline else why)
 
-    def _since(self, failure: Failure, shown: TestView | None) -> str | None:
+    def _since(self, failure: FailedTest, shown: TestView | None) -> str | None:
         """Since when it fails, where that is known; of a newly failing test at least the baseline is."""
         if shown and shown.test.outcome == "failed":
             key = (shown.of.name, shown.test.name, shown.test.digest)
@@ -240,7 +234,7 @@ def _beside(found: Divergence, shown: TestView | None) -> str | None:
     return address.of(shown, found.head_trial, here, found.base_trial)
 
 
-def _quote(said: Said, shown: TestView | None) -> Quote:
+def _quote(said: Quotation, shown: TestView | None) -> Quote:
     trial = said.trial or 1
     href = address.of(shown, trial, said.turn) if shown else None
     where = _where(said.turn, said.trial)
@@ -261,11 +255,3 @@ def _reason(text: str) -> str:
 
 def _why(criterion: str, reason: str) -> str:
     return f"“{sanitize.one_line(criterion, 200)}”: {sanitize.one_line(reason, 240) or 'no reason was given'}"
-
-
-def _scores(test: TestChange) -> str:
-    return f"{numbers.score(test.base)} → {numbers.score(test.head)}"
-
-
-def _outcome(failure: Failure) -> str:
-    return failure.test.outcome.value if failure.test else "failed"

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, highlights, judge, reliability
+from ci_evals.reports.facts import change, failed_tests, gate, highlights, judge, reliability
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.markdown import failures
 from ci_evals.reports.page.overview.places import Place, Places
 from ci_evals.scoring.statistics import ALPHA
 
@@ -162,7 +161,7 @@ def _newly(results: Results, found: Comparison, places: Places) -> Tile:
         f"{many:,}",
         tuple(details + ([f"{numbers.count(fixed, 'test')} fixed"] if fixed else [])),
         tone="bad" if many else "good",
-        places=tuple(places.of(one.test, one.change) for one in failures.newly(results)[:_FIRST]),
+        places=tuple(places.of(one.test, one.change) for one in failed_tests.newly_failing(results)[:_FIRST]),
     )
 
 

@@ -11,8 +11,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import highlights, labels, reliability
-from ci_evals.reports.markdown import failures
-from ci_evals.reports.markdown.failures import Failure
+from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.page import address
 from ci_evals.reports.page.embedded_data import TestView
 
@@ -182,7 +181,7 @@ def _row(shown: TestView, changes: _Changes, doubts: reliability.CriterionWarnin
 
 
 def _worst(test: TestResult) -> str:
-    found = failures.criteria(Failure("", test))
+    found = FailedTest("", test.name, test).criteria
     return sanitize.one_line(found[0].finding.criterion, _WORDS) if found else ""
 
 

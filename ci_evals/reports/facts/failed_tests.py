@@ -1,0 +1,183 @@
+"""The tests that fail: what failed, why, and the turn that shows it. Not yet sanitized."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ci_evals.domain.results.comparison import TestChange
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestOutcome, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.transcript import Turn
+from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import change, highlights, reliability
+from ci_evals.reports.facts.labels import OUTCOMES
+
+CONFIRMED = "confirmed"
+"""How the remark on a confirmed drop begins."""
+NO_REASON = "no reason was given"
+
+
+@dataclass(frozen=True)
+class FailedCriterion:
+    """A criterion that failed, with the first trial that shows it."""
+
+    finding: Finding
+    trial: TrialResult
+    times: int
+    """In how many trials it failed."""
+    trials: int
+    """In how many trials it was decided."""
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that shows it."""
+        return self.trial.turn_of(self.finding)
+
+
+@dataclass(frozen=True)
+class Quotation:
+    """A turn that shows a failure."""
+
+    turn: int
+    trial: int | None
+    """None if there is but one."""
+    user: str
+    agent: str
+
+
+@dataclass(frozen=True)
+class FailedTest:
+    """A test that fails, as this run has it or, if it does not, as the comparison has it."""
+
+    suite: str
+    name: str
+    test: TestResult | None
+    change: TestChange | None = None
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    """Why criteria are less reliable, by criterion."""
+
+    @cached_property
+    def criteria(self) -> tuple[FailedCriterion, ...]:
+        """The criteria that failed, first those that failed in most trials."""
+        found = failed_criteria(self.test) if self.test else ()
+        return tuple(sorted(found, key=lambda one: -one.times / one.trials))
+
+    @property
+    def first_reason(self) -> tuple[str, str] | None:
+        """The first criterion that failed, and why."""
+        if self.criteria:
+            finding = self.criteria[0].finding
+            return finding.criterion, finding.reason
+        evidence = self.change.evidence if self.change else None
+        return (evidence.criterion, evidence.reason) if evidence else None
+
+    @property
+    def outcome(self) -> TestOutcome:
+        """The test's outcome in this run."""
+        return self.test.outcome if self.test else TestOutcome.FAILED
+
+    @property
+    def scores(self) -> str:
+        """`79.9 → 70.0`; empty if it was not compared."""
+        return change.scores(self.change) if self.change else ""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else is to be known of it. That its drop is confirmed comes first."""
+        test, became = self.test, self.change
+        found = [
+            CONFIRMED + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
+            if became and became.confirmed
+            else None,
+            "critical" if test and test.critical else None,
+            f"{highlights.passes(test)} trials passed" if test and test.flaky else None,
+            OUTCOMES[self.outcome].words if self.outcome is not TestOutcome.FAILED else None,
+        ]
+        return tuple(remark for remark in found if remark)
+
+    def quotations(self, criteria: Sequence[FailedCriterion]) -> tuple[Quotation, ...]:
+        """The turns that show these criteria: each turn once, whichever trial shows it first."""
+        found: dict[int, Quotation] = {}
+        several = self.test is not None and len(self.test.trials) > 1
+        for one in criteria:
+            if (turn := one.turn) and turn.index not in found:
+                trial = one.trial.index if several else None
+                found[turn.index] = Quotation(turn.index, trial, turn.user, turn.agent)
+        evidence = self.change.evidence if self.change else None
+        if not criteria and evidence and evidence.turn is not None:
+            said = evidence.user or "", evidence.agent or ""
+            return (Quotation(evidence.turn, evidence.trial, *said),)
+        return tuple(found.values())
+
+
+def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
+    """The criteria of a test that failed in some trial, in the order in which the suite has them.
+
+    Trials that were cut off are left out: what they lack does not make the test fail.
+    """
+    by_criterion: dict[tuple[int, str], list[tuple[Finding, TrialResult]]] = defaultdict(list)
+    for trial in (trial for trial in test.trials if trial.complete):
+        for position, finding in enumerate(trial.findings):
+            by_criterion[position, finding.criterion].append((finding, trial))
+    out = []
+    for _, found in sorted(by_criterion.items(), key=lambda item: item[0]):
+        failed = [(finding, trial) for finding, trial in found if finding.outcome is Outcome.FAILED]
+        decided = sum(finding.outcome is not Outcome.UNDECIDED for finding, _ in found)
+        if failed:
+            finding, trial = failed[0]
+            out.append(FailedCriterion(finding, trial, times=len(failed), trials=decided))
+    return tuple(out)
+
+
+def newly_failing(results: Results) -> tuple[FailedTest, ...]:
+    """The tests that passed in the baseline and do not now: critical ones first, then the worst."""
+    comparison = results.comparison
+    if comparison is None:
+        return ()
+    not_passed: dict[tuple[str, str], deque[TestResult]] = defaultdict(deque)
+    for suite in results.suites:
+        for test in suite.tests:
+            if test.outcome is not TestOutcome.PASSED:
+                not_passed[suite.name, test.name].append(test)
+    warnings = reliability.CriterionWarnings(results)
+    out = []
+    for became in change.failing(comparison):
+        known = not_passed[became.suite, became.name]
+        warned = warnings.of_test(became.suite, became.name)
+        out.append(FailedTest(became.suite, became.name, known.popleft() if known else None, became, warned))
+    return _critical_first(out)
+
+
+def title_of_newly_failing(results: Results, tests: Sequence[FailedTest]) -> tuple[str, str]:
+    """The title of the newly failing tests, and what a reader must know of them."""
+    changes = [test.change for test in tests if test.change]
+    undecided = bool(change.not_failed(results))
+    title = numbers.count(len(changes), "newly failing test")
+    if undecided:
+        does = "does" if len(changes) == 1 else "do"
+        title = f"{numbers.count(len(changes), 'test')} that passed in the baseline {does} not pass now"
+    return title, change.on_failing(changes, titled=undecided)
+
+
+def others(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedTest, ...]:
+    """The failed tests that are not among `shown`, critical ones first."""
+    known, warnings = {id(failed.test) for failed in shown}, reliability.CriterionWarnings(results)
+    return _critical_first(
+        FailedTest(suite.name, test.name, test, warnings=warnings.of_test(suite.name, test.name))
+        for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
+        if id(test) not in known
+    )
+
+
+def on_others(tests: Sequence[FailedTest]) -> str:
+    """What a reader must know of those that follow the newly failing tests."""
+    it, was = ("It", "was") if len(tests) == 1 else ("They", "were")
+    return f"{it} did not pass in the baseline either, or {was} not compared."
+
+
+def _critical_first(tests: Iterable[FailedTest]) -> tuple[FailedTest, ...]:
+    """The tests in an order that puts critical ones first: each fails the gate alone."""
+    return tuple(sorted(tests, key=lambda failed: not (failed.test and failed.test.critical)))
