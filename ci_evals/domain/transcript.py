@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, core_schema
 
 from ci_evals.domain.base import Amount, Record, Seconds
 from ci_evals.support import redaction
+from ci_evals.support.json_text import written
 
 ESCALATION = "CONVERSATION_FORWARDING"
 """The workflow, or the prefix of its name, by which an agent hands over to a person."""
@@ -162,8 +163,17 @@ class Turns(Sequence[Turn], redaction.Redactable):
         """The same for who does not look at traces: these make up most of what there is to unpack."""
         if self._packed is None:
             return tuple(item.model_copy(update={"trace": None}) for item in self._items)
-        first, *others = self.json.split(_TRACE)
-        return _read(first + b"".join(_TRACE + b"null," + other[other.find(_RAW) :] for other in others))
+        return _read_without_traces(self.json.split(_TRACE))
+
+    def with_trace_texts(self) -> tuple[tuple[Turn, str | None], ...]:
+        """The same, each turn with its trace as JSON, indented by two."""
+        if self._packed is None:
+            traces = [None if item.trace is None else written(item.trace, indent=2) for item in self._items]
+            return tuple(zip(self.without_traces(), traces, strict=True))
+        parts = self.json.split(_TRACE)
+        texts = [part[: part.find(_RAW) - 1].replace(b"\n    ", b"\n").decode() for part in parts[1:]]
+        traces = [None if text == "null" else text for text in texts]
+        return tuple(zip(_read_without_traces(parts), traces, strict=True))
 
     def _whole(self) -> tuple[Turn, ...]:
         return self._items if self._packed is None else _read(self.json)
@@ -212,6 +222,12 @@ class Turns(Sequence[Turn], redaction.Redactable):
 
 _TRACE, _RAW = b'\n    "trace": ', b'\n    "raw": '
 """Where a trace begins and ends in their JSON: no other lines begin so, with as few blanks."""
+
+
+def _read_without_traces(parts: Sequence[bytes]) -> tuple[Turn, ...]:
+    """The turns of JSON that was split where traces begin."""
+    first, *others = parts
+    return _read(first + b"".join(_TRACE + b"null," + other[other.find(_RAW) :] for other in others))
 
 
 def _read(text: bytes) -> tuple[Turn, ...]:

@@ -26,6 +26,8 @@ def written(value: object, indent: int | None = None) -> str:
 
 def canonical(value: JsonValue) -> str:
     """The same text for equal values: keys in order, and 1 as 1.0, which are one number in JSON."""
+    if value is None:
+        return "null"
     return written(value) if isinstance(value, str) else json.dumps(_evened(value), sort_keys=True)
 
 

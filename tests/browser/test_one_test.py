@@ -3,21 +3,14 @@
 import json
 import re
 import shlex
-from itertools import product
 
 import builders as build
 import pytest
 
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState, Integration
-from ci_evals.reports import numbers
-from ci_evals.reports.facts import labels
 from ci_evals.reports.page import address, embedded_data
 from ci_evals.reports.page import page as pages
-from ci_evals.reports.page.comparison_runs import ComparisonRuns
-from ci_evals.scoring.comparison import divergence
-from ci_evals.scoring.comparison.pairing import TestPair
-from ci_evals.scoring.scores import Counting
 
 pytestmark = pytest.mark.browser
 
@@ -82,108 +75,6 @@ def test_a_verdict_leads_to_its_turn_and_back(look, compared):
     assert finding.criterion in page.evaluate("document.activeElement.innerText")
 
 
-PARTINGS = """async (number) => {
-  const { head, base } = await factsOf(number);
-  const sides = [["t", head], ["b", base]].map(([side, { packs, test }]) =>
-    Promise.all(test.trials.map((_, place) => turnsOf(side, number, packs, place))));
-  const [here, there] = await Promise.all(sides);
-  const told = (deeds) => (deeds ?? []).map(({ kind, name, value }) => ({ kind, name, value }));
-  return here.map((mine) => there.map((theirs) => {
-    const found = partingOf(mine, theirs);
-    return found.untold ? null : { turn: found.turn, userDiffers: found.userDiffers,
-      agentDiffers: found.agentDiffers ?? null, only: found.only ?? null,
-      head: told(found.head), base: told(found.base), unknown: found.unknown ?? [] };
-  }));
-}"""
-"""Where each trial of a test parts from each of the baseline, as the script finds it."""
-
-
-def test_the_script_finds_the_partings_that_the_comparison_finds(look, compared, tmp_path):
-    """Of every trial beside every one of the baseline: the turn, the deeds, and the user's part in it."""
-    call = Integration(code="shop", status=200)
-    talks = (
-        (build.turn(1),),
-        (build.turn(1), build.turn(2)),
-        (build.turn(1, user="Hello?"), build.turn(2, workflows=("B", "A", "A"))),
-        (build.turn(1, workflows=None, params=None, rules=None, integrations=None),),
-        (build.turn(1, params={"a": {"x": 1, "y": [None, "é"]}, "b": " Undefined "}, rules=None),),
-        (build.turn(1, params={"b": None, "a": {"y": [None, "é"], "x": 1.0}}, rules=("r",)),),
-        (build.turn(1, params={"a": 1.5, "n": 12345678901234567891}, named_params=("n",)),),
-        (build.turn(1, params=None, named_params=("n", "m"), integrations=(call, call)),),
-        (build.turn(1, integrations=(call.model_copy(update={"status": None}),)),),
-        (build.turn(1, params={"a": 10**21, "b": "\ufeff", "c": "\x1c undefined\x85"}),),
-        (build.turn(1, params={"a": 1e21, "b": "", "d": "unde fined"}),),
-        (),
-    )
-    made = build.results(
-        build.suite_result(
-            "S",
-            build.test_result(
-                trials=tuple(
-                    build.trial_result(index=number, turns=talk) for number, talk in enumerate(talks, 1)
-                )
-            ),
-        )
-    )
-    file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(made, ComparisonRuns(baseline=made))), "utf-8")
-    ends = set()
-    for page, head, base in (
-        (look(file), made, made),
-        (look(compared.page), compared.head, compared.base),
-    ):
-        for shown in embedded_data.tests_of(head, base):
-            assert shown.base
-            for mine, row in zip(shown.test.trials, page.evaluate(PARTINGS, shown.number), strict=True):
-                for theirs, told in zip(shown.base.trials, row, strict=True):
-                    wanted = divergence.between(mine, theirs)
-                    without = {"head_trial", "base_trial"}
-                    assert told == (wanted and wanted.model_dump(mode="json", by_alias=True, exclude=without))
-                    ends.add(wanted and (wanted.only, wanted.turn, wanted.user_differs))
-    assert len(ends) > 5
-
-
-BESIDE = """async (told) => {
-  for (const one of told) {
-    const facts = await factsOf(one.number);
-    const place = facts.head.test.trials.findIndex((trial) => trial.index === one.head);
-    one.base = facts.base.test.trials[contrary(facts, place)].index;
-  }
-  return told;
-}"""
-"""Which trial of the baseline the script holds against one of this run."""
-
-
-def test_the_script_holds_those_trials_against_each_other_that_the_comparison_does(look, tmp_path):
-    """First one that came out the contrary, and one that broke off only where all did."""
-    passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
-    broken_off = build.trial_result(status="failed", findings=())
-    sides = [
-        tuple(trial.model_copy(update={"index": number}) for number, trial in enumerate(trials, 1))
-        for trials in product((passed, failed, broken_off), repeat=2)
-    ]
-    pairs = list(product(sides, repeat=2))
-    head, base = (
-        build.results(
-            build.suite_result(
-                "S",
-                *(build.test_result(f"T{number}", trials=pair[side]) for number, pair in enumerate(pairs)),
-            )
-        )
-        for side in (0, 1)
-    )
-    file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(head, ComparisonRuns(baseline=base))), "utf-8")
-    wanted, counting = [], Counting(offline=False)
-    for shown in embedded_data.tests_of(head, base):
-        assert shown.base
-        found = divergence.of_test(TestPair("S", shown.test, shown.base), counting, counting)
-        assert found
-        wanted.append({"number": shown.number, "head": found.head_trial, "base": found.base_trial})
-    asked = [{"number": one["number"], "head": one["head"]} for one in wanted]
-    assert look(file).evaluate(BESIDE, asked) == wanted
-
-
 def test_the_worst_of_many_trials_is_shown(look, written):
     """A test that erred opens where it did, and hundreds of trials leave room for the conversation."""
     trials = [build.trial_result(index=number) for number in range(1, 301)]
@@ -200,7 +91,7 @@ def test_the_worst_of_many_trials_is_shown(look, written):
     assert room["y"] < link["y"] < room["y"] + room["height"]
 
 
-def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
+def test_the_baseline_stands_beside_and_the_first_divergence_is_shown(look, compared):
     """One click on the trial that passed; the turn where they part is marked, told, and in sight."""
     head = compared.head
     change = next(
@@ -212,21 +103,21 @@ def test_the_baseline_stands_beside_and_the_parting_is_shown(look, compared):
     page.get_by_role("navigation", name="Baseline beside").get_by_role("link").nth(
         change.first_divergence.base_trial
     ).click()
-    page.wait_for_selector(".both .parts")
-    assert f"in turn {change.first_divergence.turn}" in page.locator(".told-parting").inner_text()
-    parts = page.locator(".turn.parts")
-    assert "They part here" in parts.inner_text()
-    assert f"Turn {change.first_divergence.turn}" in parts.inner_text()
-    for deeds, mark in (
+    page.wait_for_selector(".both .diverges")
+    assert f"in turn {change.first_divergence.turn}" in page.locator(".divergence-notice").inner_text()
+    turn = page.locator(".turn.diverges")
+    assert "They part here" in turn.inner_text()
+    assert f"Turn {change.first_divergence.turn}" in turn.inner_text()
+    for actions, mark in (
         (change.first_divergence.head, "only here"),
         (change.first_divergence.base, "only in the baseline"),
     ):
-        marked = parts.locator(".differs", has_text=mark).all_inner_texts()
-        assert len(marked) == len(deeds)
-        assert all(deed.name in text for deed, text in zip(deeds, marked, strict=True))
-    assert parts.evaluate("node => node === document.activeElement")
+        marked = turn.locator(".differs", has_text=mark).all_inner_texts()
+        assert len(marked) == len(actions)
+        assert all(action.name in text for action, text in zip(actions, marked, strict=True))
+    assert turn.evaluate("node => node === document.activeElement")
     assert page.evaluate("read(location.hash).base") == change.first_divergence.base_trial
-    box = parts.bounding_box()
+    box = turn.bounding_box()
     assert box
     assert 0 <= box["y"] < 450
 
@@ -310,7 +201,7 @@ def test_no_trace_is_not_nothing_done(show):
         build.turn(5),
     )
     page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
-    told = [re.sub(r"\s+", " ", text) for text in page.locator(".did").all_inner_texts()]
+    told = [re.sub(r"\s+", " ", text) for text in page.locator(".actions").all_inner_texts()]
     assert told == [
         "did no trace came with this reply",
         'parameters code = "a" size = "undefined"',
@@ -344,7 +235,10 @@ def test_large_numbers_are_told_as_they_are(show):
         build.turn(params={"order": number, "part": 0.1234567890123456789}, trace=[number, {"x": 10**400}]),
     )
     page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
-    assert page.locator(".deed code").all_inner_texts() == [f"order = {number}", "part = 0.12345678901234568"]
+    assert page.locator(".action code").all_inner_texts() == [
+        f"order = {number}",
+        "part = 0.12345678901234568",
+    ]
     page.get_by_text("Trace", exact=True).click()
     assert json.loads(page.locator(".raw pre").inner_text()) == [number, {"x": 10**400}]
 
@@ -382,24 +276,9 @@ def test_what_is_copied_is_what_was_said(show):
     )
 
 
-def test_numbers_and_words_are_those_of_the_other_reports(look, compared):
-    """The script tells what the Markdown reports tell."""
-    page = look(compared.page)
-    shares = [number / 7 for number in range(0, 700, 13)] + [0, 100, 29.3, 79.96, 1e-9]
-    told = page.evaluate("(all) => all.map(scoreText)", shares)
-    assert told == [numbers.score(number) for number in shares]
-    seconds = [0, 0.0001, 0.0123, 0.1, 1.234, 9.94, 9.96, 59.4, 59.6, 61, 3599, 3601, 86_400]
-    assert page.evaluate("(all) => all.map(durationText)", seconds) == [*map(numbers.duration, seconds)]
-    assert page.evaluate("(all) => all.map(latencyText)", seconds) == [*map(numbers.latency, seconds)]
-    parts = [-1, -0.126, 0, 0.004, 0.5, 2]
-    assert page.evaluate("(all) => all.map(excessText)", parts) == [*map(numbers.excess, parts)]
-    dollars = [0, 0.00001, 0.0312, 0.5, 12.3]
-    assert page.evaluate("(all) => all.map(moneyText)", dollars) == [*map(numbers.money, dollars)]
-    grades = [0, 1, 2 / 3, 0.29, 0.999]
-    assert page.evaluate("(all) => all.map(gradeText)", grades) == [*map(numbers.grade, grades)]
-    assert page.evaluate("CAUSES") == {cause.value: words for cause, words in labels.CAUSES.items()}
-    assert page.evaluate("cut('x\\u{1f600}', 2)") == "x…"
-    assert page.evaluate("OUTCOMES") == {name: look.words for name, look in labels.OUTCOMES.items()}
+def test_what_is_cut_ends_with_a_whole_sign(look, compared):
+    """Half of a surrogate pair is none."""
+    assert look(compared.page).evaluate("cut('x\\u{1f600}', 2)") == "x…"
 
 
 def test_what_cannot_be_read_is_said(look, written):

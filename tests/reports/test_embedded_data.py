@@ -4,15 +4,21 @@ import base64
 import json
 import re
 import zlib
+from itertools import product
 
 import builders as build
 from hostile import CORPUS
 
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.domain.transcript import EndState
+from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
+from ci_evals.reports.facts import divergence
 from ci_evals.reports.page import address, embedded_data
+from ci_evals.scoring.comparison.divergence import between
+from ci_evals.scoring.comparison.divergence import of_test as between_of_test
+from ci_evals.scoring.comparison.pairing import TestPair
+from ci_evals.scoring.scores import Counting
 from ci_evals.support.text import visible, visible_for_scripts
 
 HALF = "\ud83d"
@@ -37,17 +43,22 @@ def unpacked(results: Results, baseline: Results | None = None) -> dict[str, obj
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
 
+def outcomes(results: Results) -> list[str]:
+    """What each trial of the first test came to."""
+    return [trial["outcome"] for trial in unpacked(results)["t0"]["head"]["trials"]]
+
+
 def test_a_test_is_apart_from_its_conversations():
     """Facts without conversations, and these together: they are much alike, and take a third of the room."""
     talk = build.transcript("user: hi | agent: ok [GREETING]").turns
     test = build.test_result(trials=(build.trial_result(turns=talk), build.trial_result(index=2, turns=())))
     found = unpacked(run_of(test))
     assert sorted(found) == ["t0", "t0.1"]
-    assert found["t0"]["file"] == run_of(test).suites[0].file
-    assert found["t0"]["head"]["test"]["name"] == test.name
-    assert [trial["turns"] for trial in found["t0"]["head"]["test"]["trials"]] == [[], []]
+    assert found["t0"]["location"] == f"{run_of(test).suites[0].file}:{test.line}"
+    assert [trial["index"] for trial in found["t0"]["head"]["trials"]] == [1, 2]
     assert found["t0"]["head"]["packs"] == [2]
-    assert [[turn["workflows"] for turn in trial] for trial in found["t0.1"]] == [[["GREETING"]], []]
+    greeting = [["workflows", [{"text": "GREETING"}]]]
+    assert [[turn["actions"] for turn in trial] for trial in found["t0.1"]] == [[greeting], []]
 
 
 def test_large_conversations_do_not_wait_for_each_other():
@@ -59,7 +70,7 @@ def test_large_conversations_do_not_wait_for_each_other():
     assert found["t0"]["head"]["packs"] == [2, 1, 1]
     packs = [found[f"t0.{number}"] for number in (1, 2, 3)]
     assert [trial[0]["agent"] for pack in packs for trial in pack] == list(said)
-    assert packs[2][0][0]["trace"] == {"two\nlines": "  of\n  text"}
+    assert json.loads(packs[2][0][0]["trace"]) == {"two\nlines": "  of\n  text"}
 
 
 def test_the_baseline_stands_beside_a_test_of_the_same_name():
@@ -68,8 +79,8 @@ def test_the_baseline_stands_beside_a_test_of_the_same_name():
     base = run_of(build.test_result(name="b", digest="other"), build.test_result(name="c"))
     found = unpacked(head, base)
     assert sorted(found) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
-    assert found["t0"]["base"] is None
-    assert found["t1"]["base"]["test"]["digest"] == "other"
+    assert "base" not in found["t0"]
+    assert "defined this test differently" in found["t1"]["notice"]
     assert [shown.same for shown in embedded_data.tests_of(head, base)] == [False, False]
 
 
@@ -94,10 +105,84 @@ def test_each_trial_has_an_outcome_by_the_rules_of_the_run():
     offline = found.model_copy(
         update={"run": found.run.model_copy(update={"config": {"provider": "offline"}})}
     )
-    assert unpacked(offline)["t0"]["head"]["outcomes"] == ["passed", "failed", "error"]
-    assert unpacked(found)["t0"]["head"]["outcomes"] == ["undecided", "failed", "error"]
+    assert outcomes(offline) == ["passed", "failed", "error"]
+    assert outcomes(found) == ["undecided", "failed", "error"]
     shown, *_ = embedded_data.tests_of(found, offline)
     assert shown.base_outcomes == (TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR)
+
+
+def test_each_pair_of_trials_has_the_divergence_that_the_comparison_finds():
+    """Of every trial and every one of the baseline: the turn, the words, and what only one side did."""
+    call = Integration(code="shop", status=200)
+    talks = (
+        (build.turn(1),),
+        (build.turn(1), build.turn(2)),
+        (build.turn(1, user="Hello?"), build.turn(2, workflows=("B", "A", "A"))),
+        (build.turn(1, workflows=None, params=None, rules=None, integrations=None),),
+        (build.turn(1, params={"a": {"x": 1, "y": [None, "é"]}, "b": " Undefined "}, rules=None),),
+        (build.turn(1, params={"b": None, "a": {"y": [None, "é"], "x": 1.0}}, rules=("r",)),),
+        (build.turn(1, params={"a": 1.5, "n": 12345678901234567891}, named_params=("n",)),),
+        (build.turn(1, params=None, named_params=("n", "m"), integrations=(call, call)),),
+        (build.turn(1, integrations=(call.model_copy(update={"status": None}),)),),
+        (build.turn(1, params={"a": 10**21, "b": "\ufeff", "c": "\x1c undefined\x85"}),),
+        (build.turn(1, params={"a": 1e21, "b": "", "d": "unde fined"}),),
+        (),
+    )
+    made = build.results(
+        build.suite_result(
+            "S",
+            build.test_result(
+                trials=tuple(
+                    build.trial_result(index=number, turns=talk) for number, talk in enumerate(talks, 1)
+                )
+            ),
+        )
+    )
+    ends = set()
+    for shown in embedded_data.tests_of(made, made):
+        data = unpacked(made, made)[f"t{shown.number}"]
+        for mine, row in zip(shown.test.trials, data["pairs"], strict=True):
+            for theirs, index in zip(shown.test.trials, row, strict=True):
+                expected, found = between(mine, theirs), data["divergences"][index]
+                ends.add(expected and (expected.only, expected.turn, expected.user_differs))
+                assert found.get("turn") == (expected.turn if expected else None)
+                if expected is None:
+                    assert found["text"] == divergence.UNTRACED
+                    continue
+                assert found["text"] == divergence.sentence(expected, trials=False)
+                only = found.get("only", {})
+                if expected.turn and expected.only is None:
+                    assert min(map(int, only)) == expected.turn
+                    head, base = only[str(expected.turn)]
+                    assert (bool(head), bool(base)) == (bool(expected.head), bool(expected.base))
+    assert len(ends) > 5
+
+
+def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
+    """First one that came out the contrary, and one that broke off only where all did."""
+    passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
+    broken_off = build.trial_result(status="failed", findings=())
+    sides = [
+        tuple(trial.model_copy(update={"index": number}) for number, trial in enumerate(trials, 1))
+        for trials in product((passed, failed, broken_off), repeat=2)
+    ]
+    pairs = list(product(sides, repeat=2))
+    head, base = (
+        build.results(
+            build.suite_result(
+                "S",
+                *(build.test_result(f"T{number}", trials=pair[side]) for number, pair in enumerate(pairs)),
+            )
+        )
+        for side in (0, 1)
+    )
+    counting, found = Counting(offline=False), unpacked(head, base)
+    for shown in embedded_data.tests_of(head, base):
+        assert shown.base
+        expected = between_of_test(TestPair("S", shown.test, shown.base), counting, counting)
+        assert expected
+        trials = {trial["index"]: trial for trial in found[f"t{shown.number}"]["head"]["trials"]}
+        assert trials[expected.head_trial]["counterpart"] == expected.base_trial
 
 
 def test_half_of_a_surrogate_pair_fails_no_page():
@@ -109,8 +194,8 @@ def test_half_of_a_surrogate_pair_fails_no_page():
         trials=(build.trial_result(turns=talk, closing_remark=HALF),),
     )
     found = unpacked(run_of(test))
-    assert found["t0"]["head"]["test"]["trials"][0]["closingRemark"] == HALF
-    assert found["t0"]["head"]["test"]["userInfo"] == {HALF: 10**400}
+    assert found["t0"]["head"]["trials"][0]["closing"] == HALF
+    assert json.loads(found["t0"]["userInfo"]) == {HALF: 10**400}
     assert found["t0.1"][0][0]["agent"] == f"half {HALF}"
 
 

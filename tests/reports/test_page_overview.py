@@ -331,7 +331,7 @@ def test_the_script_knows_every_test_by_the_names_of_its_links():
     results = RUNS["proven"]
     text = "".join(page.render(results))
     index = json.loads(text.split('id="index">')[1].split("</script>")[0])
-    assert [(one["suite"], one["test"]) for one in index] == [
+    assert [(one["suite"], one["test"]) for one in index["tests"]] == [
         (shown.suite, shown.test.name) for shown in embedded_data.tests_of(results, None)
     ]
 

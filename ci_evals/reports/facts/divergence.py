@@ -16,14 +16,21 @@ _LONGEST_VALUE = 40
 """Characters."""
 
 
-def sentence(divergence: Divergence, show: Callable[[str], str] = str) -> str:
-    """What the agent did differently, and in which turn. `show` writes a name, or a parameter's value."""
-    return _of_agent(divergence, show) + _of_user(divergence)
+UNTRACED = "A side carries no trace, so it cannot be told where this conversation parts from the baseline."
+"""Said of two conversations whose divergence is not known."""
 
 
-def _of_agent(divergence: Divergence, show: Callable[[str], str]) -> str:
+def sentence(divergence: Divergence, show: Callable[[str], str] = str, *, trials: bool = True) -> str:
+    """What the agent did differently, and in which turn. `show` writes a name, or a parameter's value.
+
+    `trials`: whether to say which trials they are, unless both are the first.
+    """
+    return _of_agent(divergence, show, trials=trials) + _of_user(divergence)
+
+
+def _of_agent(divergence: Divergence, show: Callable[[str], str], *, trials: bool) -> str:
     trial, baseline = "", "the baseline"
-    if divergence.head_trial != 1 or divergence.base_trial != 1:
+    if trials and (divergence.head_trial != 1 or divergence.base_trial != 1):
         trial, baseline = f"Trial {divergence.head_trial} ", f"trial {divergence.base_trial} of the baseline"
     did, had = _actions(divergence.head, show), _actions(divergence.base, show)
     if divergence.turn is None:

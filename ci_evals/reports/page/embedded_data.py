@@ -11,24 +11,27 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TypeVar
 
-from pydantic_core import PydanticSerializationError
+from pydantic_core import to_json
 
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
-from ci_evals.domain.transcript import Turns
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports.facts import reliability
+from ci_evals.reports.page import test_data
+from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import outcome_of
 
 _Named = TypeVar("_Named", SuiteResult, TestResult)
 
-_NO_TURNS = Turns()
 _PACK = 256 * 1024
 """Bytes of JSON from which on a pack takes no further conversation.
 
 Those of one test are much alike, so together they take a third of what they take apart. Nobody waits for as
 much to be unpacked.
 """
+
+_WORST_FIRST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class TestView:
     """Of its criteria those that are to be trusted less, and why."""
     base: TestResult | None = None
     base_outcomes: tuple[TestOutcome, ...] = ()
+
+    @property
+    def base_trials(self) -> tuple[TrialResult, ...]:
+        """The baseline's trials that a reader can compare one of this run with."""
+        return self.base.trials if self.base else ()
 
     @property
     def same(self) -> bool:
@@ -93,65 +101,86 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
 def elements(tests: Iterable[TestView]) -> Iterator[str]:
     """The elements that hold the tests' data, a test at a time, its conversations in packs.
 
-    Of a test `{"file", "doubts", "head", "base"}`: its suite's file, why to trust which of its criteria less,
-    and of each side `{"outcomes", "packs", "test"}`:
-    what each trial came to, how many trials are in each pack, and what the results file has of the test but
-    for the turns. `base` may be null. A pack is a list of trials, each the list of its turns.
+    Of a test it is what `test_data.of_test` gives, and `head`; if the baseline has the test also `base`,
+    `divergences`, and `pairs`: for each trial and each of the baseline the index of their divergence. Both
+    sides have `trials`, and `packs`: how many of these are in each pack. A pack is a list of trials, each the
+    list of its turns.
     """
-    for shown in tests:
-        sides = [("head", "t", shown.test, shown.outcomes)]
-        if shown.base is not None:
-            sides.append(("base", "b", shown.base, shown.base_outcomes))
-        doubts = json.dumps(shown.doubts)
-        facts = {"file": json.dumps(shown.of.file), "doubts": doubts, "base": "null"}
-        for side, letter, test, outcomes in sides:
-            packs = []
-            for number, pack in enumerate(_packs(test), start=1):
-                packs.append(len(pack))
-                yield _element(f"{letter}{shown.number}.{number}", _listed(pack))
-            facts[side] = _object(
-                {"outcomes": json.dumps(outcomes), "packs": json.dumps(packs), "test": _json_of(test)}
-            )
-        yield _element(f"t{shown.number}", _object(facts).encode())
+    for view in tests:
+        data = test_data.of_test(view.test, view.base, view.of.file, same=view.same)
+        base_packs, head_packs = _Packs(f"b{view.number}"), _Packs(f"t{view.number}")
+        base_trials, conversations = [], []
+        for trial, outcome in zip(view.base_trials, view.base_outcomes, strict=True):
+            turns = trial.turns.with_trace_texts()
+            base_trials.append(test_data.of_base_trial(trial, outcome))
+            conversations.append(TracedConversation(trial.index, [turn for turn, _ in turns]))
+            yield from base_packs.add(test_data.of_turns(turns))
+        yield from base_packs.rest()
+        head_trials, pairs = [], []
+        divergences: dict[bytes, int] = {}
+        for trial, outcome in zip(view.test.trials, view.outcomes, strict=True):
+            turns = trial.turns.with_trace_texts()
+            shown = test_data.of_trial(trial, outcome, view.doubts)
+            if conversations:
+                passed = outcome is TestOutcome.PASSED
+                shown["counterpart"] = counterpart(view.base_trials, view.base_outcomes, passed=passed).index
+            head_trials.append(shown)
+            head = TracedConversation(trial.index, [turn for turn, _ in turns])
+            found = [_json(test_data.of_divergence(head, base)) for base in conversations]
+            pairs.append([divergences.setdefault(one, len(divergences)) for one in found])
+            yield from head_packs.add(test_data.of_turns(turns))
+        yield from head_packs.rest()
+        if view.outcomes:
+            data["worst"] = view.test.trials[_worst(view.outcomes)].index
+        data["head"] = {"packs": head_packs.lengths, "trials": head_trials}
+        if view.base:
+            data["base"] = {"packs": base_packs.lengths, "trials": base_trials}
+            data["pairs"] = pairs
+        text = _json(data)[:-1] + b',"divergences":[' + b",".join(divergences) + b"]}"
+        yield _element(f"t{view.number}", text)
+
+
+def _worst(outcomes: Sequence[TestOutcome]) -> int:
+    """The index of the first of the worst trials: it is the one that is shown first."""
+    found = (outcome for outcome in _WORST_FIRST if outcome in outcomes)
+    return outcomes.index(next(found, outcomes[0]))
+
+
+class _Packs:
+    """The conversations of one side of a test, as many in an element as fill it."""
+
+    def __init__(self, name: str) -> None:
+        self.lengths: list[int] = []
+        """How many trials are in each element."""
+        self._name = name
+        self._trials: list[bytes] = []
+        self._size = 0
+
+    def add(self, turns: list[test_data.Data]) -> Iterator[str]:
+        """The element that the turns of one more trial fill, if they do."""
+        self._trials.append(_json(turns))
+        self._size += len(self._trials[-1])
+        if self._size > _PACK:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[str]:
+        """The element of what is left, if anything is."""
+        if self._trials:
+            self.lengths.append(len(self._trials))
+            yield _element(f"{self._name}.{len(self.lengths)}", b"[" + b",".join(self._trials) + b"]")
+            self._trials, self._size = [], 0
 
 
 def _outcomes(test: TestResult, counting: Counting) -> tuple[TestOutcome, ...]:
     return tuple(outcome_of((trial,), 1, counting) for trial in test.trials)
 
 
-def _packs(test: TestResult) -> Iterator[list[bytes]]:
-    """The conversations as JSON, as many together as fill a pack."""
-    pack: list[bytes] = []
-    size = 0
-    for trial in test.trials:
-        # No string of JSON holds the end of a line.
-        pack.append(b"".join(map(bytes.lstrip, trial.turns.json.split(b"\n"))))
-        size += len(pack[-1])
-        if size > _PACK:
-            yield pack
-            pack, size = [], 0
-    if pack:
-        yield pack
-
-
-def _listed(items: Iterable[bytes]) -> bytes:
-    return b"[" + b",".join(items) + b"]"
-
-
-def _object(items: Mapping[str, str]) -> str:
-    """The JSON of an object, whose values are JSON already."""
-    return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in items.items()) + "}"
-
-
-def _json_of(test: TestResult) -> str:
-    """The test without its conversations."""
-    trials = tuple(trial.model_copy(update={"turns": _NO_TURNS}) for trial in test.trials)
-    facts = test.model_copy(update={"trials": trials})
+def _json(value: object) -> bytes:
     try:
-        return facts.model_dump_json(by_alias=True)
-    except (PydanticSerializationError, UnicodeEncodeError):
+        return to_json(value)
+    except ValueError:
         # Half of a surrogate pair: UTF-8 cannot write it, an escape can, and the script shows U+FFFD for it.
-        return json.dumps(facts.model_dump(by_alias=True))
+        return json.dumps(value).encode()
 
 
 def _element(name: str, data: bytes) -> str:

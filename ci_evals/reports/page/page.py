@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.content_policy import policy_of
+from ci_evals.reports.facts import labels
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
@@ -16,9 +17,9 @@ from ci_evals.support.text import visible_for_scripts
 
 _SCRIPTS = (
     "base.js",
-    "words.js",
+    "text.js",
+    "actions.js",
     "copy.js",
-    "deeds.js",
     "judged.js",
     "conversation.js",
     "compare.js",
@@ -59,16 +60,15 @@ def _source(names: Sequence[str]) -> str:
 
 
 def _index(tests: Sequence[TestView]) -> str:
-    """What the script must know of every test, as JSON that ends no element."""
+    """The tests in short and the words for outcomes, for the script, as JSON that ends no element."""
     known = [
         {
-            "suite": shown.suite,
-            "test": shown.name,
-            "outcome": shown.test.outcome.value,
-            "trials": len(shown.test.trials),
-            "base": len(shown.base.trials) if shown.base else 0,
-            "same": shown.same,
+            "suite": view.suite,
+            "test": view.name,
+            "outcome": view.test.outcome.value,
+            "trials": len(view.test.trials),
         }
-        for shown in tests
+        for view in tests
     ]
-    return json.dumps(known).replace("<", "\\u003c")
+    words = {outcome: label.words for outcome, label in labels.OUTCOMES.items()}
+    return json.dumps({"outcomes": words, "tests": known}).replace("<", "\\u003c")

@@ -1,7 +1,8 @@
 """The first turn in which the agent did something else than in another conversation of the same test."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
+from typing import TypeAlias
 
 from ci_evals.domain.actions import LogicKind, actions_of, is_traced
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
@@ -16,6 +17,8 @@ MOST_ACTIONS = 50
 """Of each side: fewer show already what an agent began to do differently."""
 
 _Key = tuple[LogicKind, str, str]
+Difference: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""The indexes of the actions in a turn that only this run's conversation has, or the baseline's."""
 
 
 def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | None:
@@ -28,21 +31,25 @@ def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | Non
     if not head or not pair.base.trials:
         return None
     shown = next((trial for trial in head if not _passed(trial, here)), head[0])
-    return between(shown, counterpart(pair.base.trials, there, passed=_passed(shown, here)))
+    outcomes = [outcome_of((trial,), 1, there) for trial in pair.base.trials]
+    return between(shown, counterpart(pair.base.trials, outcomes, passed=_passed(shown, here)))
 
 
-def counterpart(base: Sequence[TrialResult], counting: Counting, *, passed: bool) -> TrialResult:
+def counterpart(base: Sequence[TrialResult], outcomes: Sequence[TestOutcome], *, passed: bool) -> TrialResult:
     """The trial of the baseline to compare one with: the first with the opposite outcome, else the first.
 
     Trials that broke off are looked at only if all did.
     """
-    whole = _whole(base)
-    return next((trial for trial in whole if _passed(trial, counting) is not passed), whole[0])
+    trials = list(zip(base, outcomes, strict=True))
+    whole = [(trial, outcome) for trial, outcome in trials if trial.complete] or trials
+    opposite = (trial for trial, outcome in whole if (outcome is TestOutcome.PASSED) is not passed)
+    return next(opposite, whole[0][0])
 
 
 def between(head: TrialResult, base: TrialResult) -> Divergence | None:
     """The divergence of two conversations; None if one of them carries no trace."""
-    return TracedConversation(head).divergence(TracedConversation(base))
+    here, there = (TracedConversation(trial.index, trial.turns.without_traces()) for trial in (head, base))
+    return here.divergence(there, tuple(here.differences(there)))
 
 
 class ConversationTurn:
@@ -82,24 +89,25 @@ class ConversationTurn:
 class TracedConversation:
     """The turns of a trial, prepared to be compared with those of several others."""
 
-    def __init__(self, trial: TrialResult) -> None:
-        self.trial = trial.index
-        self.turns = tuple(map(ConversationTurn, trial.turns.without_traces()))
+    def __init__(self, trial: int, turns: Iterable[Turn]) -> None:
+        self.trial = trial
+        """The trial's index."""
+        self.turns = tuple(map(ConversationTurn, turns))
         self.traced = any(is_traced(one.turn) for one in self.turns)
 
-    def differences(self, base: "TracedConversation") -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Turn by turn, for this run and the baseline, the indexes of the actions that the other lacks."""
+    def differences(self, base: "TracedConversation") -> Iterator[Difference]:
+        """The difference of each turn that one of them has."""
         for mine, theirs in zip_longest(self.turns, base.turns):
             yield mine.missing_in(theirs) if mine else (), theirs.missing_in(mine) if theirs else ()
 
-    def divergence(self, base: "TracedConversation") -> Divergence | None:
-        """The first divergence from a conversation of the baseline; None if one of them carries no trace."""
+    def divergence(self, base: "TracedConversation", differences: Sequence[Difference]) -> Divergence | None:
+        """The first of their `differences`; None if one of the conversations carries no trace."""
         if not self.traced or not base.traced:
             return None
         user_differs: int | None = None
         pairs = zip_longest(self.turns, base.turns)
         for number, ((mine, theirs), (head, other)) in enumerate(
-            zip(pairs, self.differences(base), strict=True), start=1
+            zip(pairs, differences, strict=True), start=1
         ):
             if user_differs is None and mine and theirs and mine.turn.user != theirs.turn.user:
                 user_differs = number

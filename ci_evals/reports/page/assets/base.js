@@ -3,8 +3,8 @@
 // What all parts of the page share: elements, data, addresses. Foreign text becomes a text node or an
 // attribute that is only shown, and nothing else; the content-security policy forbids to parse it as markup.
 
-/** The tests in the order of the page: {suite, test, outcome, trials, base, same}. */
-const TESTS = JSON.parse(document.getElementById("index").textContent);
+/** The tests in the order of the page, each {suite, test, outcome, trials}, and the words for outcomes. */
+const { tests: TESTS, outcomes: OUTCOMES } = JSON.parse(document.getElementById("index").textContent);
 
 /** What no place can show, and what stands for it: the steps of the reports' own sanitiser, in its order. */
 const UNSEEN = document
@@ -45,27 +45,47 @@ function el(tag, props = {}, ...children) {
   return node;
 }
 
+/** `parts` with a dot between each two; what is empty is passed over. */
+function dotted(parts) {
+  return separated(
+    parts.flat().filter((part) => part !== null && part !== undefined && part !== ""),
+    " · ",
+  );
+}
+
+function separated(parts, separator = ", ") {
+  return parts.flatMap((part, place) => (place ? [separator, part] : [part]));
+}
+
+/** An outcome with its sign, which is not read out, since the word is. */
+function outcomeOf(outcome, words = OUTCOMES[outcome]) {
+  return el("span", { class: "outcome" }, el("span", { class: `mark ${outcome}`, "aria-hidden": "true" }), words);
+}
+
+/** A table that is scrolled where it is too wide. Each row begins with its name; cells are texts or elements. */
+function tableNode(label, headers, rows) {
+  const cells = ([name, ...others]) => [
+    el("th", { scope: "row", dir: "auto" }, name),
+    others.map((cell) => el("td", { dir: "auto" }, cell)),
+  ];
+  const head = headers.map((name) => el("th", { scope: "col" }, name));
+  const body = rows.map((row) => el("tr", {}, cells(row)));
+  return el(
+    "div",
+    { class: "table", tabindex: "0", role: "group", "aria-label": label },
+    el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
+  );
+}
+
 /** The JSON that stands packed in the element `id`; a promise. */
 async function unpack(id) {
   const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (char) => char.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return parsed(await new Response(stream).text());
+  return JSON.parse(await new Response(stream).text());
 }
 
-/** The value of JSON, in which whole numbers too large for the script's own stay what they are, where it can. */
-function parsed(text) {
-  if (!/[[:,] ?-?\d{16,} ?[,\]}]/.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_, value, place) =>
-    typeof value === "number" && /^-?\d{16,}$/.test(place?.source ?? "") ? BigInt(place.source) : value,
-  );
-}
-
-/**
- * {file, doubts, head, base} of a test: its suite's file, why to trust which criterion less, and of each side (`base`
- * may be null) {outcomes, packs, test}: what each trial came to, how many trials are in each pack, and what results
- * files have of it, without conversations.
- */
-function factsOf(number) {
+/** The data of a test, as `reports/page/test_data.py` makes it; a promise, as are its turns. */
+function dataOf(number) {
   return unpack(`t${number}`);
 }
 

@@ -1,31 +1,19 @@
 // The conversation of a trial: what was said, what the agent did, and the verdicts that rest on it.
 
-/** Characters of a message or a trace that are shown at once: a browser lays out no megabyte without a pause. */
-const MOST_SAID = 20_000;
-/** Of a name. */
-const MOST_NAMED = 300;
-
 /**
  * One turn, alone. `rests` are the items of the verdicts that rest on it, each [finding, element]; `violations` are
  * the simulated user's in it.
  */
-function turnNode(one, { before, rests, violations, href }) {
+function turnNode(turn, { rests, violations, href }) {
   return el(
     "li",
     { class: "turn", tabindex: "-1" },
-    headingOf(one.index, href),
+    headingOf(turn.index, href),
     el(
       "div",
       { class: "row-of-two" },
-      saidNode(one, quotedIn(rests, one.index)),
-      el(
-        "div",
-        { class: "beside" },
-        violationsNode(violations),
-        deedsNode(one, before),
-        restsNode(rests),
-        rawNodes(one),
-      ),
+      messagesNode(turn, quotedIn(rests, turn.index)),
+      el("div", { class: "beside" }, violationsNode(violations), actionsNode(turn), restsNode(rests), rawNodes(turn)),
     ),
   );
 }
@@ -36,17 +24,16 @@ function headingOf(index, href, ...more) {
 }
 
 /** What both said, with the words marked that verdicts rest on. */
-function saidNode(one, quotes) {
-  const source = one.userSource === "fixed" ? "fixed line" : "written by the simulated user";
+function messagesNode(turn, quotes) {
   return el(
     "div",
     { class: "talk" },
-    messageNode("user", "User", source, one.user, quotes),
-    messageNode("agent", "Agent", `after ${latencyText(one.latencySeconds)}`, one.agent, quotes),
+    messageNode("user", "User", turn.by, turn.user ?? "", quotes),
+    messageNode("agent", "Agent", `after ${turn.latency}`, turn.agent ?? "", quotes),
   );
 }
 
-function messageNode(kind, who, how, text, quotes) {
+function messageNode(kind, who, how, text, quotes = []) {
   return el(
     "div",
     { class: `message ${kind}` },
@@ -65,17 +52,9 @@ function restsNode(rests) {
       verdict.closest("details")?.setAttribute("open", "");
       showNode(verdict, "center");
     };
-    return el(
-      "li",
-      {},
-      outcomeOf(finding.outcome),
-      " ",
-      el(
-        "button",
-        { type: "button", class: "link", on: { click: lead } },
-        el("span", { dir: "auto" }, cut(finding.criterion, MOST_NAMED)),
-      ),
-    );
+    const name = el("span", { dir: "auto" }, cut(finding.criterion, MOST_NAMED));
+    const button = el("button", { type: "button", class: "link", on: { click: lead } }, name);
+    return el("li", {}, outcomeOf(finding.outcome), " ", button);
   });
   return el(
     "div",
@@ -86,19 +65,15 @@ function restsNode(rests) {
 }
 
 /** Trace and raw reply, folded. */
-function rawNodes(one) {
-  return [
-    one.trace === null ? null : foldedJson("Trace", one.trace),
-    one.raw === null ? null : foldedJson("Raw reply", one.raw),
-  ];
+function rawNodes({ trace, raw }) {
+  return [trace ? foldedJson("Trace", trace) : null, raw ? foldedJson("Raw reply", raw) : null];
 }
 
-/** JSON that is written out when somebody opens it. */
-function foldedJson(label, value) {
+/** JSON that is shown when somebody opens it. */
+function foldedJson(label, text) {
   const node = el("details", { class: "raw" }, el("summary", {}, label));
   const fill = () => {
     if (!node.open || node.children.length > 1) return;
-    const text = jsonLines(value);
     node.append(
       copyButton(`Copy ${label === "Trace" ? "the trace" : "the raw reply"}`, () => text),
       el("pre", { tabindex: "0", role: "group", "aria-label": label }, long(text, MOST_SAID)),
@@ -108,29 +83,31 @@ function foldedJson(label, value) {
   return node;
 }
 
-/** The verdicts of a trial: the failed ones first, the passed ones folded where others are not. */
-function verdictsNode(findings, { href, there, of, doubts }) {
-  const made = (finding, place) => verdictNode(finding, href, there?.[place], of, doubts[finding.criterion]);
-  const nodes = new Map(findings.map((finding, place) => [finding, made(finding, place)]));
+/**
+ * The verdicts of a trial: the failed ones first, the passed ones folded where others are not. `others` are those of
+ * the baseline's trial that is called `name`, each [criterion, outcome].
+ */
+function verdictsNode(findings, href, others, name) {
+  const nodes = new Map(
+    findings.map((finding, place) => {
+      const [criterion, outcome] = others[place] ?? [];
+      const beside = criterion === finding.criterion ? [`in ${name}: `, outcomeOf(outcome)] : null;
+      return [finding, verdictNode(finding, href, beside)];
+    }),
+  );
   const group = (outcome) => findings.filter((finding) => finding.outcome === outcome);
-  const list = (found) =>
-    el(
-      "ul",
-      { class: "verdicts" },
-      found.map((finding) => nodes.get(finding)),
-    );
-  const first = [...group("failed"), ...group("undecided")];
-  const passed = group("passed");
+  const list = (some) => el("ul", { class: "verdicts" }, some.map((finding) => nodes.get(finding)));
+  const [failed, undecided, passed] = ["failed", "undecided", "passed"].map(group);
   const node = el(
     "section",
     { class: "chapter" },
     el("h3", {}, "Verdicts"),
-    first.length ? list(first) : null,
+    failed.length + undecided.length ? list([...failed, ...undecided]) : null,
     passed.length
       ? el(
           "details",
-          { class: "passed", open: first.every((finding) => finding.outcome !== "failed") },
-          el("summary", {}, `${passed.length.toLocaleString("en-US")} passed`),
+          { class: "passed", open: !failed.length },
+          el("summary", {}, `${passed.length} passed`),
           list(passed),
         )
       : null,
@@ -139,22 +116,14 @@ function verdictsNode(findings, { href, there, of, doubts }) {
   return { node, nodes };
 }
 
-function verdictNode(finding, href, there, of, doubt) {
-  const cause = finding.cause ? ` (${CAUSES[finding.cause]})` : "";
-  const noun = finding.evidence.length === 1 ? "turn" : "turns";
-  const links = finding.evidence.flatMap((index, place) => [
-    place ? ", " : "",
-    href(index) ? el("a", { href: href(index) }, index) : index,
-  ]);
-  const facts = [
-    finding.kind === "strict" ? ["strict ", codeNode(finding.strict ?? "")] : "judged",
-    `weight ${finding.weight}`,
-    finding.category ? ["category ", codeNode(finding.category)] : null,
-    finding.auiLogic.length
-      ? ["AUI logic ", finding.auiLogic.flatMap((id, place) => [place ? ", " : "", codeNode(id)])]
-      : null,
-    finding.evidence.length ? [`rests on ${finding.restsOn === "absence" ? "what is absent from " : ""}${noun} `, links] : null,
-    there?.criterion === finding.criterion ? [`in ${of}: `, outcomeOf(there.outcome)] : null,
+function verdictNode(finding, href, beside) {
+  const evidence = finding.evidence ?? [];
+  const links = separated(evidence.map((index) => (href(index) ? el("a", { href: href(index) }, index) : index)));
+  const names = (some) => (some.length ? [" ", separated(some.map(codeNode))] : null);
+  const traits = [
+    ...finding.traits.map(([label, some]) => [label, names(some)]),
+    evidence.length ? [`${finding.restsOn} `, links] : null,
+    beside,
   ];
   return el(
     "li",
@@ -163,15 +132,21 @@ function verdictNode(finding, href, there, of, doubt) {
       "p",
       { class: "asked" },
       outcomeOf(finding.outcome),
-      cause,
+      causeText(finding),
       " ",
       el("strong", { dir: "auto" }, long(finding.criterion, MOST_NAMED)),
     ),
-    el("p", { class: "because", dir: "auto" }, long(finding.reason || "no reason was given", MOST_SAID)),
-    el("p", { class: "traits" }, dotted(facts.filter(Boolean).map((fact) => el("span", {}, fact)))),
-    doubt ? el("p", { class: "doubt", dir: "auto" }, outcomeOf("error", long(doubt, MOST_NAMED))) : null,
+    el("p", { class: "because", dir: "auto" }, long(finding.reason, MOST_SAID)),
+    el("p", { class: "traits" }, dotted(traits.filter(Boolean).map((trait) => el("span", {}, trait)))),
+    finding.doubt
+      ? el("p", { class: "doubt", dir: "auto" }, outcomeOf("error", long(finding.doubt, MOST_NAMED)))
+      : null,
     quotesNode(finding.quotes, href),
     gradeNode(finding.grade),
-    votesNode(finding.votes, href),
+    votesNode(finding, href),
   );
+}
+
+function causeText({ cause }) {
+  return cause ? ` (${cause})` : "";
 }

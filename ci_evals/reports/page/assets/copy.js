@@ -53,29 +53,14 @@ function copiedFromField(text) {
   return done;
 }
 
-/** `text` as one word of a shell. */
-function shellWord(text) {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** The command that plays a test of `file` again. `--test` takes parts of names, with commas between them. */
-function commandOf(file, name) {
-  const parts = clean(name)
-    .split(/[,\n]/)
-    .map((part) => part.trim());
-  const part = parts.reduce((longest, one) => (one.length > longest.length ? one : longest));
-  const path = clean(file);
-  return `ci-evals run ${shellWord(path.startsWith("-") ? `./${path}` : path)} --test=${shellWord(part)}`;
-}
-
 /** A conversation as text that reads well as it is, and as Markdown. */
 function conversationText(title, turns, closing) {
   const quoted = (text) => (clean(text).trim() ? clean(text) : "(no text)").replace(/^/gm, "> ");
-  const said = turns.flatMap((one) => [
-    `**${one.index} · User** (${one.userSource})`,
-    quoted(one.user),
-    `**${one.index} · Agent** after ${latencyText(one.latencySeconds)} · ${didText(one)}`,
-    quoted(one.agent),
+  const said = turns.flatMap((turn) => [
+    `**${turn.index} · User** (${turn.source})`,
+    quoted(turn.user ?? ""),
+    `**${turn.index} · Agent** after ${turn.latency} · ${actionsText(turn)}`,
+    quoted(turn.agent ?? ""),
   ]);
   const left = closing ? ["**User, on leaving** (not sent)", quoted(closing)] : [];
   return [`# ${title}`, ...(said.length ? said : ["Nothing was said."]), ...left].join("\n\n") + "\n";

@@ -1,18 +1,14 @@
 // What stands behind a judged verdict: the words it rests on, its grade, its votes. And where the user broke its role.
 
-/** Characters of a quote. */
-const MOST_QUOTED = 2000;
-
 /** A turn by its number, as a link where there is one. */
 function turnLink(index, href) {
   return href(index) ? el("a", { href: href(index) }, `turn ${index}`) : `turn ${index}`;
 }
 
-/** The words that a verdict rests on; null where there are none. An empty quote stands for what is not there. */
+/** The words that a verdict rests on; null where there are none. */
 function quotesNode(quotes, href) {
-  const found = quotes.filter(({ text }) => clean(text).trim());
-  if (!found.length) return null;
-  const items = found.map(({ turn, text }) =>
+  if (!quotes) return null;
+  const items = quotes.map(({ turn, text }) =>
     el("li", {}, el("q", { dir: "auto" }, long(text, MOST_QUOTED)), " ", turnLink(turn, href)),
   );
   return el("ul", { class: "words", "aria-label": "The words it rests on" }, items);
@@ -21,69 +17,32 @@ function quotesNode(quotes, href) {
 /** The dimensions of a rubric's grade as a table; null where there is no grade. */
 function gradeNode(grade) {
   if (!grade) return null;
-  const cell = (...value) => el("td", { dir: "auto" }, ...value);
-  const rows = grade.dimensions.map((one) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row", dir: "auto" }, long(one.name, MOST_NAMED)),
-      cell(long(one.level, MOST_NAMED)),
-      cell(gradeText(one.score)),
-      cell(one.weight),
-      cell(long(one.reason, MOST_QUOTED)),
-    ),
-  );
-  const heads = ["dimension", "level", "score", "weight", "reason"].map((name) => el("th", { scope: "col" }, name));
+  const rows = grade.rows.map((row) => row.map((cell) => long(cell, MOST_QUOTED)));
   return [
-    el("p", { class: "traits" }, `Graded ${gradeText(grade.score)} of 1; passed from ${grade.passAt} on.`),
-    el(
-      "div",
-      { class: "table", tabindex: "0", role: "group", "aria-label": "Grade by dimension" },
-      el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)),
-    ),
+    el("p", { class: "traits" }, grade.text),
+    tableNode("Grade by dimension", ["dimension", "level", "score", "weight", "reason"], rows),
   ];
 }
 
-/** What a rubric gives, 0 to 1, with two decimals, never rounded up. */
-function gradeText(worth) {
-  return (Math.floor(worth * 100 + 1e-7) / 100).toFixed(2);
-}
-
 /** How the votes went, and each of them behind that; null where there was one judge with one vote. */
-function votesNode(votes, href) {
-  if (!votes?.length) return null;
-  const counts = ["passed", "failed", "undecided"]
-    .map((outcome) => [votes.filter((vote) => vote.outcome === outcome).length, outcome])
-    .filter(([count]) => count)
-    .map(([count, outcome]) => `${count} ${outcome}`);
+function votesNode({ votes, tally }, href) {
+  if (!votes) return null;
   const items = votes.map((vote) =>
     el(
       "li",
       {},
-      el(
-        "p",
-        { class: "traits" },
-        outcomeOf(vote.outcome),
-        vote.cause ? ` (${CAUSES[vote.cause]})` : null,
-        " ",
-        codeNode(vote.model),
-      ),
-      el("p", { class: "because", dir: "auto" }, long(vote.reason || "no reason was given", MOST_SAID)),
+      el("p", { class: "traits" }, outcomeOf(vote.outcome), causeText(vote), " ", codeNode(vote.model ?? "")),
+      el("p", { class: "because", dir: "auto" }, long(vote.reason, MOST_SAID)),
       quotesNode(vote.quotes, href),
       gradeNode(vote.grade),
     ),
   );
-  return el(
-    "details",
-    { class: "votes" },
-    el("summary", {}, `${countText(votes.length, "vote")}: ${counts.join(", ")}`),
-    el("ol", {}, items),
-  );
+  return el("details", { class: "votes" }, el("summary", {}, tally), el("ol", {}, items));
 }
 
 /** The quotes of a turn, of the verdicts that rest on it, each [finding, element]. */
 function quotedIn(rests, turn) {
-  return rests.flatMap(([finding]) => finding.quotes.filter((quote) => quote.turn === turn));
+  return rests.flatMap(([finding]) => (finding.quotes ?? []).filter((quote) => quote.turn === turn));
 }
 
 /** `text` for an element, with the words of quotes marked in it. */
@@ -136,8 +95,8 @@ function patternOf(words) {
 }
 
 /** The violations of a trial's simulated user, of one turn or, of the number behind the last one, on leaving. */
-function violationsOf(trial, turn) {
-  return (trial.userAudit?.violations ?? []).filter((violation) => violation.turn === turn);
+function violationsOf({ violations = [] }, turn) {
+  return violations.filter((violation) => violation.turn === turn);
 }
 
 /** Where a simulated user broke its role, at the place; null where it did not. */
@@ -147,7 +106,7 @@ function violationsNode(violations) {
     el(
       "li",
       { dir: "auto" },
-      el("strong", {}, cut(rule.replaceAll("_", " "), MOST_NAMED)),
+      el("strong", {}, cut(rule, MOST_NAMED)),
       ": ",
       long(reason, MOST_QUOTED),
       clean(text).trim() ? [" ", el("q", { dir: "auto" }, long(text, MOST_QUOTED))] : null,
@@ -162,19 +121,10 @@ function violationsNode(violations) {
 }
 
 /** What was made of the simulated user of a trial, in a line; null where that is nothing beyond the ordinary. */
-function auditNode({ userAudit }, href, turns) {
-  if (!userAudit) return null;
-  const { violations, byModel } = userAudit;
-  if (violations.length) {
-    const places = [...new Set(violations.map((violation) => violation.turn))].map((turn) =>
-      turn > turns ? "on leaving" : ["in ", turnLink(turn, href)],
-    );
-    const told = places.flatMap((place, at) => [at ? ", " : "", place]);
-    return el("p", { class: "notice" }, "The simulated user broke its role ", told, ".");
-  }
-  if (byModel === null) return null;
-  const how = byModel
-    ? "The simulated user kept to its role, as the rules and a model found."
-    : "The simulated user broke no rule; the model that should have looked as well could not be asked.";
-  return el("p", { class: "muted" }, how);
+function auditNode({ violations, audit }, href, turns) {
+  if (!violations) return audit ? el("p", { class: "muted" }, audit) : null;
+  const links = [...new Set(violations.map(({ turn }) => turn))].map((turn) =>
+    turn > turns ? "on leaving" : ["in ", turnLink(turn, href)],
+  );
+  return el("p", { class: "notice" }, "The simulated user broke its role ", separated(links), ".");
 }

@@ -71,13 +71,12 @@ function step(by) {
 }
 
 function stepTrial(by) {
-  const to = opened.head.test.trials[opened.place + by];
+  const to = opened.head.trials[opened.place + by];
   if (to) location.hash = addressOf(opened.number, to.index, null, opened.beside);
 }
 
 function turnBaseline() {
-  const { number, base, place, trial, at, beside } = opened;
-  if (!base?.test.trials.length) return;
-  const to = beside === null ? base.test.trials[contrary(opened, place)].index : null;
-  location.hash = addressOf(number, trial.index, at, to);
+  const { number, base, trial, at, beside } = opened;
+  if (!base?.trials.length) return;
+  location.hash = addressOf(number, trial.index, at, beside === null ? trial.counterpart : null);
 }

@@ -28,94 +28,69 @@ function wayNode(number) {
   );
 }
 
-function headNode({ number, file, head, base }) {
-  const { test } = head;
-  const facts = [
-    outcomeOf(test.outcome),
-    `score ${base ? `${scoreText(base.test.score)} (baseline) → ` : ""}${scoreText(test.score)}`,
-    test.critical ? "critical" : null,
-    test.flaky ? "flaky" : null,
-    test.difficulty ? el("span", {}, "difficulty ", long(test.difficulty, MOST_NAMED)) : null,
-    test.tags.length
-      ? el(
-          "span",
-          {},
-          "tags ",
-          test.tags.flatMap((tag, place) => [place ? ", " : "", codeNode(tag)]),
-        )
-      : null,
-    codeNode(`${file}:${test.line}`),
-    test.notRun ? `${countText(test.notRun, "trial")} not run` : null,
+function headNode({ number, head, ...data }) {
+  const traits = [
+    outcomeOf(data.outcome),
+    `score ${data.score}`,
+    data.marks,
+    data.difficulty ? el("span", {}, "difficulty ", long(data.difficulty, MOST_NAMED)) : null,
+    data.tags ? el("span", {}, "tags ", separated(data.tags.map(codeNode))) : null,
+    codeNode(data.location),
+    data.notRun,
   ];
   return el(
     "div",
     { class: "head" },
-    el("p", { class: "traits" }, dotted(facts)),
-    base && !TESTS[number].same
-      ? el(
-          "p",
-          { class: "notice" },
-          "The baseline defined this test differently: the two were not compared, and may differ for that alone.",
-        )
-      : null,
+    el("p", { class: "traits" }, dotted(traits)),
+    data.notice ? el("p", { class: "notice" }, data.notice) : null,
     el(
       "p",
       { class: "buttons" },
       copyButton("Copy the link to this place", () => location.href.split("#")[0] + here()),
-      copyButton("Copy the command to play this test again", () => commandOf(file, test.name)),
+      copyButton("Copy the command to play this test again", () => data.command),
     ),
-    plannedNode(test),
-    trialsNode(number, head),
+    plannedNode(data),
+    trialsNode(number, head.trials),
   );
 }
 
-function plannedNode(test) {
-  const turns = test.turns.map((turn) =>
+function plannedNode({ guidelines = "", planned = [], optimalTools, userInfo }) {
+  const turns = planned.map(({ user, expectation }) =>
     el(
       "li",
       {},
-      el(
-        "span",
-        { class: "text", dir: "auto" },
-        turn.user === "auto" ? el("em", {}, "written by the simulated user") : long(turn.user, 2000),
-      ),
-      turn.expectation ? el("p", { class: "muted", dir: "auto" }, "expected: ", long(turn.expectation, 2000)) : null,
+      el("span", { class: "text", dir: "auto" }, user ? long(user, 2000) : el("em", {}, "written by the simulated user")),
+      expectation ? el("p", { class: "muted", dir: "auto" }, "expected: ", long(expectation, 2000)) : null,
     ),
   );
   return el(
     "details",
     { class: "planned" },
     el("summary", {}, "The simulated user, and the turns planned"),
-    el("p", { class: "text", dir: "auto" }, long(test.guidelines, 5000)),
+    el("p", { class: "text", dir: "auto" }, long(guidelines, 5000)),
     el("ol", {}, turns),
-    test.optimalTools
-      ? el("p", {}, "The shortest right conversation runs: ", codeNode(test.optimalTools.join(", ") || "nothing"))
-      : null,
-    Object.keys(test.userInfo).length
+    optimalTools ? el("p", {}, "The shortest right conversation runs: ", codeNode(optimalTools)) : null,
+    userInfo
       ? [
           el("p", { class: "label" }, "The user's data"),
-          el(
-            "pre",
-            { tabindex: "0", role: "group", "aria-label": "The user's data" },
-            long(jsonLines(test.userInfo), 5000),
-          ),
+          el("pre", { tabindex: "0", role: "group", "aria-label": "The user's data" }, long(userInfo, 5000)),
         ]
       : null,
   );
 }
 
-function trialsNode(number, { test, outcomes }) {
-  if (!test.trials.length) return el("p", { class: "notice" }, "No trial was started.");
-  const items = test.trials.map((trial, place) =>
+function trialsNode(number, trials) {
+  if (!trials.length) return el("p", { class: "notice" }, "No trial was started.");
+  const items = trials.map(({ index, outcome, score }) =>
     el(
       "li",
       {},
       el(
         "a",
-        { href: addressOf(number, trial.index), "data-trial": trial.index },
-        outcomeOf(outcomes[place], `Trial ${trial.index}`),
-        trial.status === "invalid_user" ? " left out" : ` ${scoreText(trial.score)}`,
-        el("span", { class: "unseen" }, ` ${OUTCOMES[outcomes[place]]}`),
+        { href: addressOf(number, index), "data-trial": index },
+        outcomeOf(outcome, `Trial ${index}`),
+        ` ${score ?? "left out"}`,
+        el("span", { class: "unseen" }, ` ${OUTCOMES[outcome]}`),
       ),
     ),
   );

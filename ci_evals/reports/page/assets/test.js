@@ -1,6 +1,6 @@
 // The view of one test: its head, its trials, and the conversation of one of them, alone or beside the baseline's.
 
-/** What is shown: {number, head, base, place of the trial, ...}; null while none is. */
+/** What is shown: the data of the test, its number, the place of the trial, ...; null while none is. */
 let opened = null;
 /** What had the focus on the overview. */
 let cameFrom = null;
@@ -17,9 +17,9 @@ async function openTest(place) {
     if (opened?.number !== place.number) {
       opened = null;
       beginTest(root, place.number);
-      const facts = await factsOf(place.number);
+      const data = await dataOf(place.number);
       if (mine !== asked) return;
-      opened = { number: place.number, ...facts };
+      opened = { number: place.number, ...data };
       root.querySelector(".loading").replaceWith(headNode(opened), el("div", { id: "trial" }));
     }
     await showTrial(root, place, () => mine !== asked);
@@ -70,62 +70,49 @@ function unreadable(error) {
   );
 }
 
-/** The place of the trial to show: the one that is asked for, else the first of the worst. */
-function chosen({ test, outcomes }, index) {
-  const asked = test.trials.findIndex((trial) => trial.index === index);
-  const worst = ["failed", "error", "undecided"].find((outcome) => outcomes.includes(outcome));
-  return asked >= 0 ? asked : Math.max(outcomes.indexOf(worst), 0);
-}
-
-/**
- * The baseline's trial to hold one against: the one asked for, else the first that came out the contrary, else the
- * first; of those that did not break off, where there are any.
- */
-function contrary({ head, base }, place, index = null) {
-  const passed = head.outcomes[place] === "passed";
-  const whole = (trial) => !["failed", "interrupted"].includes(trial.status);
-  const { trials } = base.test;
-  const asked = trials.findIndex((trial) => trial.index === index);
-  const other = trials.findIndex((trial, at) => whole(trial) && (base.outcomes[at] === "passed") !== passed);
-  return [asked, other, trials.findIndex(whole), 0].find((found) => found >= 0);
+/** The place of the trial of this index, or of the other one where there is none. */
+function placeOf({ trials }, index, otherwise) {
+  const place = trials.findIndex((trial) => trial.index === index);
+  return place >= 0 ? place : trials.findIndex((trial) => trial.index === otherwise);
 }
 
 async function showTrial(root, { trial: index, turn, base: beside }, late) {
-  const { number, head, base } = opened;
-  if (!head.test.trials.length) return;
-  const place = chosen(head, index);
-  const other = beside !== null && base?.test.trials.length ? contrary(opened, place, beside) : null;
+  const { number, head, base, worst } = opened;
+  if (!head.trials.length) return;
+  const place = placeOf(head, index, worst);
+  const trial = head.trials[place];
+  const other = beside !== null && base?.trials.length ? placeOf(base, beside, trial.counterpart) : null;
   const key = `${place} ${other}`;
   const before = opened.key;
   if (key !== before) {
-    const [mine, theirs] = await Promise.all([
+    const [turns, baseTurns] = await Promise.all([
       turnsOf("t", number, head.packs, place),
       other === null ? null : turnsOf("b", number, base.packs, other),
     ]);
     if (late()) return;
-    const trial = head.test.trials[place];
-    Object.assign(opened, {
-      key,
-      place,
-      trial,
-      at: null,
-      beside: other === null ? null : base.test.trials[other].index,
-    });
-    drawTrial(root, mine, theirs, other, index);
-    for (const link of root.querySelectorAll(".trials a[data-trial]")) {
-      if (link.dataset.trial === String(trial.index)) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-    }
-    for (const link of root.querySelectorAll(".trials [aria-current]")) {
-      const list = link.closest("ul");
-      list.scrollTop = link.offsetTop - list.offsetTop - list.clientHeight / 2;
-    }
+    const baseTrial = other === null ? null : base.trials[other];
+    const divergence = other === null ? null : opened.divergences[opened.pairs[place][other]];
+    Object.assign(opened, { key, place, trial, divergence, at: null, beside: baseTrial?.index ?? null });
+    drawTrial(root, turns, baseTurns, baseTrial, index);
+    showCurrent(root, trial);
   }
   if (turn !== null && goTo(turn)) return;
   if (turn !== null) tell(`There is no turn ${turn} in this trial.`);
   if (key === before) mark(null);
-  else if (opened.parting?.turn) goTo(opened.parting.turn);
+  else if (opened.divergence?.turn) goTo(opened.divergence.turn);
   else if (before !== undefined) showNode(root.querySelector("#trial h2"));
+}
+
+/** Marks the trial in the list of all, and brings what is marked in a list into sight. */
+function showCurrent(root, trial) {
+  for (const link of root.querySelectorAll(".trials a[data-trial]")) {
+    if (link.dataset.trial === String(trial.index)) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+  for (const link of root.querySelectorAll(".trials [aria-current]")) {
+    const list = link.closest("ul");
+    list.scrollTop = link.offsetTop - list.offsetTop - list.clientHeight / 2;
+  }
 }
 
 /** The address of what is shown. */

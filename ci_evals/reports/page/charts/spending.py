@@ -7,6 +7,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
+from ci_evals.reports.facts.labels import ROLES
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import MOST_ROWS, Entry, Row
@@ -17,13 +18,6 @@ _USAGE, _USAGE_TITLE = "chart-usage", "Tokens and cost by role"
 _STACK = 24
 """Height of the bar of all parts together."""
 _TOP = 24
-_ROLES = {
-    "user": "simulated user",
-    "judge": "judge",
-    "auditor": "auditor of the user",
-    "embedder": "embedding model",
-    "agent": "agent",
-}
 
 
 def time(results: Results) -> Figure | None:
@@ -101,7 +95,7 @@ def usage(results: Results) -> Figure | None:
         headers=("role", "model", "calls", "tokens read", "written", "cost"),
         rows=tuple(
             (
-                _ROLES[role.role],
+                ROLES[role.role],
                 role.model or "",
                 f"{role.calls:,}",
                 f"{role.input_tokens:,}",
@@ -120,7 +114,7 @@ def _usage_rows(used: Sequence[RoleUsage]) -> Iterator[Row]:
         read, both = scale(role.input_tokens), scale(role.input_tokens + role.output_tokens)
         tokens = numbers.tokens(role.input_tokens + role.output_tokens)
         cost = "" if role.cost_usd is None else f" · {numbers.money(role.cost_usd)}"
-        name = f"{_ROLES[role.role]}, {role.model}" if role.model else _ROLES[role.role]
+        name = f"{ROLES[role.role]}, {role.model}" if role.model else ROLES[role.role]
         marks = (
             drawing.box(0, height - 5, read, 10, "c-agent"),
             drawing.box(read, height - 5, max(both - read, 0), 10, "c-failed", "c-plain"),
@@ -131,7 +125,7 @@ def _usage_rows(used: Sequence[RoleUsage]) -> Iterator[Row]:
 def _says(used: Usage, roles: Sequence[RoleUsage]) -> str:
     most = roles[0]
     tokens = sum(role.input_tokens + role.output_tokens for role in roles)
-    told = f"{numbers.tokens(tokens)} tokens, most of them for the {_ROLES[most.role]}"
+    told = f"{numbers.tokens(tokens)} tokens, most of them for the {ROLES[most.role]}"
     if used.cost_usd is None:
         return f"{told}; what they cost is not known."
     return f"{told}; {numbers.money(used.cost_usd)} in all."

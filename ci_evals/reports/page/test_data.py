@@ -1,0 +1,287 @@
+"""The data of a test for the page's script: texts, numbers and marks that the script only places.
+
+Names, messages and reasons are as they came: the script sanitizes what it shows. Keys without a value, or
+with an empty one, are left out.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ci_evals.domain.actions import AgentAction
+from ci_evals.domain.results.process import Times, TrialProcess
+from ci_evals.domain.results.simulated_user import Violation
+from ci_evals.domain.results.suite import TestOutcome, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import RoleUsage
+from ci_evals.domain.suite import AUTO
+from ci_evals.domain.transcript import EndState, Turn, UserSource
+from ci_evals.domain.verdict import Finding, Grade, Vote
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import actions, divergence, highlights, labels, trial_errors
+from ci_evals.scoring.comparison.divergence import TracedConversation
+from ci_evals.support.json_text import written
+from ci_evals.support.text import visible
+
+Data: TypeAlias = dict[str, Any]
+"""What stands as a JSON object in the page."""
+
+_SHORT = 60
+"""Characters of a name or a value in the sentence on a divergence."""
+_DIFFERENT_TEST = (
+    "The baseline defined this test differently: the two were not compared, and may differ for that alone."
+)
+
+
+def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool) -> Data:
+    """The head of a test's view."""
+    scores = [f"{numbers.score(base.score)} (baseline)"] if base else []
+    return _known(
+        outcome=test.outcome,
+        score=" → ".join([*scores, numbers.score(test.score)]),
+        marks=[mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds],
+        difficulty=test.difficulty,
+        tags=test.tags,
+        location=f"{file}:{test.line}",
+        notRun=f"{numbers.count(test.not_run, 'trial')} not run" if test.not_run else None,
+        notice=_DIFFERENT_TEST if base and not same else None,
+        command=_command(file, test.name),
+        guidelines=test.guidelines,
+        planned=[
+            _known(user=None if turn.user == AUTO else turn.user, expectation=turn.expectation)
+            for turn in test.turns
+        ],
+        optimalTools=None if test.optimal_tools is None else ", ".join(test.optimal_tools) or "nothing",
+        userInfo=written(test.user_info, indent=2) if test.user_info else None,
+    )
+
+
+def of_trial(trial: TrialResult, outcome: TestOutcome, doubts: Mapping[str, str]) -> Data:
+    """One of this run's trials, without its conversation."""
+    violations = trial.user_audit.violations if trial.user_audit else ()
+    attempts = ", then ".join(
+        labels.spaced(attempt.status) + (f" ({attempt.error})" if attempt.error else "")
+        for attempt in trial.attempts
+    )
+    turns, took = numbers.count(len(trial.turns), "turn"), numbers.duration(trial.duration_seconds)
+    return _known(
+        index=trial.index,
+        outcome=outcome,
+        score=None if trial.status is EndState.INVALID_USER else numbers.score(trial.score),
+        ended=f"{labels.ENDINGS[trial.status]} {turns}, {took}.",
+        error=None if violations else trial_errors.reason(trial),
+        attempts=f"{len(trial.attempts)} attempts: {attempts}." if len(trial.attempts) > 1 else None,
+        audit=_audit(trial),
+        findings=[_finding(finding, doubts.get(finding.criterion)) for finding in trial.findings],
+        violations=list(map(_violation, violations)),
+        closing=trial.closing_remark,
+        times=_times(trial.times, trial.duration_seconds) if trial.times else None,
+        steps=_steps(trial.process) if trial.process else None,
+        usage=list(map(_usage, trial.usage)),
+    )
+
+
+def of_base_trial(trial: TrialResult, outcome: TestOutcome) -> Data:
+    """One of the baseline's trials, without its conversation: what is shown beside one of this run."""
+    return _known(
+        index=trial.index,
+        outcome=outcome,
+        findings=[[finding.criterion, finding.outcome] for finding in trial.findings],
+        violations=list(map(_violation, trial.user_audit.violations if trial.user_audit else ())),
+        closing=trial.closing_remark,
+    )
+
+
+def of_turns(turns: Sequence[tuple[Turn, str | None]]) -> list[Data]:
+    """A conversation, turn by turn, each given with its trace as JSON."""
+    before = [None, *(turn for turn, _ in turns)]
+    return [_turn(turn, trace, previous) for (turn, trace), previous in zip(turns, before, strict=False)]
+
+
+def of_divergence(head: TracedConversation, base: TracedConversation) -> Data:
+    """The first turn in which two conversations differ, in words, and the actions that only one of them has.
+
+    `only` has of each turn the indexes of this run's and of the baseline's actions.
+    """
+    differences = tuple(head.differences(base))
+    first = head.divergence(base, differences)
+    both = min(len(head.turns), len(base.turns))
+    return _known(
+        text=divergence.sentence(first, _short, trials=False) if first else divergence.UNTRACED,
+        turn=first.turn if first else None,
+        only={
+            str(number): [mine, theirs]
+            for number, (mine, theirs) in enumerate(differences[:both], start=1)
+            if mine or theirs
+        },
+    )
+
+
+def _known(**values: object) -> Data:
+    """The values that are there: not None, and not empty."""
+    return {name: value for name, value in values.items() if value or value == 0}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+
+
+def _command(file: str, name: str) -> str:
+    """The command that runs a test again. `--test` takes parts of names, with commas between them."""
+    part = max((part.strip() for part in visible(name).replace("\n", ",").split(",")), key=len)
+    path = visible(file)
+    path = f"./{path}" if path.startswith("-") else path
+    return f"ci-evals run {shlex.quote(path)} --test={shlex.quote(part)}"
+
+
+def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
+    lists = [
+        [found.label, [_action(action, before) for action in found.actions]] for found in actions.lists(turn)
+    ]
+    error = actions.error(turn)
+    notes = [["escalation", actions.HANDED_OVER]] if turn.escalated else []
+    if turn.input_tokens is not None or turn.output_tokens is not None:
+        read, written_tokens = map(_tokens, (turn.input_tokens, turn.output_tokens))
+        notes.append(["tokens", f"{read} read, {written_tokens} written"])
+    fixed = turn.user_source is UserSource.FIXED
+    return _known(
+        index=turn.index,
+        user=turn.user,
+        source=turn.user_source,
+        by="fixed line" if fixed else "written by the simulated user",
+        agent=turn.agent,
+        latency=numbers.latency(turn.latency_seconds),
+        actions=lists,
+        error=error,
+        nothing=None if lists or error else actions.nothing(turn),
+        notes=notes,
+        trace=trace,
+        raw=None if turn.raw is None else written(turn.raw, indent=2),
+    )
+
+
+def _tokens(number: int | None) -> str:
+    return "untold" if number is None else f"{number:,}"
+
+
+def _action(action: AgentAction, before: Turn | None) -> Data:
+    call = action.call
+    if call is None:
+        change = actions.change(action, before)
+        return {"text": actions.text(action), "change": change} if change else {"text": actions.text(action)}
+    status = "no HTTP status" if call.status is None else f"status {call.status}"
+    status = " · ".join(filter(None, [call.type, status]))
+    data: Data = {"text": actions.text(action), "name": action.name, "status": status}
+    return data | _known(failed=action.failed or None, error=call.error)
+
+
+def _audit(trial: TrialResult) -> str | None:
+    """How the simulated user kept to its role, where a model looked or should have; broken roles apart."""
+    audit = trial.user_audit
+    if audit is None or audit.violations or audit.by_model is None:
+        return None
+    if audit.by_model:
+        return "The simulated user kept to its role, as the rules and a model found."
+    return "The simulated user broke no rule; the model that should have looked as well could not be asked."
+
+
+def _violation(violation: Violation) -> Data:
+    return {
+        "turn": violation.turn,
+        "rule": labels.spaced(violation.rule),
+        "reason": violation.reason,
+        "text": violation.text,
+    }
+
+
+def _finding(finding: Finding, doubt: str | None) -> Data:
+    noun = "turn" if len(finding.evidence) == 1 else "turns"
+    on = f"what is absent from {noun}" if finding.rests_on == "absence" else noun
+    return _known(
+        criterion=finding.criterion,
+        **_verdict(finding),
+        traits=list(_traits(finding)),
+        evidence=finding.evidence,
+        restsOn=f"rests on {on}",
+        doubt=doubt,
+        votes=[_known(model=vote.model, **_verdict(vote)) for vote in finding.votes or ()],
+        tally=f"{numbers.count(len(finding.votes), 'vote')}: {highlights.tally(finding.votes)}"
+        if finding.votes
+        else None,
+    )
+
+
+def _verdict(verdict: Finding | Vote) -> Data:
+    """What a finding and a vote have in common. An empty quote stands for what is not there."""
+    return _known(
+        outcome=verdict.outcome,
+        cause=labels.CAUSES[verdict.cause] if verdict.cause else None,
+        reason=verdict.reason or "no reason was given",
+        quotes=[
+            {"turn": quote.turn, "text": quote.text}
+            for quote in verdict.quotes
+            if visible(quote.text).strip()
+        ],
+        grade=_grade(verdict.grade) if verdict.grade else None,
+    )
+
+
+def _traits(finding: Finding) -> Iterator[list[object]]:
+    """Each a label and the names behind it, which are shown as code."""
+    yield ["strict", [finding.strict or ""]] if finding.kind == "strict" else ["judged", []]
+    yield [f"weight {numbers.plain(finding.weight)}", []]
+    if finding.category:
+        yield ["category", [finding.category]]
+    if finding.aui_logic:
+        yield ["AUI logic", finding.aui_logic]
+
+
+def _grade(grade: Grade) -> Data:
+    passed_from = numbers.plain(grade.pass_at)
+    return {
+        "text": f"Graded {numbers.grade(grade.score)} of 1; passed from {passed_from} on.",
+        "rows": [
+            [one.name, one.level, numbers.grade(one.score), numbers.plain(one.weight), one.reason]
+            for one in grade.dimensions
+        ],
+    }
+
+
+def _times(times: Times, whole: float) -> list[list[str]]:
+    parts = (
+        ("time", whole),
+        ("waiting for the agent", times.agent),
+        ("waiting for the simulated user", times.user),
+        ("reaching the verdicts", times.judge),
+        ("the rest", times.other),
+    )
+    return [[label, numbers.duration(seconds)] for label, seconds in parts]
+
+
+def _steps(process: TrialProcess) -> list[list[object]]:
+    begun = ["workflows begun", " → ".join(process.begun), True] if process.begun else None
+    values = (
+        ("steps", process.steps),
+        ("different tools", process.tools),
+        ("repeated steps", process.repeated),
+        ("calls of integrations", process.calls),
+        ("failed calls", process.failed_calls),
+        ("steps back", process.backtracks),
+        (
+            "overhead against optimalTools",
+            None if process.overhead is None else numbers.excess(process.overhead),
+        ),
+        ("missed of optimalTools", process.missed),
+    )
+    rows: list[list[object]] = [[label, str(value)] for label, value in values if value is not None]
+    return [rows[0], begun, *rows[1:]] if begun else rows
+
+
+def _excess(part: float | None) -> str | None:
+    return None if part is None else numbers.excess(part)
+
+
+def _usage(usage: RoleUsage) -> list[str]:
+    counts = (usage.calls, usage.input_tokens, usage.output_tokens)
+    cost = "" if usage.cost_usd is None else numbers.money(usage.cost_usd)
+    return [labels.ROLES[usage.role], usage.model or "", *(f"{count:,}" for count in counts), cost]
