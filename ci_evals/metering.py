@@ -1,4 +1,4 @@
-"""Counts what models are asked in a trial: calls, tokens, and what they cost where they tell it."""
+"""Counts the calls, tokens and reported costs of the models of a trial."""
 
 import math
 import time
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Meter:
-    """Counts what a model is asked and how long it takes, and remembers that its provider refused the key."""
+    """Counts a model's calls and how long they take, and remembers that its provider refused the key."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class Meter:
         self.calls = self.cached = 0
         self.refusal: str | None = None
         self.seconds = 0.0
-        """Waited for its answers; where several are asked at a time, for each by itself."""
+        """Waited for its answers; if several are asked at a time, for each by itself."""
 
-    async def _asked(self, call: Awaitable[T]) -> T:
+    async def _timed(self, call: Awaitable[T]) -> T:
         self.calls += 1
         begun = self._clock()
         try:
@@ -57,7 +57,7 @@ class Meter:
         *,
         cached: bool = False,
     ) -> None:
-        """Counts what an answer took, and tells of it. What nobody can believe counts as unknown."""
+        """Count what an answer took, and report it. Numbers that cannot be true count as unknown."""
         read, written, cost_usd = token_count(input_tokens), token_count(output_tokens), _dollars(cost_usd)
         uncounted = not cached and (read is None or written is None)
         input_tokens, output_tokens = read or 0, written or 0
@@ -65,7 +65,7 @@ class Meter:
         self._uncounted += uncounted
         self._input_tokens += input_tokens
         self._output_tokens += output_tokens
-        self._costs += [] if cached else [cost_usd]  # one that cost nothing says nothing of what others did
+        self._costs += [] if cached else [cost_usd]  # a cached answer says nothing about the costs of others
         self._spent(
             RoleUsage(
                 role=self._role,
@@ -81,9 +81,9 @@ class Meter:
 
     @property
     def usage(self) -> RoleUsage:
-        """What was used so far, with the cost where every answer told its own."""
-        told = [cost for cost in self._costs if cost is not None]
-        known = told or self.cached == self.calls > 0
+        """The usage so far, with the cost if every answer reported its own."""
+        costs = [cost for cost in self._costs if cost is not None]
+        known = costs or self.cached == self.calls > 0
         return RoleUsage(
             role=self._role,
             model=self.model,
@@ -92,7 +92,7 @@ class Meter:
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
             uncounted=self._uncounted,
-            cost_usd=fsum(told) if known and len(told) == len(self._costs) else None,
+            cost_usd=fsum(costs) if known and len(costs) == len(self._costs) else None,
         )
 
 
@@ -110,8 +110,8 @@ class MeteredLLM(Meter):
         self._llm = llm
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks the model."""
-        completion = await self._asked(self._llm.complete(prompt))
+        """Ask the model."""
+        completion = await self._timed(self._llm.complete(prompt))
         self._count(
             completion.input_tokens,
             completion.output_tokens,
@@ -129,14 +129,14 @@ class MeteredEmbedder(Meter):
         self._embedder = embedder
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Asks the model."""
-        embeddings = await self._asked(self._embedder.embed(texts))
+        """Ask the model."""
+        embeddings = await self._timed(self._embedder.embed(texts))
         self._count(embeddings.input_tokens, 0)
         return embeddings
 
 
 def _dollars(cost: object) -> float | None:
-    """A cost that can be true; None for any other."""
+    """The cost if it can be true."""
     if isinstance(cost, bool) or not isinstance(cost, int | float):
         return None
     return float(cost) if math.isfinite(cost) and 0 <= cost <= MOST_DOLLARS else None

@@ -1,4 +1,4 @@
-"""Plays a plan: the only concurrent code. Conversations run side by side; results keep the plan's order."""
+"""Plays a plan: conversations run side by side, and results keep the plan's order."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ from ci_evals.support.redaction import Redactor
 
 @dataclass(frozen=True)
 class Participants:
-    """Who plays in a suite. Without models the user is scripted, and no criterion or meaning is judged."""
+    """Agent, simulated user and judge of a trial; without models a scripted user and no judge."""
 
     agent: Agent
     user_llm: LLM | None = None
@@ -43,11 +43,11 @@ class Participants:
     judge_panel: Sequence[LLM] = ()
     """The models that vote in turn, in place of one judge."""
     judge_votes: int = 1
-    """On one criterion, at the most; odd."""
+    """The most votes on one criterion; odd."""
     audit_llm: LLM | None = None
-    """Looks whether the simulated user kept to its role."""
+    """Checks whether the simulated user kept to its role."""
     adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
-    """What is left of the findings where something is known against them."""
+    """Changes findings that are known to be wrong, as those of a recording may be."""
 
     def __post_init__(self) -> None:
         if self.judge_votes < 1 or self.judge_votes % 2 == 0:
@@ -55,20 +55,20 @@ class Participants:
 
     @property
     def judges(self) -> Sequence[LLM]:
-        """The models that judge; none where nothing is judged."""
+        """The models that judge, if anything is judged."""
         return self.judge_panel or ([self.judge_llm] if self.judge_llm else ())
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a plan is finished."""
+    """How a plan is played."""
 
     parallel: int = 1
     retries: int = 1
     judge_first: bool = False
     """Whether a conversation waits for the verdicts on the one before it, since they may end the run."""
     timed: bool = True
-    """Whether results tell where the time went: for a recording that is played again nobody waited."""
+    """Whether results say where the time went: while a recording is played nobody waits."""
     clock: Callable[[], float] = time.perf_counter
 
 
@@ -89,14 +89,13 @@ async def run(
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
-    """Plays every trial of the plan that is not `done`, each with the participants of `participants_for`.
+    """Play every trial of the plan that is not `done`, each with the participants of `participants_for`.
 
-    `admit` is asked before each trial, and may take its time: where it says no, no more are begun.
+    `admit` is asked before each trial, and may take its time: if it refuses, no more are begun.
 
-    Gives back a result, secrets taken out, for each trial of `plan.trials`, None for those that were not
-    started before a stop. A trial that a stop cuts off is `interrupted`, with what was said until then; any
-    other is kept before the listener hears of its end. A bug of ours stops the run too, and stands in
-    `stop.bug`.
+    Returns a result without secrets for each trial of `plan.trials`, None for those that were not started
+    before a stop. A trial that a stop cuts off is `interrupted`, with its turns until then; any other is
+    saved before the listener hears of its end. A bug of ours stops the run too, and stands in `stop.bug`.
     """
     stop = stop or Stop()
     player = _TrialPlayer(plan, participants_for, options, redactor, save, listen, stop)
@@ -169,25 +168,19 @@ class _TrialPlayer:
     stop: Stop
 
     async def conversation(self, trial: Trial) -> _FinishedConversation:
-        """Plays the trial, again from a fresh session if it fails or its user breaks its role."""
+        """Play the trial, again from a fresh session if it fails or its user breaks its role."""
         self.listen(TrialStarted(trial))
-        started = self.options.clock()
-        participants = self.participants_for(trial)
+        clock = self.options.clock
+        started = clock()
 
         def spent(usage: RoleUsage) -> None:
             self.listen(ModelAnswered(trial, usage))
 
-        clock = self.options.clock
-        user_meter = (
-            MeteredLLM(participants.user_llm, "user", spent, clock) if participants.user_llm else None
-        )
-        judge_meters = tuple(MeteredLLM(llm, "judge", spent) for llm in participants.judges)
-        embedder_meter = (
-            MeteredEmbedder(participants.embedder, "embedder", spent) if participants.embedder else None
-        )
-        auditor_meter = (
-            MeteredLLM(participants.audit_llm, "auditor", spent) if participants.audit_llm else None
-        )
+        who = self.participants_for(trial)
+        user_meter = MeteredLLM(who.user_llm, "user", spent, clock) if who.user_llm else None
+        judge_meters = tuple(MeteredLLM(llm, "judge", spent) for llm in who.judges)
+        embedder_meter = MeteredEmbedder(who.embedder, "embedder", spent) if who.embedder else None
+        auditor_meter = MeteredLLM(who.audit_llm, "auditor", spent) if who.audit_llm else None
         auditor = audit.Auditor(auditor_meter, self.redactor) if auditor_meter else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
@@ -198,20 +191,20 @@ class _TrialPlayer:
         attempts: list[Attempt] = []
         while True:
             conversation = ConversationPlayer(
-                participants.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
+                who.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
             )
-            ended = await self.stop.cuts_off(conversation.play(test, turns))
-            ended = ended or ConversationEnd(EndState.INTERRUPTED)
-            transcript, user_audit = conversation.transcript(ended), None
+            end = await self.stop.cuts_off(conversation.play(test, turns))
+            end = end or ConversationEnd(EndState.INTERRUPTED)
+            transcript, user_audit = conversation.transcript(end), None
             if user_meter:
                 user_audit = await self.stop.cuts_off(audit.check(test, transcript, auditor))
             if user_audit and not user_audit.valid:
-                broke = {"status": EndState.INVALID_USER, "error": audit.reason(user_audit)}
-                transcript = transcript.model_copy(update=broke)
-            if isinstance(ended.failure, AgentAccessError | LLMAccessError):
-                self.stop.because(str(ended.failure), outage=True)
+                invalid = {"status": EndState.INVALID_USER, "error": audit.reason(user_audit)}
+                transcript = transcript.model_copy(update=invalid)
+            if isinstance(end.failure, AgentAccessError | LLMAccessError):
+                self.stop.because(str(end.failure), outage=True)
             attempt = Attempt(status=transcript.status, error=transcript.error)
-            if not self._again(attempts, transcript.status):
+            if not self._retries(attempts, transcript.status):
                 attempts.append(attempt)
                 break
             attempts.append(attempt.model_copy(update={"user_audit": user_audit}))
@@ -222,15 +215,15 @@ class _TrialPlayer:
             started=started,
             user_seconds=user_meter.seconds if user_meter else 0.0,
             meters=tuple(m for m in (user_meter, auditor_meter, *judge_meters, embedder_meter) if m),
-            judge=self._judge(trial, judge_meters, participants.judge_votes, ended),
+            judge=self._judge(trial, judge_meters, who.judge_votes, end),
             meanings=SemanticMatcher(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
-            adjust_findings=participants.adjust_findings,
+            adjust_findings=who.adjust_findings,
         )
 
-    def _again(self, earlier: Sequence[Attempt], status: EndState) -> bool:
-        """Whether a trial that ended so is played once more: after failures so often, after its user once."""
+    def _retries(self, earlier: Sequence[Attempt], status: EndState) -> bool:
+        """Whether a trial that ended like this is played once more; one whose user broke its role is once."""
         most = {EndState.FAILED: self.options.retries, EndState.INVALID_USER: 1}.get(status, 0)
-        return sum(one.status is status for one in earlier) < most and not self.stop.requested
+        return sum(attempt.status is status for attempt in earlier) < most and not self.stop.requested
 
     def _judge(
         self, trial: Trial, llms: Sequence[MeteredLLM], votes: int, end: ConversationEnd
@@ -242,7 +235,7 @@ class _TrialPlayer:
         return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index))
 
     async def graded(self, trial: Trial, finished: _FinishedConversation) -> TrialResult:
-        """Grades the conversation, whatever made it end; one that is interrupted here is cut off too."""
+        """Grade the conversation, whatever made it end; one that is interrupted here is cut off too."""
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings, begun = finished.transcript, None, self.options.clock()
         if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
@@ -252,8 +245,8 @@ class _TrialPlayer:
                 findings = await grade(test, turns, transcript, _RUN_ENDED, _RUN_ENDED)
                 transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
         if transcript.status is EndState.INTERRUPTED:
-            why = "the run was interrupted" if self.stop.interrupted else "the run was ended meanwhile"
-            transcript = transcript.model_copy(update={"error": why})
+            error = "the run was interrupted" if self.stop.interrupted else "the run was ended meanwhile"
+            transcript = transcript.model_copy(update={"error": error})
         for meter in finished.meters:
             if meter.refusal:
                 self.stop.because(meter.refusal, outage=True)
@@ -283,7 +276,7 @@ class _TrialPlayer:
         return result
 
     def _times(self, finished: _FinishedConversation, *, judge: float, whole: float) -> Times | None:
-        """Where the time of a trial went. Agents measure their replies by a clock of their own."""
+        """The time of a trial by participant. Agents measure their replies by a clock of their own."""
         if not self.options.timed:
             return None
         agent = fsum(turn.latency_seconds for turn in finished.transcript.turns)

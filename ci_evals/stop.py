@@ -1,4 +1,4 @@
-"""How work that is under way is told to end, and what it is told of why."""
+"""The request to end a run, and concurrent work that heeds it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -14,17 +14,17 @@ class Stop:
 
     def __init__(self) -> None:
         self.interrupted = False
-        """Whether it came from outside."""
+        """Whether the request came from outside."""
         self.reason: str | None = None
-        """Why the run ended itself."""
+        """The reason for which the run ended itself."""
         self.outage = False
-        """Whether that was an agent or a model that cannot be used: the next trials would have failed too."""
+        """Whether an agent or a model cannot be used, so that the next trials would have failed too."""
         self.failed_fast = False
-        """Whether that was a trial that failed, after which no more were wanted."""
+        """Whether a trial failed, after which no more were wanted."""
         self.bug: Exception | None = None
         """The bug of ours that ended it: what had finished is still worth reporting."""
         self.release: Callable[[], None] = lambda: None
-        """Gives back what is kept in reserve, for when the machine's resources run out."""
+        """Frees what is kept in reserve, for when the machine's resources run out."""
         self._cutting = False
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -34,14 +34,14 @@ class Stop:
         return self.interrupted or self.reason is not None
 
     def interrupt(self) -> None:
-        """Ends the run now: conversations and judgements under way are cut off."""
+        """End the run now: conversations and judgments under way are cut off."""
         self.interrupted = True
         self._cut()
 
     def because(
         self, reason: str, *, outage: bool = False, failed_fast: bool = False, cut_off: bool = False
     ) -> None:
-        """Begins no more trials, for a reason; those under way end by themselves, or are cut off."""
+        """Begin no more trials, for a reason; those under way end by themselves, or are cut off."""
         if self.reason is None:
             self.reason, self.outage, self.failed_fast = reason, outage, failed_fast
         if cut_off:
@@ -53,7 +53,7 @@ class Stop:
             task.cancel()
 
     async def on_bug(self, work: Coroutine[Any, Any, None]) -> None:
-        """Does `work`; an exception that no error of ours explains ends the run in order."""
+        """Do `work`; an exception that no error of ours explains ends the run in order."""
         try:
             await work
         except (KeyboardInterrupt, asyncio.CancelledError):
@@ -61,12 +61,12 @@ class Stop:
         except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
             self.broke(bug)
         except BaseException as error:  # noqa: BLE001  # such as SystemExit, by code of somebody else
-            what = f"code in this process raised {type(error).__name__}"
-            self.bug = self.bug or RuntimeError(what)
-            self.because(f"a bug in ci-evals: {what}")
+            message = f"code in this process raised {type(error).__name__}"
+            self.bug = self.bug or RuntimeError(message)
+            self.because(f"a bug in ci-evals: {message}")
 
     def broke(self, error: Exception) -> None:
-        """Ends the run over an error: the machine's resources ran out, or it is a bug of ours."""
+        """End the run over an error: the machine's resources ran out, or it is a bug of ours."""
         if why := exhausted(error):
             self.release()
             self.because(f"on this machine {why}", outage=True)
@@ -100,7 +100,7 @@ class Stop:
                 group.create_task(self.on_bug(worker()))
 
     async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What `work` gives, or None where it is cut off."""
+        """Return the result of `work`, or None if it is cut off."""
         if self._cutting:
             work.close()
             return None

@@ -1,4 +1,4 @@
-"""Everything a run needs besides the parts that play it."""
+"""The job of a run: everything it needs besides the agents and models."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,16 +18,16 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
 Wrap = Callable[[Trial, Participants], Participants]
-"""What stands between a trial and its participants, as a recorder does."""
+"""Puts something between a trial and its participants, as a recorder does."""
 
 
-def _as_it_is(_: Trial, participants: Participants) -> Participants:
+def _unchanged(_: Trial, participants: Participants) -> Participants:
     return participants
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything a run needs besides the parts that play it."""
+    """Everything a run needs besides its agents and models."""
 
     plan: Plan
     policy: Policy
@@ -35,36 +35,36 @@ class Job:
     redactor: Redactor
     baseline: Results | None = None
     baseline_note: str | None = None
-    """Which baseline was found, or why there is none."""
+    """The baseline that was found, or the reason for which there is none."""
     limits: Limits = field(default_factory=Limits)
     journal: Journal | None = None
-    """Where finished trials are kept, and the past of a run that is taken up again."""
+    """Keeps finished trials, and holds the past of a run that is resumed."""
     participants_for: ParticipantsFor | None = None
-    """Who plays in place of the agents and models that the suites name, as a recording does."""
-    wrap: Wrap = _as_it_is
+    """The participants in place of those that the suites name, as a recording has them."""
+    wrap: Wrap = _unchanged
     before_playing: Callable[[JournalHeader, Collection[Trial]], Collection[Trial]] = lambda _, __: ()
-    """Is told which run this is and what its journal holds, before anything is played. Returns what of
-    that is to be played again; may refuse the run with a `UsageError`."""
+    """Called with the run and the trials that its journal holds, before anything is played. Returns those
+    of them that are to be played again; may refuse the run with a `UsageError`."""
     write_unfinished: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""
     save: tuple[SaveTrial, ...] = ()
-    """Who else is given each finished trial, before its progress is told."""
+    """Called with each finished trial before the listener hears of it, besides the journal."""
     shard: Shard | None = None
-    """Which part of the whole plan this one is."""
+    """The part of the whole plan that this one is."""
     origin: Origin | None = None
-    """The run whose conversations these are, where none is held anew."""
+    """The run whose conversations these are, if none is played anew."""
     confirm: int = 0
-    """Further trials of each test where the first look is close."""
+    """Further trials of each test if the results are close."""
     prices: Callable[[], PriceTable] = lambda: NO_PRICES
     """Read when they are first asked for: the bundled table takes a while."""
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     judge_check: CheckMode = CheckMode.OFF
-    """Whether the judges are asked control questions. What a user starts says `auto`."""
+    """Whether the judges are asked control questions; commands default to `auto`."""
     wrap_judges: Callable[[Sequence[CheckedJudge]], Sequence[CheckedJudge]] = tuple
-    """Who is asked these questions in place of the judges, or what stands between, as a recording does."""
+    """Replaces or wraps the judges that are asked these questions, as a recording does."""
     after_judge_check: Callable[[], None] = lambda: None
-    """Called once they are answered."""
+    """Called once the control questions are answered."""
     git: Git = field(default_factory=Git)
     context: RunIdentity = field(default_factory=RunIdentity)
     """The CI run and the commit, which a journal that is resumed must share."""

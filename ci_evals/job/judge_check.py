@@ -1,4 +1,4 @@
-"""The judge check: control questions to the judges of a run, asked while its first conversations are held."""
+"""The judge check: control questions to the judges of a run, asked beside its first conversations."""
 
 import asyncio
 import json
@@ -25,23 +25,23 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import JudgeCache
 
 LONGEST_AGE = timedelta(days=30)
-"""A passed check counts for so long. A model that was replaced in silence is then asked again."""
+"""The age up to which a passed check counts: a model may be replaced silently."""
 _CLOCK_SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class CheckedJudge:
-    """A judge to be checked, and the place where its passed checks are kept."""
+    """A judge to be checked, and the cache of its passed checks."""
 
     llm: LLM
     """Asked directly, past any cache of answers."""
     find: Callable[[str], str | None] = lambda _: None
-    """Return what was kept for a digest of prompts."""
+    """Return the check that was kept for a digest of prompts."""
     keep: Callable[[str, str], object] = lambda _digest, _check: None
     hold: Callable[[], object] = lambda: None
-    """Lets the cache keep no answers of this judge for now."""
+    """Keep no answers of this judge for now."""
     release: Callable[[], object] = lambda: None
-    """Lets it keep them, those given meanwhile included."""
+    """Keep them again, those given meanwhile included."""
 
     @classmethod
     def cached(cls, llm: SdkLLM | ClaudeCodeLLM, cache: JudgeCache) -> "CheckedJudge":
@@ -71,24 +71,24 @@ class JudgeCheckSettings:
 class JudgeChecks:
     """The checks of all judges of one run, taken from an earlier run or asked now."""
 
-    def __init__(self, judges: Iterable[CheckedJudge], checking: JudgeCheckSettings) -> None:
+    def __init__(self, judges: Iterable[CheckedJudge], settings: JudgeCheckSettings) -> None:
         """Ask nobody yet. Each model is checked once; until it has passed, its answers are not cached."""
         self._judges = tuple({judge.llm.model: judge for judge in judges}.values())
-        self._asked_for, self._meters = checking, list[MeteredLLM]()
+        self._settings, self._meters = settings, list[MeteredLLM]()
         self._done: dict[str, JudgeCheck] = {}
-        if checking.mode is not CheckMode.OFF:
+        if settings.mode is not CheckMode.OFF:
             for judge in self._judges:
                 judge.hold()
 
     async def ask(self) -> None:
-        """Check every judge, those that nothing is known of by asking it."""
-        if self._asked_for.mode is not CheckMode.OFF:
+        """Check every judge, by asking those without a recent passed check."""
+        if self._settings.mode is not CheckMode.OFF:
             await asyncio.gather(*map(self._check, self._judges))
 
     @property
     def checks(self) -> tuple[JudgeCheck, ...]:
         """The checks that are done, in the order of the judges."""
-        return tuple(self._done[one.llm.model] for one in self._judges if one.llm.model in self._done)
+        return tuple(self._done[judge.llm.model] for judge in self._judges if judge.llm.model in self._done)
 
     @property
     def usage(self) -> tuple[RoleUsage, ...]:
@@ -108,26 +108,26 @@ class JudgeChecks:
     @property
     def only_warn(self) -> bool:
         """Whether a judge that did not pass is a warning only."""
-        return self._asked_for.mode is CheckMode.WARN
+        return self._settings.mode is CheckMode.WARN
 
     def warnings(self) -> tuple[str, ...]:
-        """The judges that did not pass, if they are to be warned of only."""
+        """The judges that did not pass, if that is a warning only."""
         failed = [check for check in self.checks if not check.passed]
         return tuple(f"judge check: {why_not_passed(check)}" for check in failed) if self.only_warn else ()
 
     async def _check(self, judge: CheckedJudge) -> None:
-        asked, digest = self._asked_for, control.prompt_digest()
-        earlier = None if asked.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
+        digest = control.prompt_digest()
+        earlier = None if self._settings.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
         check = self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
         if check.passed:
             judge.release()
 
     async def _ask(self, judge: CheckedJudge, digest: str) -> JudgeCheck:
-        asked = self._asked_for
-        meter = MeteredLLM(judge.llm, "judge", asked.spent)
+        settings = self._settings
+        meter = MeteredLLM(judge.llm, "judge", settings.spent)
         self._meters.append(meter)
-        result = await control.ask(meter, asked.redactor)
-        check = asked.redactor.model(
+        result = await control.ask(meter, settings.redactor)
+        check = settings.redactor.model(
             JudgeCheck(
                 asked=result.asked,
                 right=result.right,
@@ -135,10 +135,10 @@ class JudgeChecks:
                 passed=result.passed,
                 why=result.failure,
                 model=judge.llm.model,
-                provider=asked.provider,
+                provider=settings.provider,
                 prompt=digest,
-                at=asked.now(),
-                cost_usd=usage_of_roles([meter.usage], asked.prices()).cost_usd,
+                at=settings.now(),
+                cost_usd=usage_of_roles([meter.usage], settings.prices()).cost_usd,
             )
         )
         if check.passed:
@@ -147,20 +147,20 @@ class JudgeChecks:
 
     def _earlier(self, judge: CheckedJudge, digest: str) -> JudgeCheck | None:
         """The recent passed check of this judge, if one is known."""
-        saved = self._asked_for.baseline
+        saved = self._settings.baseline
         known: list[tuple[JudgeCheck, Literal["baseline", "cache"]]] = []
         known += [(check, "baseline") for check in (saved.judge_checks if saved else ())]
         known += [(check, "cache") for check in _read(judge.find(digest))]
-        now = self._asked_for.now()
-        for check, place in known:
+        now = self._settings.now()
+        for check, source in known:
             same = (check.model, check.provider, check.prompt) == (
-                self._asked_for.redactor.text(judge.llm.model),
-                self._asked_for.provider,
+                self._settings.redactor.text(judge.llm.model),
+                self._settings.provider,
                 digest,
             )
             recent = -_CLOCK_SKEW <= now - check.at <= LONGEST_AGE
             if same and recent and check.passed and check.right >= check.required:
-                return check.model_copy(update={"taken_from": place})
+                return check.model_copy(update={"taken_from": source})
         return None
 
 

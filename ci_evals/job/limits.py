@@ -1,4 +1,4 @@
-"""What ends a run before its plan is played: a budget, too many failures in a row, or the first failure."""
+"""Limits that end a run before its plan is played: a budget, failures in a row, the first failure, time."""
 
 import asyncio
 import math
@@ -21,17 +21,17 @@ from ci_evals.scoring.validity import Validity, validity
 from ci_evals.stop import Stop
 
 _TIE = 1e-9
-"""Dollars: what costs exactly as much as it may is within its budget, however it is written in binary."""
+"""Dollars: a cost that equals the budget is within it, whatever its rounding in binary."""
 
 _FIRST = 4
-"""Trials that begin before any has told what one costs, where there is a budget."""
+"""Trials that begin before the cost of one is known, if there is a budget."""
 _LOOK_SECONDS = 0.5
-"""Those that wait for them look so often whether the run was stopped."""
+"""How often those that wait for them check whether the run was stopped."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a run is to end early. None and 0 stand for never.
+    """Reasons to end a run early. None and 0 stand for never.
 
     Raises:
         UsageError: the duration is none, or has no end.
@@ -40,8 +40,8 @@ class Limits:
     max_duration: float | None = None
     """Seconds."""
     failures_in_row: int = 0
-    """Trials that broke off or could not be judged, without one in between that was. At least as many as play
-    at a time are waited for: one fault hits them all."""
+    """Trials that broke off or could not be judged. At least as many as play at a time are waited for: one
+    fault hits them all."""
     fail_fast: bool = False
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget:
-    """What the models may cost, over the whole run, and what they take for it."""
+    """The most that the models of a run may cost, and their prices."""
 
     most: float | None
     """US dollars; None for no limit."""
@@ -59,7 +59,7 @@ class Budget:
 
 
 class LimitsWatcher:
-    """Hears what a run tells, and stops it where a limit is met."""
+    """Listens to a run, and stops it if a limit is met."""
 
     def __init__(self, limits: Limits, budget: Budget, stop: Stop, counting: Counting, parallel: int) -> None:
         """`parallel`: how many conversations play at a time."""
@@ -72,17 +72,17 @@ class LimitsWatcher:
         self._one_finished = asyncio.Event()
 
     def take(self, done: Iterable[TrialResult]) -> None:
-        """Looks at the trials that had finished before the run was taken up."""
+        """Count the trials that had finished before the run was resumed."""
         for result in done:
             cost = fsum(map(self._cost, result.usage))
             self._spent += cost
             self._count(cost)
-            self._look_for_failure(result)
+            self._check_failure(result)
 
     async def admits(self) -> bool:
-        """Whether one more trial may begin: the budget is likely to hold it, and those under way.
+        """Whether the budget is likely to hold one more trial, with those under way.
 
-        As long as no trial tells what one costs, few begin, and the others wait for them.
+        While the cost of a trial is unknown, few begin, and the others wait for them.
         """
         most = self._budget.most
         if most is None:
@@ -94,11 +94,14 @@ class LimitsWatcher:
         to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
         if self._spent + to_come + each <= most + _TIE:
             return True
-        self._stop.because(f"{self._told_cost()}: one more trial would pass that")
+        self._stop.because(
+            f"{self._spent:.4f} US dollars are spent, and it may cost {most:g} (--max-cost): one more trial "
+            "would pass that"
+        )
         return False
 
     def __call__(self, event: Event) -> None:
-        """Looks at the limits."""
+        """Check the limits."""
         match event:
             case TrialStarted(trial):
                 self._under_way[trial] = 0.0
@@ -110,33 +113,30 @@ class LimitsWatcher:
             case TrialFinished(trial, result):
                 self._count(self._under_way.pop(trial, 0.0))
                 if result.status is not EndState.INTERRUPTED:
-                    self._look_for_outage(result)
-                    self._look_for_failure(result)
+                    self._check_outage(result)
+                    self._check_failure(result)
             case _:
                 pass
 
     def out_of_time(self) -> None:
-        """Ends the run: its time is up."""
+        """End the run: its time is up."""
         seconds = self._limits.max_duration
         self._stop.because(f"the time that it may take is up (--max-duration={seconds:g})", cut_off=True)
 
     def _cost(self, usage: RoleUsage) -> float:
-        """The cost as far as it is known. What cannot be measured cannot be kept within a budget."""
+        """The cost as far as it is known; without it a budget cannot be kept, and the run ends."""
         cost, most = cost_of(usage, self._budget.prices()), self._budget.most
         if cost is None and most is not None:
             self._stop.because(unmeasured(usage, most))
         return cost or 0.0
 
     def _count(self, cost: float) -> None:
-        """Counts a trial that has finished, and what it cost."""
+        """Count a trial that has finished, and its cost."""
         self._finished += 1
         self._cost_of_finished += cost
         self._one_finished.set()
 
-    def _told_cost(self) -> str:
-        return f"{self._spent:.4f} US dollars are spent, and it may cost {self._budget.most:g} (--max-cost)"
-
-    def _look_for_outage(self, result: TrialResult) -> None:
+    def _check_outage(self, result: TrialResult) -> None:
         self._in_row = self._in_row + 1 if result.infrastructure_failed else 0
         if self._most_in_row and self._in_row >= self._most_in_row:
             last = result.error or next(finding.reason for finding in result.findings if finding.cause)
@@ -146,15 +146,15 @@ class LimitsWatcher:
                 outage=True,
             )
 
-    def _look_for_failure(self, result: TrialResult) -> None:
+    def _check_failure(self, result: TrialResult) -> None:
         if not self._limits.fail_fast:
             return
-        failed = next((found for found in result.findings if found.outcome is Outcome.FAILED), None)
+        failed = next((one for one in result.findings if one.outcome is Outcome.FAILED), None)
         if failed and result.counts:
             self._stop.because(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
         elif validity(result, self._counting) is Validity.ERRORED:
-            why = result.error or "a verdict is missing"
+            reason = result.error or "a verdict is missing"
             # What broke off is played again when the run is gone on with: else it would end there again.
             self._stop.because(
-                f"a trial is unsound: {why} (--fail-fast)", outage=result.infrastructure_failed
+                f"a trial is unsound: {reason} (--fail-fast)", outage=result.infrastructure_failed
             )
