@@ -8,9 +8,9 @@ import fakes
 import pytest
 from plans import planned
 
-from ci_evals.adapters.recording.reading import Recording, is_written
+from ci_evals.adapters.recording.reader import Recording, is_written
 from ci_evals.adapters.recording.recorder import Recorder
-from ci_evals.adapters.recording.tape import NAME, Choice
+from ci_evals.adapters.recording.records import NAME, ModelsRecord
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.progress import TurnPlayed
@@ -42,7 +42,7 @@ class Folder:
         self.file = path / NAME
 
     def recorder(self, plan):
-        return Recorder(self.path, plan, Choice(provider="openai"), self.redactor, self.said.append)
+        return Recorder(self.path, plan, ModelsRecord(provider="openai"), self.redactor, self.said.append)
 
     async def record(self, plan, participants, *, header=None, **options):
         recorder = self.recorder(plan)

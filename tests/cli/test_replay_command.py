@@ -18,9 +18,9 @@ from commands import CLEAN, ci_evals, results_in, write_suite
 from plans import planned
 
 from ci_evals.adapters.journal import Journal
-from ci_evals.adapters.recording.reading import Recording
-from ci_evals.adapters.recording.tape import NAME as RECORDING
-from ci_evals.adapters.recording.tape import Choice, Header, RecordedSuite
+from ci_evals.adapters.recording.reader import Recording
+from ci_evals.adapters.recording.records import NAME as RECORDING
+from ci_evals.adapters.recording.records import ModelsRecord, RecordedSuite, RecordingHeader
 from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.run import recording
 from ci_evals.cli.run_context import RunContext
@@ -188,11 +188,11 @@ def test_a_replay_and_a_recording_at_once_are_refused():
 
 def write_recording(folder, *recorded, torn="", **models):
     """A recording without trials."""
-    header = Header(
+    header = RecordingHeader(
         tool=Tool(version="0.1.0"),
         run="run-1",
         started_at=build.STARTED_AT,
-        models=Choice(**({"provider": "anthropic"} | models)),
+        models=ModelsRecord(**({"provider": "anthropic"} | models)),
         suites=recorded,
     )
     (folder / "recording.jsonl").write_text(header.model_dump_json(by_alias=True) + "\n" + torn)

@@ -10,7 +10,7 @@ import github_api
 import whole_text
 
 from ci_evals._version import __version__
-from ci_evals.adapters.recording import tape
+from ci_evals.adapters.recording import records
 from ci_evals.adapters.signing import Chain
 from ci_evals.domain import journal
 from ci_evals.domain.actions import LogicKind
@@ -397,29 +397,33 @@ JOURNAL = [
 ]
 RECORDING = [
     _lines(
-        tape.Header(
-            models=tape.Choice(provider="openai"),
-            suites=(tape.RecordedSuite(file="s.json", name="S", adapter="aui"),),
+        records.RecordingHeader(
+            models=records.ModelsRecord(provider="openai"),
+            suites=(records.RecordedSuite(file="s.json", name="S", adapter="aui"),),
             **_RUN,
         ),
-        tape.Take(
+        records.TrialRecord(
             file="s.json",
             suite="S",
             test="t",
             index=1,
             attempts=(
-                tape.Attempt(fault=tape.Fault(error="AgentError", message="no")),
-                tape.Attempt(
+                records.AttemptRecord(fault=records.ErrorRecord(error="AgentError", message="no")),
+                records.AttemptRecord(
                     answers=(
-                        tape.Answer(
+                        records.ReplyRecord(
                             message="hi", answer=Reply(agent="Hello", latency_seconds=1, params={"a": [1]})
                         ),
-                        tape.Answer(message="bye", answer=tape.Fault(error="LLMError", message="odd")),
+                        records.ReplyRecord(
+                            message="bye", answer=records.ErrorRecord(error="LLMError", message="odd")
+                        ),
                     )
                 ),
             ),
-            judge=(tape.Completed(prompt="p", answer=tape.Words(text="{}", cost_usd=0.1)),),
-            embedder=(tape.Embedded(texts="d", answer=tape.Vectors(vectors=((0.5, 1.0),))),),
+            judge=(records.CompletionRecord(prompt="p", answer=records.TextRecord(text="{}", cost_usd=0.1)),),
+            embedder=(
+                records.EmbeddingRecord(texts="d", answer=records.VectorsRecord(vectors=((0.5, 1.0),))),
+            ),
         ),
     )
 ]

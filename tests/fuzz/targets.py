@@ -36,8 +36,8 @@ from ci_evals.adapters.github import archive, context
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
-from ci_evals.adapters.recording.player import Playback, ReplayedAgent, ReplayedLLM
-from ci_evals.adapters.recording.reading import Recording
+from ci_evals.adapters.recording.reader import Recording
+from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, TrialReplay
 from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport import rate_limits as limits
 from ci_evals.cli.settings import inputs
@@ -613,12 +613,12 @@ def recording(data: bytes) -> None:
     with _foreseen(UsageError):
         found = Recording(file)
         assert found.size <= len(data)
-        playback = Playback(found, PLAN, PLAN.trials[0], REDACTOR)
+        playback = TrialReplay(found, PLAN, PLAN.trials[0], REDACTOR)
         with _foreseen(AgentError, LLMError):
             asyncio.run(_replayed(playback))
 
 
-async def _replayed(playback: Playback) -> None:
+async def _replayed(playback: TrialReplay) -> None:
     agent = ReplayedAgent(playback)
     for _ in range(2):
         with suppress(AgentError):

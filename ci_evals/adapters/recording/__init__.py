@@ -1,1 +1,1 @@
-"""What agents and models answered in a run, kept in a file without secrets, and played again from there."""
+"""Recordings: the answers of agents and models of a run, in a file without secrets, and their replay."""

@@ -1,4 +1,4 @@
-"""Writes a recording: listens to agent and models of each trial, and appends it when it has finished."""
+"""Writes a recording: captures the answers of each trial, and appends them when it has finished."""
 
 import asyncio
 import os
@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ci_evals.adapters import files, json_lines
-from ci_evals.adapters.recording import reading
-from ci_evals.adapters.recording.tape import (
+from ci_evals.adapters.recording import reader
+from ci_evals.adapters.recording.records import (
     JUDGE_CHECK,
     NAME,
-    Answer,
-    Attempt,
-    Choice,
-    Completed,
-    Embedded,
-    Fault,
-    Found,
-    Header,
-    Key,
+    AttemptRecord,
+    CompletionRecord,
+    EmbeddingRecord,
+    ErrorRecord,
+    ModelsRecord,
+    OutcomeRecord,
     RecordedSuite,
-    Take,
-    Vectors,
-    Words,
+    RecordingHeader,
+    ReplyRecord,
+    TextRecord,
+    TrialKey,
+    TrialRecord,
+    VectorsRecord,
+    evaluation_digest,
     key_of,
-    of_evaluation,
-    of_prompt,
-    of_texts,
+    prompt_digest,
+    texts_digest,
 )
 from ci_evals.domain import journal
 from ci_evals.domain.base import Record
@@ -48,95 +48,98 @@ _HEAD = b'{"recordingVersion":'
 
 @dataclass
 class _Attempt:
-    fault: Fault | None = None
-    answers: list[Answer] = field(default_factory=list)
-    closing: Fault | None = None
+    fault: ErrorRecord | None = None
+    answers: list[ReplyRecord] = field(default_factory=list)
+    closing: ErrorRecord | None = None
 
 
 @dataclass
-class _Slot:
-    """A question to a model, in the order of asking; its answer may come after that of a later one."""
+class _PendingAnswer:
+    """A question to a model. Kept in the order of questions, which is not that of answers."""
 
     digest: str
     answer: Any = None
 
-    async def hear(self, call: Awaitable[T], redactor: Redactor) -> T:
-        """Waits for the answer, and keeps an error that comes in its place."""
+    async def wait_for(self, call: Awaitable[T], redactor: Redactor) -> T:
+        """Wait for the answer, and keep an error in its place."""
         try:
             return await call
         except LLMError as error:
-            self.answer = Fault.of(error, redactor)
+            self.answer = ErrorRecord.of(error, redactor)
             raise
 
 
 @dataclass
-class Listening:
-    """What was heard of a trial that is under way."""
+class TrialCapture:
+    """The answers so far of a trial that is under way."""
 
     redactor: Redactor
     attempts: list[_Attempt] = field(default_factory=list)
-    user: list[_Slot] = field(default_factory=list)
-    auditor: list[_Slot] = field(default_factory=list)
-    judge: list[_Slot] = field(default_factory=list)
-    embedder: list[_Slot] = field(default_factory=list)
+    user: list[_PendingAnswer] = field(default_factory=list)
+    auditor: list[_PendingAnswer] = field(default_factory=list)
+    judge: list[_PendingAnswer] = field(default_factory=list)
+    embedder: list[_PendingAnswer] = field(default_factory=list)
 
-    def take(self, key: Key, found: tuple[Found, ...]) -> Take:
-        """All of it, with what was found."""
-        return Take(
+    def record(self, key: TrialKey, outcomes: tuple[OutcomeRecord, ...]) -> TrialRecord:
+        """Return the record of the finished trial."""
+        return TrialRecord(
             **asdict(key),
             attempts=tuple(
-                Attempt(fault=one.fault, answers=tuple(one.answers), closing=one.closing)
-                for one in self.attempts
+                AttemptRecord(fault=item.fault, answers=tuple(item.answers), closing=item.closing)
+                for item in self.attempts
             ),
-            user=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.user),
-            auditor=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.auditor),
-            judge=tuple(Completed(prompt=one.digest, answer=one.answer) for one in self.judge),
-            embedder=tuple(Embedded(texts=one.digest, answer=one.answer) for one in self.embedder),
-            found=found,
+            user=_completions(self.user),
+            auditor=_completions(self.auditor),
+            judge=_completions(self.judge),
+            embedder=tuple(EmbeddingRecord(texts=item.digest, answer=item.answer) for item in self.embedder),
+            outcomes=outcomes,
         )
+
+
+def _completions(answers: Sequence[_PendingAnswer]) -> tuple[CompletionRecord, ...]:
+    return tuple(CompletionRecord(prompt=item.digest, answer=item.answer) for item in answers)
 
 
 class Recorder:
     """The recording in a folder. `begin` comes before the first trial, `close` last."""
 
     def __init__(
-        self, folder: Path, plan: Plan, models: Choice, redactor: Redactor, say: Callable[[str], None]
+        self, folder: Path, plan: Plan, models: ModelsRecord, redactor: Redactor, say: Callable[[str], None]
     ) -> None:
-        """Opens nothing yet.
+        """Create a recorder without opening the file.
 
         Args:
-            folder: Where the recording is to be.
-            plan: The plan that is played.
-            models: What the run was told of models.
-            redactor: Takes the secrets out of all that is written.
-            say: Takes a line for the user.
+            folder: Folder of the recording.
+            plan: The plan of the run.
+            models: The models in the settings of the run.
+            redactor: Removes secrets from all that is written.
+            say: Shows a line to the user.
         """
         self._path = folder / NAME
         self._plan, self._models, self._redactor, self._say = plan, models, redactor, say
         self._fd: int | None = None
-        self._under_way: dict[Trial, Listening] = {}
-        self._check = Listening(redactor)
-        self._lost = 0
+        self._under_way: dict[Trial, TrialCapture] = {}
+        self._check = TrialCapture(redactor)
+        self._missing = 0
         self._syncing = json_lines.Syncing()
 
     def begin(self, run: journal.JournalHeader, done: Collection[Trial] = ()) -> frozenset[Trial]:
-        """Begins the recording of a run, or goes on with it where the run is resumed.
+        """Begin the recording of a run, or continue it if the run is resumed.
 
         Args:
-            run: The run, as its journal has it.
-            done: What the journal holds.
+            run: The run, as in its journal.
+            done: The finished trials in the journal.
 
         Returns:
-            The trials among these that the recording lacks: to be whole it needs them played again.
+            The finished trials that the recording lacks, which have to be rerun.
 
         Raises:
-            UsageError: there is a recording of another run, none of a run that is resumed, or it cannot be
-                written, as while another run writes it.
+            UsageError: there is a recording of another run, none of a resumed run, or it cannot be written.
         """
         was_there = os.path.lexists(self._path)
         try:
             self._fd = files.open_to_append(self._path)
-            earlier = self._take_up(self._fd, run, done)
+            earlier = self._begin_or_continue(self._fd, run, done)
         except OSError as error:
             raise UsageError(
                 f"--record: cannot write {str(self._path)!r}: {error.strerror or error}"
@@ -149,7 +152,7 @@ class Recorder:
         if earlier is None:
             return frozenset()
         lacking = frozenset(
-            trial for trial in done if not earlier.holds(key_of(self._plan, trial, self._redactor))
+            trial for trial in done if not earlier.has(key_of(self._plan, trial, self._redactor))
         )
         if lacking:
             self._say(
@@ -158,10 +161,10 @@ class Recorder:
             )
         return lacking
 
-    def _take_up(
+    def _begin_or_continue(
         self, fd: int, run: journal.JournalHeader, done: Collection[Trial]
-    ) -> reading.Recording | None:
-        """Begins the recording, or goes on with what is there, which it gives back."""
+    ) -> reader.Recording | None:
+        """Begin the recording, or continue and return the earlier one."""
         if not json_lines.lock(fd):
             raise UsageError(
                 f"--record: another run is recording to {str(self._path)!r}; wait for its end, or name "
@@ -176,13 +179,13 @@ class Recorder:
         self._continue(run, earlier)
         return earlier
 
-    def _earlier(self, run: journal.JournalHeader) -> reading.Recording | None:
-        """What is there already; None if it is nothing, or was killed before its first line was whole."""
+    def _earlier(self, run: journal.JournalHeader) -> reader.Recording | None:
+        """Return the earlier recording; None if not even its first line is complete."""
         with self._path.open("rb") as file:
             head = file.readline()
         if not head or (not head.endswith(b"\n") and head.startswith(_HEAD[: len(head)])):
             return None
-        earlier = reading.Recording(self._path)
+        earlier = reader.Recording(self._path)
         if earlier.count and earlier.header.run != run.run:
             raise UsageError(
                 f"--record: {str(self._path)!r} is there already, of the run of "
@@ -191,15 +194,15 @@ class Recorder:
             )
         return earlier
 
-    def _continue(self, run: journal.JournalHeader, earlier: reading.Recording | None) -> None:
-        """Cuts off what is torn, and begins the file if it is not of this run."""
+    def _continue(self, run: journal.JournalHeader, earlier: reader.Recording | None) -> None:
+        """Cut off an incomplete line, or begin the file if it is not of this run."""
         if self._fd is None:
             return
         own = earlier is not None and earlier.header.run == run.run
         size = earlier.size if earlier and own else 0
         if earlier and own and earlier.torn:
             self._say(f"the last line of {self._path} is torn: it is cut off, and its trial played again")
-        header = Header(
+        header = RecordingHeader(
             tool=run.tool,
             run=run.run,
             started_at=run.started_at,
@@ -211,58 +214,58 @@ class Recorder:
             self._append(header)
         os.fsync(self._fd)
 
-    def listen(self, trial: Trial) -> Listening:
-        """Begins to listen to a trial."""
-        heard = self._under_way[trial] = Listening(self._redactor)
-        return heard
+    def capture(self, trial: Trial) -> TrialCapture:
+        """Begin to capture a trial."""
+        capture = self._under_way[trial] = TrialCapture(self._redactor)
+        return capture
 
     async def keep(self, trial: Trial, result: TrialResult) -> None:
-        """Appends a finished trial. One that cannot be written is told of and left out; the run goes on."""
-        heard = self._under_way.pop(trial, None)
-        if heard is None:
+        """Append a finished trial. If it cannot be written, warn the user and go on."""
+        capture = self._under_way.pop(trial, None)
+        if capture is None:
             return
         evaluations = self._plan.test_of(trial).evaluations
-        found = tuple(
-            Found(evaluation=of_evaluation(evaluation, self._redactor), outcome=finding.outcome)
-            # Of a trial whose user broke its role nothing was found.
+        outcomes = tuple(
+            OutcomeRecord(evaluation=evaluation_digest(evaluation, self._redactor), outcome=finding.outcome)
+            # A trial whose user broke character has no findings.
             for evaluation, finding in zip(evaluations, result.findings, strict=bool(result.findings))
         )
         try:
-            self._append(heard.take(key_of(self._plan, trial, self._redactor), found))
-            # On the disk before the journal has the trial: what the journal has is not played again.
+            self._append(capture.record(key_of(self._plan, trial, self._redactor), outcomes))
+            # On the disk before the journal has the trial: a trial in the journal is not rerun.
             if self._fd is not None:
                 await self._syncing.sync(self._fd)
         except OSError as error:
-            if not self._lost:
+            if not self._missing:
                 self._say(
                     f"warning: {self._path} cannot be written ({error.strerror or error}): the run goes on, "
                     "but its recording will have gaps"
                 )
-            self._lost += 1
+            self._missing += 1
 
-    def examine(self, llm: LLM) -> LLM:
-        """Listen to a judge that is asked control questions."""
+    def record_judge(self, llm: LLM) -> LLM:
+        """Record a judge that answers control questions."""
         return RecordedLLM(llm, self._check.judge, self._redactor)
 
     def keep_check(self) -> None:
-        """Append the answers to control questions, if any were given."""
+        """Append the answers to control questions, if there are any."""
         if not self._check.judge:
             return
         try:
-            self._append(self._check.take(JUDGE_CHECK, ()))
+            self._append(self._check.record(JUDGE_CHECK, ()))
         except OSError as error:
             self._say(f"warning: {self._path} lacks the judge check: {error.strerror or error}")
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Close the file."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
-        if self._lost:
-            self._say(f"warning: {self._path} lacks {self._lost} of the trials that were played")
+        if self._missing:
+            self._say(f"warning: {self._path} lacks {self._missing} of the trials that were played")
 
     def _append(self, record: Record) -> None:
-        """Writes a whole line or nothing."""
+        """Append a complete line or nothing."""
         if self._fd is None:
             raise OSError("it is not open")
         json_lines.append(self._fd, json_lines.line(record))
@@ -270,56 +273,56 @@ class Recorder:
 
 
 class RecordedAgent:
-    """An agent that is listened to."""
+    """An agent whose answers are recorded."""
 
-    def __init__(self, agent: Agent, heard: Listening) -> None:
-        self._agent, self._heard = agent, heard
+    def __init__(self, agent: Agent, capture: TrialCapture) -> None:
+        self._agent, self._capture = agent, capture
 
     async def open_session(self, test: Test) -> Any:
-        """Opens a session: a new attempt."""
+        """Open a session: a new attempt."""
         attempt = _Attempt()
-        self._heard.attempts.append(attempt)
+        self._capture.attempts.append(attempt)
         try:
             return await self._agent.open_session(test)
         except AgentError as error:
-            attempt.fault = Fault.of(error, self._heard.redactor)
+            attempt.fault = ErrorRecord.of(error, self._capture.redactor)
             raise
 
     async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
-        """Says the message."""
-        redactor, answers = self._heard.redactor, self._heard.attempts[-1].answers
+        """Send the message."""
+        redactor, answers = self._capture.redactor, self._capture.attempts[-1].answers
         try:
             reply = await self._agent.send_message(session, text, timeout=timeout)
         except AgentError as error:
-            answers.append(Answer(message=redactor.text(text), answer=Fault.of(error, redactor)))
+            answers.append(ReplyRecord(message=redactor.text(text), answer=ErrorRecord.of(error, redactor)))
             raise
-        answers.append(Answer(message=redactor.text(text), answer=redactor.model(reply)))
+        answers.append(ReplyRecord(message=redactor.text(text), answer=redactor.model(reply)))
         return reply
 
     async def close(self, session: Any) -> None:
-        """Ends the conversation."""
-        attempt = self._heard.attempts[-1]
+        """End the conversation."""
+        attempt = self._capture.attempts[-1]
         try:
             await self._agent.close(session)
         except AgentError as error:
-            attempt.closing = Fault.of(error, self._heard.redactor)
+            attempt.closing = ErrorRecord.of(error, self._capture.redactor)
             raise
 
 
 class RecordedLLM:
-    """A model that is listened to."""
+    """A model whose answers are recorded."""
 
-    def __init__(self, llm: LLM, slots: list[_Slot], redactor: Redactor) -> None:
+    def __init__(self, llm: LLM, answers: list[_PendingAnswer], redactor: Redactor) -> None:
         self.model = llm.model
-        self._llm, self._slots, self._redactor = llm, slots, redactor
+        self._llm, self._answers, self._redactor = llm, answers, redactor
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks the model."""
-        slot = _Slot(of_prompt(self.model, prompt, self._redactor))
-        self._slots.append(slot)
-        await asyncio.sleep(0)  # all that is asked together comes before any answer, here as in a replay
-        completion = await slot.hear(self._llm.complete(prompt), self._redactor)
-        slot.answer = Words(
+        """Ask the model."""
+        pending = _PendingAnswer(prompt_digest(self.model, prompt, self._redactor))
+        self._answers.append(pending)
+        await asyncio.sleep(0)  # questions sent together come before any answer, as in a replay
+        completion = await pending.wait_for(self._llm.complete(prompt), self._redactor)
+        pending.answer = TextRecord(
             text=self._redactor.text_to_read(completion.text),
             input_tokens=completion.input_tokens,
             output_tokens=completion.output_tokens,
@@ -329,17 +332,17 @@ class RecordedLLM:
 
 
 class RecordedEmbedder:
-    """An embedding model that is listened to."""
+    """An embedding model whose answers are recorded."""
 
-    def __init__(self, embedder: Embedder, slots: list[_Slot], redactor: Redactor) -> None:
+    def __init__(self, embedder: Embedder, answers: list[_PendingAnswer], redactor: Redactor) -> None:
         self.model = embedder.model
-        self._embedder, self._slots, self._redactor = embedder, slots, redactor
+        self._embedder, self._answers, self._redactor = embedder, answers, redactor
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Asks the model."""
-        slot = _Slot(of_texts(self.model, texts, self._redactor))
-        self._slots.append(slot)
-        await asyncio.sleep(0)  # all that is asked together comes before any answer, here as in a replay
-        embeddings = await slot.hear(self._embedder.embed(texts), self._redactor)
-        slot.answer = Vectors(vectors=embeddings.vectors, input_tokens=embeddings.input_tokens)
+        """Ask the model."""
+        pending = _PendingAnswer(texts_digest(self.model, texts, self._redactor))
+        self._answers.append(pending)
+        await asyncio.sleep(0)  # questions sent together come before any answer, as in a replay
+        embeddings = await pending.wait_for(self._embedder.embed(texts), self._redactor)
+        pending.answer = VectorsRecord(vectors=embeddings.vectors, input_tokens=embeddings.input_tokens)
         return embeddings

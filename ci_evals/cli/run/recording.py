@@ -18,7 +18,7 @@ from ci_evals.support.redaction import MASK, Redactor
 from ci_evals.wiring import Connections, names_in, panel_of
 
 if TYPE_CHECKING:
-    from ci_evals.adapters.recording.reading import Recording
+    from ci_evals.adapters.recording.reader import Recording
 
 
 class Opened(NamedTuple):
@@ -42,7 +42,7 @@ def opened(settings: RunSettings) -> Opened:
         )
     if settings.resume:
         raise UsageError("--resume, --replay: a replay is quickly played again; leave --resume out")
-    from ci_evals.adapters.recording.reading import Recording, is_written
+    from ci_evals.adapters.recording.reader import Recording, is_written
 
     if is_written(settings.replay):
         raise UsageError(f"--replay: a run is still recording to {str(settings.replay)!r}; wait for its end")
@@ -125,7 +125,7 @@ def replaying(job: Job, recording: "Recording | None", adapter: Connections) -> 
     run = recording.header
     judges: tuple[CheckedJudge, ...] = ()
     # A replay asks nobody: it repeats the check that was recorded, if one was.
-    if recording.check() or job.judge_check is CheckMode.ALWAYS:
+    if recording.judge_check() or job.judge_check is CheckMode.ALWAYS:
         judges = tuple(map(CheckedJudge, replayed_judges(recording, job.plan, adapter, job.redactor)))
     return replace(
         job,
@@ -142,10 +142,10 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
         yield job
         return
     from ci_evals.adapters.recording.recorder import Recorder
-    from ci_evals.adapters.recording.tape import Choice
+    from ci_evals.adapters.recording.records import ModelsRecord
     from ci_evals.wiring.recordings import recorded as heard
 
-    models = Choice(
+    models = ModelsRecord(
         provider=settings.provider,
         judge_model=settings.judge_model,
         user_model=settings.user_model,
@@ -162,7 +162,7 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
             before_playing=recorder.begin,
             wrap=lambda trial, participants: heard(recorder, trial, participants),
             save=(*job.save, recorder.keep),
-            wrap_judges=lambda judges: [replace(one, llm=recorder.examine(one.llm)) for one in judges],
+            wrap_judges=lambda judges: [replace(one, llm=recorder.record_judge(one.llm)) for one in judges],
             after_judge_check=recorder.keep_check,
         )
     finally:

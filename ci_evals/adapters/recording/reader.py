@@ -1,14 +1,21 @@
-"""Reads a recording: where in its file which trial stands, and whether all of it can be read."""
+"""Reads a recording."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
 from ci_evals.adapters import files, input_files, json_lines
-from ci_evals.adapters.recording.tape import JUDGE_CHECK, NAME, Header, Key, RecordedSuite, Take
+from ci_evals.adapters.recording.records import (
+    JUDGE_CHECK,
+    NAME,
+    RecordedSuite,
+    RecordingHeader,
+    TrialKey,
+    TrialRecord,
+)
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
@@ -16,30 +23,22 @@ from ci_evals.domain.errors import UsageError
 R = TypeVar("R", bound=Record)
 
 
-@dataclass(frozen=True)
-class _Place:
-    start: int
-    length: int
-
-
 class Recording:
-    """A recording in a file. Only places are held in memory: a trial is read when it is played."""
+    """A recording in a file. A trial is loaded when it is replayed."""
 
     def __init__(self, path: Path) -> None:
-        """Reads it once from end to end.
-
-        Args:
-            path: The file, or the folder that holds it.
+        """Check the recording in a file or folder.
 
         Raises:
             UsageError: there is none, or it cannot be read.
         """
         self.path = path / NAME if files.is_folder(path) else path
         self.size = 0
-        """Bytes of all whole lines."""
+        """Bytes of all complete lines."""
         self.torn = False
-        """Whether the beginning of one more is there."""
-        self._places: dict[Key, _Place] = {}
+        """Whether a part of one more line follows."""
+        self._positions: dict[TrialKey, tuple[int, int]] = {}
+        """Start and length of each trial's line."""
         try:
             with input_files.open_file(self.path) as file:
                 self.header = self._read(file)
@@ -50,41 +49,38 @@ class Recording:
 
     @property
     def count(self) -> int:
-        """How many trials it has."""
-        return sum(key != JUDGE_CHECK for key in self._places)
+        """The number of trials."""
+        return sum(key != JUDGE_CHECK for key in self._positions)
 
-    def holds(self, key: Key) -> bool:
-        """Return whether a trial is in the recording, whole."""
+    def has(self, key: TrialKey) -> bool:
+        """Return whether a trial is in the recording."""
         suite = self.suite(key.file, key.suite)
-        return suite is not None and replace(key, file=suite.file) in self._places
+        return suite is not None and replace(key, file=suite.file) in self._positions
 
     def suite(self, file: str, name: str) -> RecordedSuite | None:
-        """The suite as it was recorded.
-
-        One whose file was called otherwise then, as from another folder, is known by its name where that is
-        the name of one suite alone.
-        """
+        """Return the recorded suite of this file and name, or the only one of this name."""
         named = [suite for suite in self.header.suites if suite.name == name]
         return next((suite for suite in named if suite.file == file), named[0] if len(named) == 1 else None)
 
-    def take(self, key: Key) -> Take | None:
-        """A trial; None where it is not in the recording."""
+    def trial(self, key: TrialKey) -> TrialRecord | None:
+        """Return a trial, or None if it is not in the recording."""
         suite = self.suite(key.file, key.suite)
-        return self._take(replace(key, file=suite.file)) if suite else None
+        return self._load(replace(key, file=suite.file)) if suite else None
 
-    def check(self) -> Take | None:
-        """The answers of judges to control questions; None if none were asked."""
-        return self._take(JUDGE_CHECK)
+    def judge_check(self) -> TrialRecord | None:
+        """Return the answers of judges to control questions, or None if there were no questions."""
+        return self._load(JUDGE_CHECK)
 
-    def _take(self, key: Key) -> Take | None:
-        place = self._places.get(key)
-        if place is None:
+    def _load(self, key: TrialKey) -> TrialRecord | None:
+        position = self._positions.get(key)
+        if position is None:
             return None
+        start, length = position
         with input_files.open_file(self.path) as file:
-            file.seek(place.start)
-            return _read_as(Take, file.read(place.length))
+            file.seek(start)
+            return _read_as(TrialRecord, file.read(length))
 
-    def _read(self, file: BinaryIO) -> Header:
+    def _read(self, file: BinaryIO) -> RecordingHeader:
         line = next(input_files.lines(file), b"")
         if not line.endswith(b"\n"):
             raise UsageError(f"{str(self.path)!r} is no recording: it ends before it has begun")
@@ -95,18 +91,18 @@ class Recording:
             if bad:
                 raise bad  # only the last line may be torn
             try:
-                take = self._parsed(Take, line, number)
+                trial = self._parse(TrialRecord, line, number)
             except UsageError as error:
                 bad = error
                 continue
             if not line.endswith(b"\n"):
                 break
-            self._places[take.key] = _Place(self.size, len(line))
+            self._positions[trial.key] = (self.size, len(line))
             self.size += len(line)
         self.torn = self.path.stat().st_size > self.size
         return header
 
-    def _header(self, line: bytes) -> Header:
+    def _header(self, line: bytes) -> RecordingHeader:
         try:
             data = json.loads(line)
         except (ValueError, RecursionError):
@@ -120,9 +116,9 @@ class Recording:
                 f"{str(self.path)!r} was recorded by ci-evals {by!r} in a form that is not known here; "
                 "record again"
             )
-        return self._parsed(Header, line, 1)
+        return self._parse(RecordingHeader, line, 1)
 
-    def _parsed(self, kind: type[R], line: bytes, number: int) -> R:
+    def _parse(self, kind: type[R], line: bytes, number: int) -> R:
         try:
             return _read_as(kind, line)
         except ValidationError as error:
@@ -134,19 +130,19 @@ class Recording:
 
 
 def is_written(path: Path) -> bool:
-    """Return whether a run is recording to a file, or to the file in a folder, right now."""
+    """Return whether a run is writing the recording in a file or folder right now."""
     try:
         with input_files.open_file(path / NAME if files.is_folder(path) else path) as file:
             return not json_lines.lock(file.fileno(), shared=True)
     except OSError:
-        return False  # reading it tells why
+        return False  # reading it will raise the error
 
 
 def _read_as(kind: type[R], line: bytes) -> R:
     try:
         return kind.model_validate_json(line)
     except ValidationError as error:
-        # pydantic's own reader gives up on a trace nested less deeply than its writer writes.
+        # pydantic's parser accepts less depth than its writer produces.
         try:
             data = json.loads(line)
         except (ValueError, RecursionError):

@@ -1,0 +1,201 @@
+"""Replays a recording in place of the agent and the models of a trial.
+
+A message or question that was not recorded has no answer but an error: the trial fails, or the verdict is
+undecided. Nothing passes on an answer that was never given.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from ci_evals._version import __version__
+from ci_evals.adapters.recording.reader import Recording
+from ci_evals.adapters.recording.records import (
+    CompletionRecord,
+    EmbeddingRecord,
+    ErrorRecord,
+    ReplyRecord,
+    TextRecord,
+    TrialRecord,
+    VectorsRecord,
+    evaluation_digest,
+    key_of,
+    prompt_digest,
+    same,
+    texts_digest,
+)
+from ci_evals.adapters.transport import payload
+from ci_evals.domain.errors import AgentError, LLMError
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
+from ci_evals.ports import Completion, Embeddings, Prompt
+from ci_evals.support.redaction import MASK, Redactor
+
+_MAX_VERSION = 40
+"""Characters of a version that a message quotes."""
+
+
+class Replay:
+    """A part of a recording, and the first question that it has no answer to."""
+
+    def __init__(self, recording: Recording, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self.missing: str | None = None
+        """The first missing answer: further attempts fail for the same reason."""
+        self._version = recording.header.tool.version[:_MAX_VERSION]
+
+    def miss(self, question: str) -> str:
+        """Note a missing answer, and return a message about it."""
+        versions = f" (it was made by ci-evals {self._version}, this is {__version__})"
+        message = (
+            f"the recording has no answer to this: {question}"
+            f"{'' if self._version == __version__ else versions}; record again"
+        )
+        self.missing = self.missing or message
+        return message
+
+
+class TrialReplay(Replay):
+    """One trial of a recording, replayed once."""
+
+    def __init__(self, recording: Recording, plan: Plan, trial: Trial, redactor: Redactor) -> None:
+        """Load a trial of the current plan from the recording, if it is there.
+
+        `redactor` removes secrets from what is compared.
+        """
+        key = key_of(plan, trial, redactor)
+        super().__init__(recording, redactor)
+        recorded = recording.trial(key)
+        if recorded is None:
+            self.miss(f"it has no trial {key.index} of the test {key.test!r} of the suite {key.suite!r}")
+        self.recorded = recorded or TrialRecord(**asdict(key))
+        self._evaluations = plan.test_of(trial).evaluations
+
+    def adjust_findings(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Return the findings without passes that result only from secrets removed from the answers.
+
+        A check that no secret leaks fails on a secret but passes on `***`, so it keeps its recorded outcome.
+        """
+        if not any(MASK in attempt.model_dump_json() for attempt in self.recorded.attempts):
+            return tuple(findings)
+        outcomes = {record.evaluation: record.outcome for record in self.recorded.outcomes}
+        return tuple(
+            _held(finding, outcomes.get(evaluation_digest(evaluation, self.redactor)))
+            for evaluation, finding in zip(self._evaluations, findings, strict=True)
+        )
+
+
+def _held(finding: Finding, then: Outcome | None) -> Finding:
+    if finding.outcome is not Outcome.PASSED or then in {None, Outcome.PASSED}:
+        return finding
+    why = (
+        f"as in the recorded run, where it was {then}: secrets are taken out of the recorded answers, and "
+        "without them it would pass"
+    )
+    failed = then is Outcome.FAILED
+    verdict = Verdict.failed(why) if failed else Verdict.undecided(Cause.NO_EVIDENCE, why)
+    return finding.model_copy(update=dict(verdict))
+
+
+@dataclass
+class _Session:
+    """The rest of one attempt."""
+
+    answers: Iterator[ReplyRecord]
+    closing: ErrorRecord | None
+
+
+class ReplayedAgent:
+    """The agent of a recorded trial. Implements the port `Agent`."""
+
+    def __init__(self, replay: TrialReplay) -> None:
+        self._replay = replay
+        self._attempts = iter(replay.recorded.attempts)
+        self._tried = 0
+
+    async def open_session(self, test: Test) -> _Session:  # noqa: ARG002  # as the port has it
+        """Begin the next attempt."""
+        if self._replay.missing:
+            raise AgentError(self._replay.missing)
+        self._tried += 1
+        attempt = next(self._attempts, None)
+        if attempt is None:
+            question = f"there was no attempt {self._tried} at this trial then"
+            raise AgentError(self._replay.miss(question))
+        if attempt.fault:
+            raise attempt.fault.to_error(AgentError)
+        return _Session(iter(attempt.answers), attempt.closing)
+
+    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
+        """Return the recorded reply to this message, if this is the message."""
+        message = payload.shorten(self._replay.redactor.text(text))
+        recorded = next(session.answers, None)
+        if recorded is None:
+            raise AgentError(self._replay.miss(f"the user says {message!r} where the conversation had ended"))
+        if not same(text, recorded.message, self._replay.redactor):
+            before = payload.shorten(self._replay.redactor.text(recorded.message))
+            raise AgentError(self._replay.miss(f"the user says {message!r}, and said {before!r} then"))
+        if isinstance(recorded.answer, ErrorRecord):
+            raise recorded.answer.to_error(AgentError)
+        return recorded.answer
+
+    async def close(self, session: _Session) -> None:
+        """End the session as recorded."""
+        error, session.closing = session.closing, None
+        if error:
+            raise error.to_error(AgentError)
+
+
+class ReplayedLLM:
+    """A model of a recorded trial. Equal prompts are answered in the recorded order."""
+
+    def __init__(self, model: str, asks: str, recorded: Iterable[CompletionRecord], replay: Replay) -> None:
+        """Index the recorded answers.
+
+        Args:
+            model: Name of the model.
+            asks: Kind of its questions for messages, such as `the judge's question`.
+            recorded: All of its answers.
+            replay: The trial.
+        """
+        self.model = model
+        self._asks, self._replay = asks, replay
+        self._answers: dict[str, deque[TextRecord | ErrorRecord]] = defaultdict(deque)
+        for completion in recorded:
+            self._answers[completion.prompt].append(completion.answer)
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Return the recorded answer to this prompt."""
+        await asyncio.sleep(0)  # prompts sent together are asked in their order, as in the recorded run
+        answers = self._answers[prompt_digest(self.model, prompt, self._replay.redactor)]
+        if not answers:
+            raise LLMError(self._replay.miss(f"{self._asks} to {self.model} was not asked then"))
+        answer = answers.popleft()
+        if isinstance(answer, ErrorRecord):
+            raise answer.to_error(LLMError)
+        return Completion(answer.text, *answer.paid)
+
+
+class ReplayedEmbedder:
+    """The embedding model of a recorded trial."""
+
+    def __init__(self, model: str, recorded: Iterable[EmbeddingRecord], replay: TrialReplay) -> None:
+        self.model = model
+        self._replay = replay
+        self._answers: dict[str, deque[VectorsRecord | ErrorRecord]] = defaultdict(deque)
+        for embedding in recorded:
+            self._answers[embedding.texts].append(embedding.answer)
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return the recorded vectors of these texts."""
+        await asyncio.sleep(0)
+        answers = self._answers[texts_digest(self.model, texts, self._replay.redactor)]
+        if not answers:
+            raise LLMError(self._replay.miss(f"{self.model} was not asked to compare these answers then"))
+        answer = answers.popleft()
+        if isinstance(answer, ErrorRecord):
+            raise answer.to_error(LLMError)
+        return Embeddings(answer.vectors, answer.input_tokens)
