@@ -1,4 +1,4 @@
-"""Adapters as suites and users name them: which names there are, and whether what is said of one fits it."""
+"""Names of adapters and their options, as suites and users give them, checked."""
 
 import difflib
 import json
@@ -13,12 +13,12 @@ from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.planning.document import Document, Path
 from ci_evals.planning.interpolate import interpolate
 from ci_evals.planning.reader import read
-from ci_evals.planning.validation import faults
+from ci_evals.planning.validation import problems_in
 from ci_evals.support.redaction import Redactor
 
 
 def complaint(adapter: str, plugins: Collection[str]) -> str | None:
-    """What is wrong with an adapter's name, to go after it; null where there is one of that name."""
+    """Return what is wrong with an adapter's name, to follow it in a message; None if it exists."""
     if is_program(adapter) or adapter in BUILT_IN or adapter in plugins:
         return None
     known = [*BUILT_IN, *sorted(plugins)]
@@ -32,7 +32,7 @@ def complaint(adapter: str, plugins: Collection[str]) -> str | None:
 def option_problems(
     adapter: str, options: Any, document: Document, redactor: Redactor, under: Path = ()
 ) -> Iterator[Problem]:
-    """What is wrong with the options of an adapter, which stand in `document` under that place."""
+    """Yield problems with the options of an adapter, which `document` has under this path."""
     if adapter in BUILT_IN and adapter not in OPTIONS:
         yield document.problem(under, f"the adapter {adapter!r} takes no options", at_key=bool(under))
     elif adapter in OPTIONS:
@@ -41,12 +41,14 @@ def option_problems(
                 json.dumps(options), strict=True, by_alias=True, by_name=False
             )
         except ValidationError as error:
-            yield from faults(document, options, error, redactor=redactor, root=OPTIONS[adapter], under=under)
+            yield from problems_in(
+                document, options, error, redactor=redactor, root=OPTIONS[adapter], under=under
+            )
 
 
 @dataclass(frozen=True)
 class OptionsFile:
-    """Options of an adapter in a file of their own, read but not yet held against an adapter."""
+    """Options of an adapter in a file of their own, not yet checked against an adapter."""
 
     value: dict[str, JsonValue]
     document: Document = field(repr=False)
@@ -54,21 +56,21 @@ class OptionsFile:
     """Values that came from the environment."""
 
     def checked(self, adapter: str) -> dict[str, JsonValue]:
-        """The options, which fit the adapter.
+        """Return the options if they fit the adapter.
 
         Raises:
             SuiteError: they do not, with every problem.
         """
         redactor = Redactor(secrets_of(self.value), self.secrets)
         if problems := tuple(option_problems(adapter, self.value, self.document, redactor)):
-            raise SuiteError(_clean(problems, redactor))
+            raise SuiteError(_redacted(problems, redactor))
         return self.value
 
 
 def read_options(text: str, file: str, environ: Mapping[str, str], *, masked: bool = False) -> OptionsFile:
-    """Options of an adapter from YAML or JSON; `${NAME}` is read from the environment as in a suite.
+    """Read an adapter's options from YAML or JSON; `${NAME}` is read from the environment as in a suite.
 
-    `masked` puts `***` in place of secrets and of what is unset.
+    `masked` puts `***` in place of secrets and unset variables.
 
     Raises:
         SuiteError: it cannot be read, with every problem.
@@ -79,10 +81,9 @@ def read_options(text: str, file: str, environ: Mapping[str, str], *, masked: bo
     if not problems and not isinstance(filled.value, dict):
         problems.append(document.problem((), "wants an object with the adapter's options"))
     if problems:
-        raise SuiteError(_clean(problems, Redactor(values=filled.secrets)))
+        raise SuiteError(_redacted(problems, Redactor(values=filled.secrets)))
     return OptionsFile(filled.value, document, frozenset(filled.secrets))
 
 
-def _clean(problems: Iterable[Problem], redactor: Redactor) -> list[Problem]:
-    """The problems, whose messages may quote values, without secrets."""
+def _redacted(problems: Iterable[Problem], redactor: Redactor) -> list[Problem]:
     return [replace(problem, message=redactor.text(problem.message)) for problem in problems]

@@ -1,4 +1,4 @@
-"""Which agent a suite is played with: the one it names, unless the user names another."""
+"""The agent that a suite is played with: the one it names, unless the user names another."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -17,40 +17,39 @@ from ci_evals.support import placeholders
 
 @dataclass(frozen=True)
 class AgentChoice:
-    """What the user says of the agent; None leaves it to the suite."""
+    """The user's options for the agent; None leaves it to the suite."""
 
     adapter: str | None = None
     options: OptionsFile | None = None
     plugins: frozenset[str] = frozenset()
-    """Adapters that are installed beside the built-in ones."""
+    """Adapters that plug-ins add to the built-in ones."""
     agent_id: str | None = None
     agent_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
 
     @property
     def replaces(self) -> frozenset[str]:
-        """The keys of a suite in whose place this stands."""
-        said = {"agentId": self.agent_id, "apiKey": self.agent_key, "baseUrl": self.base_url}
-        return frozenset(key for key, value in said.items() if value)
+        """The keys of a suite that this replaces."""
+        options = {"agentId": self.agent_id, "apiKey": self.agent_key, "baseUrl": self.base_url}
+        return frozenset(key for key, value in options.items() if value)
 
 
 def choose(
     loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = False, unasked: bool = False
 ) -> LoadedSuite:
-    """The suite with the agent that it is to be played with.
+    """Return the suite with the agent that it is played with.
 
     An id or an address of an agent takes a suite off the embedded demo agent; a key alone does not, as it may
     be set for all suites of a job. With `without_key` a suite without a key may pass: see `has_key`.
-    `unasked` is for an agent that nobody will reach: it may lack all that it takes.
+    `unasked` is for an agent that nobody will reach: it may lack everything.
 
     Raises:
-        SuiteError: what the adapter cannot do without is named by neither suite nor user, or its options do
-            not fit it.
-        UsageError: there is no such adapter, or the demo agent is asked for at an address of its own.
+        SuiteError: something that the adapter needs is missing, or its options do not fit it.
+        UsageError: there is no such adapter, or the demo agent is requested at another address.
     """
     suite = loaded.suite
-    if choice.adapter and (said := complaint(choice.adapter, choice.plugins)):
-        raise UsageError(f"--adapter: {choice.adapter!r} {said}")
+    if choice.adapter and (fault := complaint(choice.adapter, choice.plugins)):
+        raise UsageError(f"--adapter: {choice.adapter!r} {fault}")
     elsewhere = bool(choice.agent_id or choice.base_url)
     adapter = choice.adapter or ("aui" if elsewhere and suite.adapter == "demo" else suite.adapter)
     if adapter == "demo" and choice.base_url:
@@ -72,10 +71,10 @@ def choose(
 
 
 def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
-    """The suite with what its user names himself.
+    """Return the suite with the values of options.
 
     Raises:
-        UsageError: that cannot be right, whichever suite it is.
+        UsageError: an option is invalid for any suite.
     """
     try:
         return Suite.model_validate(suite.model_dump() | changes)
@@ -87,7 +86,7 @@ def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
 
 
 def has_key(suite: Suite) -> bool:
-    """Whether the suite has the key that its agent needs, if it needs one."""
+    """Return whether the suite has the key that its agent needs, if any."""
     if suite.api_key is not None:  # given, but blank: a secret that is not there
         return suite.adapter == "demo" or bool(suite.api_key.get_secret_value().strip())
     if suite.adapter == "aui" or (suite.adapter == "openai" and suite.base_url is None):
@@ -96,15 +95,15 @@ def has_key(suite: Suite) -> bool:
 
 
 def has_filled_headers(suite: Suite) -> bool:
-    """Whether all headers that should carry a secret do: in a fork's pull request they may be blank."""
+    """Return whether all headers that need a secret have one; in a fork's pull request they may be blank."""
     headers = (suite.adapter_options or {}).get("headers")
-    given = headers.items() if isinstance(headers, dict) else ()
-    return not any(isinstance(value, str) and lacks_secret(name, value) for name, value in given)
+    pairs = headers.items() if isinstance(headers, dict) else ()
+    return not any(isinstance(value, str) and lacks_secret(name, value) for name, value in pairs)
 
 
 def _missing(suite: Suite) -> list[tuple[str, str]]:
-    """What the suite's agent cannot be reached without."""
-    missing = []
+    """Return the keys without which the suite's agent cannot be reached, each with a message."""
+    missing: list[tuple[str, str]] = []
     match suite.adapter:
         case "aui" if suite.agent_id is None:
             missing.append(("agentId", "is missing; or name the agent by --agent-id"))
@@ -128,7 +127,7 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
 
 
 def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:
-    """What stands as `{{name}}` in the options, and is nowhere."""
+    """Yield names in the options, as `{{name}}`, that have no value."""
     names = _names(suite)
     if "agentId" in names and suite.agent_id is None:
         yield "agentId", "is missing, and adapterOptions hold {{agentId}}; or name the agent by --agent-id"
@@ -141,9 +140,9 @@ def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:
 
 
 def _names(suite: Suite) -> frozenset[str]:
-    """The names that stand in the options of an agent over HTTP."""
+    """Return the names in the options of an agent over HTTP."""
     if suite.adapter_options is None or suite.adapter not in OPTIONS:
         return frozenset()
-    # What a chat is sent besides headers is sent as it stands.
-    said = suite.adapter_options if suite.adapter == "http" else suite.adapter_options.get("headers")
-    return frozenset(placeholders.names(said))
+    # Other options of a chat agent are sent as they are.
+    options = suite.adapter_options if suite.adapter == "http" else suite.adapter_options.get("headers")
+    return frozenset(placeholders.names(options))

@@ -1,4 +1,4 @@
-"""Plain data, and where each part of it stands in its file."""
+"""Plain data, with the position of each part in its file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 from ci_evals.domain.errors import Problem, SuiteError
 
 Path = tuple[str | int, ...]
-"""Where a value is: `("tests", 2, "name")`."""
+"""The path to a value: `("tests", 2, "name")`."""
 
 Position = tuple[int, int]
 """Line and column, both counted from 1."""
@@ -20,7 +20,7 @@ TOO_LONG = "a number with thousands of digits"
 
 
 def show(path: Path) -> str:
-    """The path as a reader writes it: `tests[2].evaluations[0].strict`."""
+    """Return the path as people write it: `tests[2].evaluations[0].strict`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{short(step)}" if text else short(step)
@@ -28,13 +28,13 @@ def show(path: Path) -> str:
 
 
 def short(name: str) -> str:
-    """A key or name for a message; a hostile one can have millions of characters."""
+    """Return a key or name for a message; a hostile one can have millions of characters."""
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 @dataclass
 class Document:
-    """Plain data and where it stands in its file."""
+    """Plain data, and the positions of its values and keys."""
 
     file: str
     value: Any = None
@@ -43,16 +43,16 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
 
     def problem(self, path: Path, message: str, *, at_key: bool = False) -> Problem:
-        """A fault at `path`, or at the nearest thing around it that stands in the file."""
-        places: Mapping[Path, Position] = self.keys if at_key else self.values
+        """Return a problem at `path`, or at the nearest parent that the file has."""
+        positions: Mapping[Path, Position] = self.keys if at_key else self.values
         near = path
-        while near and near not in places:
-            near, places = near[:-1], self.values
-        line, column = places.get(near, (1, 1))
+        while near and near not in positions:
+            near, positions = near[:-1], self.values
+        line, column = positions.get(near, (1, 1))
         return Problem(self.file, line, column, show(path), message)
 
     def note_key(self, path: Path, position: Position) -> None:
-        """Remembers where a key stands; one that stands there already is a problem."""
+        """Remember the position of a key; a second one of the same path is a problem."""
         if path in self.keys:
             message = f"key given twice (first in line {self.keys[path][0]})"
             self.problems.append(Problem(self.file, *position, show(path), message))
@@ -61,5 +61,5 @@ class Document:
 
 
 def refuse(document: Document, line: int, column: int, message: str) -> SuiteError:
-    """The error of a text that cannot be read any further, with where that is."""
+    """Return the error for a text that cannot be read beyond this position."""
     return SuiteError([Problem(document.file, line, column, "", message)])

@@ -22,13 +22,13 @@ class Interpolated:
     secrets: set[str] = field(default_factory=set)
     """Values that came from the environment."""
     unresolved: set[str] = field(default_factory=set)
-    """References that stayed as they were, since they are problems. A variable's name is no secret."""
+    """References that stayed, since they are problems. A variable's name is no secret."""
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 _NAMES = frozenset({"name", "category", "difficulty", "tags", "aui_logic"})
-"""Keys whose values name things in every report: two names that are taken out look the same."""
+"""Keys whose values name things in every report: two redacted names look the same."""
 
 
 def interpolate(
@@ -40,50 +40,51 @@ def interpolate(
     may_lack: Collection[str] = (),
     masked: bool = False,
 ) -> Interpolated:
-    """Replaces `${NAME}`, `${NAME:-default}` and `${env:NAME}` (not secret) in all string values.
+    """Replace `${NAME}`, `${NAME:-default}` and `${env:NAME}` (not secret) in all string values.
 
-    `$${` stands for a literal `${`. A default is used where the name is unset or empty. With
-    `refused_because`, every reference is a problem with that reason. Texts under the keys `replaced` are
-    dropped unread: something else stands in for them. Under `may_lack` a name that is unset is an empty one.
-    `masked` puts `***` in place of every secret, and of every name that is unset: as recordings have them.
+    `$${` stands for a literal `${`. A default is used if the name is unset or empty.
+
+    Args:
+        document: The data.
+        environ: The variables.
+        refused_because: Makes every reference a problem with this reason.
+        replaced: Keys whose texts are dropped unread, since something else replaces them.
+        may_lack: Keys under which an unset name is an empty one.
+        masked: Put `***` in place of every secret and unset name, as in recordings.
     """
-    interpolation = _Interpolation(document, environ, refused_because)
-    interpolation.replaced |= {(key,) for key in replaced}
-    interpolation.may_lack |= {(key,) for key in may_lack}
-    interpolation.masked = masked
-    interpolation.fill()
+    keys = frozenset((key,) for key in replaced), frozenset((key,) for key in may_lack)
+    interpolation = _Interpolation(document, environ, refused_because, *keys, masked)
+    interpolation.result.value = interpolation.value(document.value, ())
     return interpolation.result
 
 
 def not_secret(document: Document) -> frozenset[str]:
-    """The variables that a document takes as what is no secret (`${env:NAME}`)."""
-    said = (_INSIDE.fullmatch(inside) for inside in _REFERENCE.findall(json.dumps(document.value)) if inside)
-    return frozenset(parts["name"] for parts in said if parts and parts["plain"])
+    """Return the variables that a document reads as not secret (`${env:NAME}`)."""
+    references = _REFERENCE.findall(json.dumps(document.value))
+    parts = (_INSIDE.fullmatch(inside) for inside in references if inside)
+    return frozenset(match["name"] for match in parts if match and match["plain"])
 
 
+@dataclass
 class _Interpolation:
-    def __init__(self, document: Document, environ: Mapping[str, str], refused_because: str | None) -> None:
-        self.document = document
-        self.replaced: set[Path] = set()
-        self.may_lack: set[Path] = set()
-        self.masked = False
-        self.environ = environ
-        self.refused_because = refused_because
-        self.result = Interpolated()
+    document: Document
+    environ: Mapping[str, str]
+    refused_because: str | None
+    replaced: frozenset[Path]
+    may_lack: frozenset[Path]
+    masked: bool
+    result: Interpolated = field(default_factory=Interpolated)
 
-    def fill(self) -> None:
-        self.result.value = self._value(self.document.value, ())
-
-    def _value(self, value: Any, path: Path) -> Any:
+    def value(self, value: Any, path: Path) -> Any:
         match value:
             case str() if path in self.replaced:
                 return None
             case str() if "${" in value:
                 return _REFERENCE.sub(lambda match: self._reference(match, path), value)
             case dict():
-                return {key: self._value(item, (*path, key)) for key, item in value.items()}
+                return {key: self.value(item, (*path, key)) for key, item in value.items()}
             case list():
-                return [self._value(item, (*path, i)) for i, item in enumerate(value)]
+                return [self.value(item, (*path, i)) for i, item in enumerate(value)]
         return value
 
     def _reference(self, match: re.Match[str], path: Path) -> str:
@@ -91,24 +92,24 @@ class _Interpolation:
             return "${"
         parts = _INSIDE.fullmatch(match["inside"])
         if parts is None:
-            return self._fault(match[0], path, "is no variable's name; write $${ for a literal ${")
+            return self._problem(match[0], path, "is no variable's name; write $${ for a literal ${")
         name, default = parts["name"], parts["default"]
         if self.refused_because:
-            return self._fault(self._unresolved(parts), path, self.refused_because)
+            return self._problem(self._unresolved(parts), path, self.refused_because)
         value = self.environ.get(name, "" if path in self.may_lack else None)
         if default is not None and not value:
             return default
         if value is None and not self.masked:
-            return self._fault(self._unresolved(parts), path, f"the environment variable {name} is not set")
+            return self._problem(self._unresolved(parts), path, f"the environment variable {name} is not set")
         secret = parts["plain"] is None
         if secret and value:
             self._keep_secret(name, value, path)
         return self._shown(value or "", path, secret=secret)
 
     def _shown(self, value: str, path: Path, *, secret: bool) -> str:
-        """The value, or what a recording has in its place; within a pattern, what matches that."""
-        known = bool(value.strip()) and not (secret and len(value.strip()) >= MIN_LENGTH)
-        if known or not self.masked:
+        """Return the value, or the mask that a recording has in its place, escaped within a pattern."""
+        kept = bool(value.strip()) and not (secret and len(value.strip()) >= MIN_LENGTH)
+        if kept or not self.masked:
             return value
         return re.escape(MASK) if path[-1:] == ("pattern",) else MASK
 
@@ -126,11 +127,11 @@ class _Interpolation:
             )
 
     def _unresolved(self, parts: re.Match[str]) -> str:
-        """The reference by its name alone: its default may be a key."""
+        """Return the reference by its name alone: its default may be a key."""
         reference = "${" + (parts["plain"] or "") + parts["name"] + "}"
         self.result.unresolved.add(reference)
         return reference
 
-    def _fault(self, reference: str, path: Path, message: str) -> str:
+    def _problem(self, reference: str, path: Path, message: str) -> str:
         self.result.problems.append(self.document.problem(path, f"{reference}: {message}"))
         return reference

@@ -1,4 +1,4 @@
-"""Whether the judge is of the same family of models as the agent that it judges, where their names tell."""
+"""Model families, by their names: a judge may prefer the answers of its own family."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,21 +19,21 @@ _FAMILIES: Mapping[str, str] = {
     "Kimi": r"kimi-|moonshot",
     "GLM": r"(?<![a-z])glm-\d",
 }
-"""How the models of a family are called, by whichever server: `gpt-6-luna`, `openai/gpt-6-luna`, …"""
+"""Patterns for the names of a family's models on any server: `gpt-6-luna`, `openai/gpt-6-luna`, …"""
 
-_SHOWN = 3
-_AKIN = "judge and agent are of one family of models"
+_MAX_PAIRS = 3
+_SAME_FAMILY = "judge and agent are of one family of models"
 
 
 def family(model: str) -> str | None:
-    """The family that a model's name tells, the first one named in it; None where it tells none."""
+    """Return the family of a model, the first one that its name mentions; None if it mentions none."""
     matches = {name: re.search(pattern, model, re.IGNORECASE) for name, pattern in _FAMILIES.items()}
-    found = {name: match.start() for name, match in matches.items() if match}
-    return min(found, key=found.__getitem__) if found else None
+    starts = {name: match.start() for name, match in matches.items() if match}
+    return min(starts, key=starts.__getitem__) if starts else None
 
 
 def agents_model(suite: Suite) -> str | None:
-    """The model that is known to answer in a suite, if any is."""
+    """Return the model behind a suite's agent, if it is known."""
     match suite.adapter:
         case "demo":
             return None  # no model at all
@@ -43,20 +43,20 @@ def agents_model(suite: Suite) -> str | None:
             return suite.model
 
 
-def warnings(judged: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """What to say of judges and the agents' models that they judge, in pairs: one warning, or none."""
-    akin = dict.fromkeys(pair for pair in judged if family(pair[0]) == family(pair[1]) is not None)
-    if not akin:
+def warnings(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return one warning, or none, about judges and the agents' models that they judge."""
+    related = dict.fromkeys(pair for pair in pairs if family(pair[0]) == family(pair[1]) is not None)
+    if not related:
         return ()
-    said = [f"{judge} judges {agent} ({family(judge)})" for judge, agent in [*akin][:_SHOWN]]
-    said += [f"and {len(akin) - _SHOWN} more"] if len(akin) > _SHOWN else []
-    told = (
-        f"{_AKIN}: {', '.join(said)}; models tend to rate their own "
+    shown = [f"{judge} judges {agent} ({family(judge)})" for judge, agent in [*related][:_MAX_PAIRS]]
+    shown += [f"and {len(related) - _MAX_PAIRS} more"] if len(related) > _MAX_PAIRS else []
+    warning = (
+        f"{_SAME_FAMILY}: {', '.join(shown)}; models tend to rate their own "
         "family's answers higher: name a judge of another one by --judge-model, with its --provider"
     )
-    return (told,)
+    return (warning,)
 
 
 def is_outdated(warning: str, judges: Iterable[str]) -> bool:
-    """Whether a warning of ours does not hold any more where these are the judges."""
-    return warning.startswith(_AKIN) and not any(f"({family(judge)})" in warning for judge in judges)
+    """Return whether this is such a warning, and none of these judges is of the family."""
+    return warning.startswith(_SAME_FAMILY) and not any(f"({family(judge)})" in warning for judge in judges)

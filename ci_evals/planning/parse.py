@@ -15,44 +15,44 @@ from ci_evals.planning.adapter_options import complaint, option_problems
 from ci_evals.planning.document import Document, short
 from ci_evals.planning.interpolate import interpolate
 from ci_evals.planning.reader import read
-from ci_evals.planning.validation import faults
+from ci_evals.planning.validation import problems_in
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the meaning of a suite's text depends on besides the text."""
+    """All that the meaning of a suite's text depends on besides the text."""
 
     environ: Mapping[str, str] = field(default_factory=dict)
     plugins: frozenset[str] = frozenset()
-    """Adapters that are installed beside the built-in ones."""
+    """Adapters that plug-ins add to the built-in ones."""
     replaced: frozenset[str] = frozenset()
-    """Keys of a suite that its user names himself: their texts are not read."""
+    """Keys of a suite that options replace: their texts are not read."""
     may_lack: frozenset[str] = frozenset()
-    """Keys of a suite whose variables may be unset, as where a pull request is given no secrets."""
+    """Keys of a suite whose variables may be unset, as in a pull request without secrets."""
     masked: bool = False
-    """Whether secrets, and variables that are unset, read as `***`: as in a recording."""
+    """Read secrets and unset variables as `***`, as in a recording."""
     distrusted: str | None = None
-    """Where suites may neither name endpoints nor read the environment (`in the event …`); None: they may."""
+    """The event in which suites may neither name endpoints nor read the environment (`in the event …`)."""
 
 
 @dataclass(frozen=True)
 class LoadedSuite:
-    """A suite that can be run, and what must be known of its file."""
+    """A suite that can be run, with facts about its file."""
 
     suite: Suite
     file: str
     test_lines: tuple[int, ...]
     document: Document = field(repr=False)
-    """Where everything stands."""
+    """The position of everything."""
     secrets: frozenset[str]
     """Values that came from the environment."""
     warnings: tuple[str, ...]
 
 
 def load(text: str, file: str, reading: Reading) -> LoadedSuite:
-    """Reads one suite.
+    """Read one suite.
 
     Raises:
         SuiteError: with every problem at once.
@@ -71,15 +71,15 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     suite: Suite | None = None
     value = _without_comments(filled.value)
     literal = _without(value, filled.unresolved) if filled.unresolved else value
-    redactor = Redactor(_keys_in(literal), filled.secrets)
+    redactor = Redactor(_secrets_in(literal), filled.secrets)
     try:
-        # Keys as they are written, not as fields are called: a `base_url` would get past the check below.
+        # Only keys as they are written: a field's name, such as `base_url`, would get past the check below.
         suite = Suite.model_validate_json(json.dumps(value), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
-        problems += faults(document, value, error, redactor=redactor)
-    problems += _across(document, value)
+        problems += problems_in(document, value, error, redactor=redactor)
+    problems += _cross_problems(document, value)
     if isinstance(value, dict):
-        problems += _of_the_adapter(document, value, reading, redactor)
+        problems += _adapter_problems(document, value, reading, redactor)
     if problems or suite is None:
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
         raise SuiteError(sorted(redacted, key=lambda p: (p.line, p.column, p.path)))
@@ -94,7 +94,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
 
 
 def _without(value: Any, references: Collection[str]) -> Any:
-    """The data without references to the environment that could not be replaced."""
+    """Return the data without references to the environment that could not be replaced."""
     match value:
         case str():
             for reference in references:
@@ -107,8 +107,8 @@ def _without(value: Any, references: Collection[str]) -> Any:
     return value
 
 
-def _keys_in(value: Any) -> Iterator[str]:
-    """The secrets that stand in a suite's own text, which a message may quote."""
+def _secrets_in(value: Any) -> Iterator[str]:
+    """Yield the secrets in a suite's own text, which a message may quote."""
     if isinstance(value, dict):
         key, address, options = (value.get(name) for name in ("apiKey", "baseUrl", "adapterOptions"))
         yield from (key, *key.split()) if isinstance(key, str) else ()
@@ -116,23 +116,23 @@ def _keys_in(value: Any) -> Iterator[str]:
         yield from secrets_of(options) if isinstance(options, dict) else ()
 
 
-def _of_the_adapter(
+def _adapter_problems(
     document: Document, value: dict[str, Any], reading: Reading, redactor: Redactor
 ) -> Iterator[Problem]:
-    """What is wrong with how the agent is to be spoken to."""
+    """Yield problems with the adapter and its options."""
     adapter, options = value.get("adapter", "aui"), value.get("adapterOptions")
     if reading.distrusted:
         for key, message in _NOT_IF_DISTRUSTED.items():
             if value.get(key) is not None and (key != "adapter" or _runs_code(str(adapter), reading)):
                 yield document.problem((key,), message.format(where=reading.distrusted))
-    if isinstance(adapter, str) and (said := complaint(adapter, reading.plugins)):
-        yield document.problem(("adapter",), f"{short(redactor.text(adapter))!r} {said}")
+    if isinstance(adapter, str) and (fault := complaint(adapter, reading.plugins)):
+        yield document.problem(("adapter",), f"{short(redactor.text(adapter))!r} {fault}")
     elif isinstance(adapter, str) and isinstance(options, dict):
         yield from option_problems(adapter, options, document, redactor, ("adapterOptions",))
 
 
 def _runs_code(adapter: str, reading: Reading) -> bool:
-    """Whether the adapter is code that is not ours, be it a plug-in that is installed beside us."""
+    """Return whether the adapter is foreign code, installed plug-ins included."""
     return is_program(adapter) or (adapter in reading.plugins and adapter not in BUILT_IN)
 
 
@@ -143,65 +143,37 @@ _NOT_IF_DISTRUSTED = {
 }
 
 
+_LISTS = frozenset({"tests", "turns", "evaluations"}) | OF_A_RUBRIC
+
+
 def _without_comments(value: Any) -> Any:
-    """The data without `$schema` and `x-…` keys, which mean nothing to us, on the levels that are ours."""
+    """Return the data without `$schema` and `x-…` keys, on all levels that this format defines."""
     if not isinstance(value, dict):
         return value
-    suite = _plain(value)
-    suite |= {"tests": [_plain_test(test) for test in suite["tests"]]} if _is_list(suite.get("tests")) else {}
-    return suite
-
-
-def _plain_test(test: Any) -> Any:
-    if not isinstance(test, dict):
-        return test
-    plain = _plain(test)
-    for key in ("turns", "evaluations"):
-        if _is_list(plain.get(key)):
-            plain[key] = [_plain_item(item) for item in plain[key]]
+    plain = {key: item for key, item in value.items() if key != "$schema" and not key.startswith("x-")}
+    for key in _LISTS & plain.keys():
+        if isinstance(plain[key], list):
+            plain[key] = [_without_comments(item) for item in plain[key]]
     return plain
 
 
-def _plain_item(value: Any) -> Any:
-    """A turn or an evaluation; in a rubric its levels, its dimensions and their levels too."""
-    if not isinstance(value, dict):
-        return value
-    plain = _plain(value)
-    for key in OF_A_RUBRIC & plain.keys():
-        if _is_list(plain[key]):
-            plain[key] = [_plain_item(item) for item in plain[key]]
-    return plain
-
-
-def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    return {key: item for key, item in value.items() if key != "$schema" and not key.startswith("x-")}
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _across(document: Document, value: Any) -> Iterator[Problem]:
-    """Faults that lie between values: they are told even where single values are wrong too."""
+def _cross_problems(document: Document, value: Any) -> Iterator[Problem]:
+    """Yield problems between values, even if single values are wrong too."""
     tests = value.get("tests") if isinstance(value, dict) else None
-    names: dict[str, int] = {}
+    indices: dict[str, int] = {}
     for i, test in enumerate(tests if isinstance(tests, list) else []):
         if not isinstance(test, dict):
             continue
         name = test.get("name")
-        if isinstance(name, str) and name in names:
-            yield document.problem(
-                ("tests", i, "name"), f"the name {name!r} is that of tests[{names[name]}] already"
-            )
-        elif isinstance(name, str):
-            names[name] = i
+        if isinstance(name, str) and indices.setdefault(name, i) != i:
+            message = f"the name {name!r} is that of tests[{indices[name]}] already"
+            yield document.problem(("tests", i, "name"), message)
         evaluations = test.get("evaluations")
         if isinstance(evaluations, list) and evaluations:
             weights = [item.get("weight", 1) if isinstance(item, dict) else 1 for item in evaluations]
             if all(type(weight) in {int, float} and weight == 0 for weight in weights):
-                yield document.problem(
-                    ("tests", i, "evaluations"), "all weights are 0: nothing could be scored"
-                )
+                message = "all weights are 0: nothing could be scored"
+                yield document.problem(("tests", i, "evaluations"), message)
 
 
 def _unused_fields(suite: Suite, file: str) -> Iterator[str]:

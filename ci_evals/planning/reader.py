@@ -1,8 +1,7 @@
-"""A JSON or YAML text read into plain data, with the place of every value and key.
+"""JSON or YAML read into plain data, with the position of every value and key.
 
-The standard JSON parser tells no places, and PyYAML refuses some JSON (tab indents), so JSON has a small
-walker of its own. YAML is read by its JSON schema: `yes` and `2026-05-04` are strings, not a boolean and a
-date.
+The standard JSON parser reports no positions, and PyYAML refuses some JSON (tab indents), so JSON has a small
+walker of its own. YAML is read by its JSON schema: `yes` and `2026-05-04` are strings.
 """
 
 import json
@@ -17,10 +16,10 @@ from ci_evals.support.text import whole
 
 
 def read(text: str, file: str) -> Document:
-    """Reads a suite's text; `file` tells the format by its ending.
+    """Read a suite's text; the extension of `file` says in which format.
 
     Raises:
-        SuiteError: the text is neither JSON nor YAML, with the place where it goes wrong.
+        SuiteError: the text is neither JSON nor YAML, with the position of the error.
     """
     document = Document(file)
     if PurePath(file).suffix.lower() in {".yaml", ".yml"}:
@@ -33,7 +32,7 @@ def read(text: str, file: str) -> Document:
 
 
 class _JsonWalker:
-    """Walks a text that `json` has found to be sound, noting places and duplicate keys."""
+    """Walks a text that `json` accepts, noting positions and duplicate keys."""
 
     SPACE = re.compile(r"[ \t\n\r]*")
     NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
@@ -42,7 +41,7 @@ class _JsonWalker:
     def __init__(self, text: str, document: Document) -> None:
         self.text = text
         self.document = document
-        self.newlines = [found.start() for found in re.finditer("\n", text)]
+        self.newlines = [match.start() for match in re.finditer("\n", text)]
 
     def walk(self) -> None:
         try:
@@ -118,7 +117,7 @@ class _JsonWalker:
 
 
 class _ConstantError(Exception):
-    """NaN or Infinity, which Python's parser would let pass."""
+    """NaN or Infinity, which Python's parser would accept."""
 
 
 def _no_constant(name: str) -> None:

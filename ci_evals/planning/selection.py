@@ -1,7 +1,7 @@
-"""Loaded suites and a choice of tests become the plan of a run."""
+"""The plan of a run, from loaded suites and a selection of tests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
@@ -13,7 +13,7 @@ from ci_evals.support.redaction import Redactor
 
 @dataclass(frozen=True)
 class Selection:
-    """Which tests to run. An empty selection means all; both kinds given, a test must meet both."""
+    """The tests to run. An empty selection means all; a test must match both names and tags if given."""
 
     names: tuple[str, ...] = ()
     """Parts of names; case does not count."""
@@ -21,15 +21,15 @@ class Selection:
 
     @classmethod
     def of(cls, names: str | None, tags: str | None) -> "Selection":
-        """From comma-separated lists as the options have them.
+        """Parse comma-separated lists, as the options have them.
 
         Raises:
-            UsageError: a list is there and holds nothing: it would select everything.
+            UsageError: a list is given but empty: it would select everything.
         """
         return cls(names=_split("--test", names), tags=_split("--tag", tags))
 
     def takes(self, test: Test) -> bool:
-        """Whether the test is selected."""
+        """Return whether the test is selected."""
         name = test.name.casefold()
         return (not self.names or any(part.casefold() in name for part in self.names)) and (
             not self.tags or not set(self.tags).isdisjoint(test.tags)
@@ -44,10 +44,10 @@ def _split(option: str, text: str | None) -> tuple[str, ...]:
 
 
 def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Plan:
-    """The plan of a run.
+    """Return the plan of a run.
 
     Raises:
-        UsageError: nothing is selected; the message lists what there is.
+        UsageError: nothing is selected; the message lists tests and tags.
     """
     suites = tuple(planned for item in loaded if (planned := _planned(item, selection)).tests)
     if not suites:
@@ -60,32 +60,43 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
 def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
     redactor = Redactor(values=loaded.secrets)
     digests = _digests(loaded.suite, redactor)
-    chosen = [place for place, test in enumerate(loaded.suite.tests) if selection.takes(test)]
-    return PlannedSuite(
+    whole = PlannedSuite(
         suite=loaded.suite,
         file=loaded.file,
         digest=digest([redactor.text(loaded.suite.name), *digests]),
-        tests=tuple(loaded.suite.tests[place] for place in chosen),
-        test_digests=tuple(digests[place] for place in chosen),
-        test_lines=tuple(loaded.test_lines[place] for place in chosen),
+        tests=loaded.suite.tests,
+        test_digests=tuple(digests),
+        test_lines=loaded.test_lines,
+    )
+    return with_tests(whole, [i for i, test in enumerate(loaded.suite.tests) if selection.takes(test)])
+
+
+def with_tests(suite: PlannedSuite, indices: Sequence[int]) -> PlannedSuite:
+    """Return the suite with these of its tests alone."""
+    return replace(
+        suite,
+        tests=tuple(suite.tests[i] for i in indices),
+        test_digests=tuple(suite.test_digests[i] for i in indices),
+        test_lines=tuple(suite.test_lines[i] for i in indices),
     )
 
 
-_ASKED = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations"}
+_DEFINING_FIELDS = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations"}
 
 
 def _digests(suite: Suite, redactor: Redactor) -> list[str]:
-    """For each test, SHA-256 of what it asks: its lines, the user's data, the criteria and weights.
+    """Return each test's SHA-256 of all that defines it: turns, the user's data, criteria and weights.
 
-    Not its tags, place, floor or optimal workflows, which change no verdict, and not the agent: another one
-    is what runs are compared for. Secrets are taken out first, so that a digest tells nothing about them and
-    does not change with them.
+    Tags, position, floor and optimal workflows change no verdict and are left out, and so is the agent, which
+    is what runs are compared for. Secrets are redacted first, so that a digest does not depend on them.
     """
-    asked = suite.model_dump(mode="json", by_alias=True, include={"tests": {"__all__": _ASKED}})
-    filled_up = PlannedTurn(user=AUTO).model_dump(mode="json", by_alias=True)
+    definitions = suite.model_dump(
+        mode="json", by_alias=True, include={"tests": {"__all__": _DEFINING_FIELDS}}
+    )
+    auto_turn = PlannedTurn(user=AUTO).model_dump(mode="json", by_alias=True)
     digests = []
-    for test, defined in zip(suite.tests, asked["tests"], strict=True):
+    for test, defined in zip(suite.tests, definitions["tests"], strict=True):
         turns = defined.pop("turns")
-        turns += [filled_up] * (len(suite.turns_of(test)) - len(turns))
+        turns += [auto_turn] * (len(suite.turns_of(test)) - len(turns))
         digests.append(digest(redactor.json([defined, turns])))
     return digests

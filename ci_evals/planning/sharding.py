@@ -1,33 +1,36 @@
-"""One part of a plan, for runs that share its tests: which it is hangs on plan and baseline alone.
+"""Shards of a plan, for runs that share its tests; a shard depends on plan and baseline alone.
 
-The unit is a test with all its trials. Each weighs the time that it took in a baseline; the longest goes
-first, each to the part that has the least to do, so that all parts end at about the same time.
+The unit is a test with all its trials, weighted by its time in a baseline. The longest goes first, each to
+the shard with the least to do, so that all shards end at about the same time.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from pathlib import PurePath
 from statistics import fmean
+from typing import TypeVar
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import Results, Shard
 from ci_evals.domain.results.suite import TestResult
+from ci_evals.planning.selection import with_tests
 from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
 
-MOST = 1000
-"""Parts of one plan."""
+T = TypeVar("T")
 
-_PART = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
+MAX_SHARDS = 1000
+
+_SHARD = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Part:
-    """Which part, counted from 1, of how many."""
+class ShardNumber:
+    """The number of a shard, from 1, and of all shards."""
 
     index: int
     of: int
@@ -37,141 +40,130 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What one run plays, and what it says of that in its results."""
+class PlannedShard:
+    """The part of a plan that one run plays, and what its results say of it."""
 
     plan: Plan
     shard: Shard
 
 
-def read(text: str) -> Part:
-    """The part that `--shard` asks for, as `2/5`.
+def read(text: str) -> ShardNumber:
+    """Read the shard that `--shard` asks for, such as `2/5`.
 
     Raises:
-        UsageError: it is written in another way, or is none.
+        UsageError: it has another form, or does not exist.
     """
-    found = _PART.fullmatch(text)
-    part = Part(*map(int, found.groups())) if found else None
-    if part is None or not part.index <= part.of <= MOST:
+    match = _SHARD.fullmatch(text)
+    number = ShardNumber(*map(int, match.groups())) if match else None
+    if number is None or not number.index <= number.of <= MAX_SHARDS:
         shown = text if len(text) <= 20 else f"{text[:20]}…"
         raise UsageError(
-            f"--shard: {shown!r} is no part; write I/N, as 2/5, with I from 1 to N and N up to {MOST}"
+            f"--shard: {shown!r} is no part; write I/N, as 2/5, with I from 1 to N and N up to {MAX_SHARDS}"
         )
-    return part
+    return number
 
 
-def check(plan: Plan, part: Part) -> None:
-    """Sees that each part has a test.
+def check(plan: Plan, number: ShardNumber) -> None:
+    """Check that each shard has a test.
 
     Raises:
-        UsageError: there are more parts than tests.
+        UsageError: there are more shards than tests.
     """
     tests = sum(len(suite.tests) for suite in plan.suites)
-    if part.of > tests:
+    if number.of > tests:
         has, most = ("1 test", "1 part") if tests == 1 else (f"{tests} tests", f"{tests} parts")
-        raise UsageError(f"--shard={part}: the plan has {has}; ask for at most {most}")
+        raise UsageError(f"--shard={number}: the plan has {has}; ask for at most {most}")
 
 
-def take(plan: Plan, part: Part, redactor: Redactor, baseline: Results | None = None) -> Taken:
-    """One part of a plan, with its tests in the plan's order. Each test is in one part, and no part is empty.
+def take(
+    plan: Plan, number: ShardNumber, redactor: Redactor, baseline: Results | None = None
+) -> PlannedShard:
+    """Return one shard of a plan, with its tests in the plan's order; each test is in one shard; none is empty.
 
     Args:
-        plan: The whole. It has at least as many tests as there are parts.
-        part: Which.
-        redactor: Takes secrets out of names, as they were in the baseline.
-        baseline: An earlier run. It tells how long a trial of a test takes. A test that it does not know
-            counts as the mean of those that it knows; where it knows none, each counts by its turns.
+        plan: The whole plan. It has at least as many tests as there are shards.
+        number: Which shard.
+        redactor: Redacts names, as they were in the baseline.
+        baseline: An earlier run, which knows how long a trial of a test takes. A test that it does not know
+            counts as the mean of those that it knows; if it knows none, each counts by its turns.
     """
-    owners = _owners(_weights(plan, _seconds(plan, redactor, baseline)), part.of)
-    suites, mine, place = [], [], 0
+    owners = _owners(_weights(plan, _seconds(plan, redactor, baseline)), number.of)
+    suites, own_numbers, start = [], [], 0
     for suite in plan.suites:
-        own = [at for at in range(len(suite.tests)) if owners[place + at] == part.index]
-        mine += [place + at + 1 for at in own]
-        suites += [_with_tests(suite, own)] if own else []
-        place += len(suite.tests)
+        own = [i for i in range(len(suite.tests)) if owners[start + i] == number.index]
+        own_numbers += [start + i + 1 for i in own]
+        suites += [with_tests(suite, own)] if own else []
+        start += len(suite.tests)
     whole = _digest(plan, redactor)
     shard = Shard(
-        index=part.index,
-        of=part.of,
+        index=number.index,
+        of=number.of,
         plan=whole,
         split=digest([whole, owners]),
         suites=tuple(suite.file for suite in plan.suites),
-        tests=tuple(mine),
+        tests=tuple(own_numbers),
     )
-    return Taken(replace(plan, suites=tuple(suites)), shard)
+    return PlannedShard(replace(plan, suites=tuple(suites)), shard)
 
 
 def _seconds(plan: Plan, redactor: Redactor, baseline: Results | None) -> list[float | None]:
-    """How long a trial of each test took; None where it is not known.
+    """Return the time that a trial of each test took; None if it is not known.
 
-    Tests are the same where the comparison finds them to be: by suite and name, and what they ask.
+    Tests are identified as in a comparison: by suite, name and definition.
     """
-    known = dict(_recorded(baseline)) if baseline else {}
-    suites: Counter[str] = Counter()
-    found = []
-    for planned in plan.suites:
-        suite, tests = redactor.text(planned.suite.name), Counter[str]()
-        for test, asked in zip(planned.tests, planned.test_digests, strict=True):
-            name = redactor.text(test.name)
-            before = known.get((suite, suites[suite], name, tests[name]))
-            found.append(_mean_seconds(before) if before and before.digest == asked else None)
-            tests[name] += 1
-        suites[suite] += 1
-    return found
+    recorded = {
+        (suite_key, test_key): test
+        for suite_key, suite in _keyed(baseline.suites if baseline else (), lambda suite: suite.name)
+        for test_key, test in _keyed(suite.tests, lambda test: test.name)
+    }
+    seconds: list[float | None] = []
+    for suite_key, planned in _keyed(plan.suites, lambda planned: redactor.text(planned.suite.name)):
+        tests = zip(planned.tests, planned.test_digests, strict=True)
+        for test_key, (_, definition) in _keyed(tests, lambda test: redactor.text(test[0].name)):
+            before = recorded.get((suite_key, test_key))
+            seconds.append(_mean_seconds(before) if before and before.digest == definition else None)
+    return seconds
 
 
-def _recorded(baseline: Results) -> Iterator[tuple[tuple[str, int, str, int], TestResult]]:
-    """The tests by the names of suite and test. Those of one name are told apart by their order."""
-    suites: Counter[str] = Counter()
-    for suite in baseline.suites:
-        tests: Counter[str] = Counter()
-        for test in suite.tests:
-            yield (suite.name, suites[suite.name], test.name, tests[test.name]), test
-            tests[test.name] += 1
-        suites[suite.name] += 1
+def _keyed(items: Iterable[T], name: Callable[[T], str]) -> Iterator[tuple[tuple[str, int], T]]:
+    """Yield each item with its name and its number among those of that name."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        yield (name(item), counts[name(item)]), item
+        counts[name(item)] += 1
 
 
 def _mean_seconds(test: TestResult) -> float | None:
-    """Of its trials that came to an end."""
     seconds = [trial.duration_seconds for trial in test.trials if trial.counts]
     return fmean(seconds) if seconds else None
 
 
 def _weights(plan: Plan, seconds: Sequence[float | None]) -> list[float]:
-    """What playing each test takes: in seconds, or, where no test is known, in turns."""
-    known = [one for one in seconds if one is not None]
-    usual = fmean(known) if known else None
+    """Return the work of each test: in seconds, or, if no test is known, in turns."""
+    known = [duration for duration in seconds if duration is not None]
+    mean = fmean(known) if known else None
     tests = ((suite, test) for suite in plan.suites for test in suite.tests)
-    return [
-        plan.loops_of(test)
-        * (one if one is not None else len(suite.suite.turns_of(test)) if usual is None else usual)
-        for (suite, test), one in zip(tests, seconds, strict=True)
-    ]
+    weights = []
+    for (suite, test), duration in zip(tests, seconds, strict=True):
+        usual = len(suite.suite.turns_of(test)) if mean is None else mean
+        weights.append(plan.loops_of(test) * (usual if duration is None else duration))
+    return weights
 
 
-def _owners(weights: Sequence[float], parts: int) -> list[int]:
-    """For each test the part that plays it. What ties is told apart by the order of tests, and of parts."""
+def _owners(weights: Sequence[float], shards: int) -> list[int]:
+    """Return the shard of each test. Ties are broken by the order of tests and shards."""
     owners = [0] * len(weights)
-    loads = [(0.0, 0, part) for part in range(1, parts + 1)]
+    loads = [(0.0, 0, shard) for shard in range(1, shards + 1)]
     heapify(loads)
-    for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):
-        load, tests, owners[place] = loads[0]
-        # The number of tests keeps parts from staying empty where tests took no time at all.
-        heapreplace(loads, (load + weights[place], tests + 1, owners[place]))
+    for index in sorted(range(len(weights)), key=lambda index: (-weights[index], index)):
+        load, tests, owners[index] = loads[0]
+        # The number of tests keeps shards from staying empty if tests took no time at all.
+        heapreplace(loads, (load + weights[index], tests + 1, owners[index]))
     return owners
 
 
-def _with_tests(suite: PlannedSuite, places: Sequence[int]) -> PlannedSuite:
-    return replace(
-        suite,
-        tests=tuple(suite.tests[at] for at in places),
-        test_digests=tuple(suite.test_digests[at] for at in places),
-        test_lines=tuple(suite.test_lines[at] for at in places),
-    )
-
-
 def _digest(plan: Plan, redactor: Redactor) -> str:
-    """Of what is played, in its order; secrets are taken out first."""
+    """Return the digest of all tests in their order, with secrets redacted."""
     suites = []
     for planned in plan.suites:
         loops = map(plan.loops_of, planned.tests)

@@ -1,4 +1,4 @@
-"""From pydantic's findings to problems in a suite author's words, with the nearest right name."""
+"""Validation errors of pydantic as problems in a suite author's words, with the nearest right name."""
 
 import difflib
 import json
@@ -26,7 +26,7 @@ KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded, **STRICT
 _WITHOUT_STRICT = {Judged: "a criterion without 'strict'", Graded: "a criterion with a rubric"}
 
 
-def faults(
+def problems_in(
     document: Document,
     value: Any,
     error: ValidationError,
@@ -35,27 +35,27 @@ def faults(
     root: type[BaseModel] = Suite,
     under: Path = (),
 ) -> Iterator[Problem]:
-    """Every fault that pydantic found in `value`, at its place in the document.
+    """Yield every error that pydantic found in `value`, with its position in the document.
 
-    `redactor` takes the secrets out of what is quoted, since that is cut: half of one might stay. `root` is
-    the model that `value` should be, and `under` the place where it stands.
+    `redactor` redacts quoted values, since they are truncated and half a secret might stay. `root` is the
+    model of `value`, and `under` its path in the document.
     """
     seen: set[Path] = set()
     for detail in error.errors(include_url=False):
         path, model = _locate(value, detail["loc"], root)
-        found = detail["input"]
-        if path in seen or (detail["type"] == "too_short" and isinstance(found, list) and found):
-            continue  # unions tell one fault twice; a list with a faulty item is also told to be too short
+        value_found = detail["input"]
+        if path in seen or (detail["type"] == "too_short" and isinstance(value_found, list) and value_found):
+            continue  # unions report one error twice; a list with a faulty item is reported as too short too
         if detail["type"] in {"union_tag_invalid", "union_tag_not_found"}:
             path = (*path, "strict")
         seen.add(path)
-        detail["input"] = redactor.json(found)
+        detail["input"] = redactor.json(value_found)
         at_key = detail["type"] == "extra_forbidden"
         yield document.problem((*under, *path), _message(detail, path, model), at_key=at_key)
 
 
 def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tuple[Path, type[BaseModel]]:
-    """The place in the data that pydantic means (it also names the union's members), and the model there."""
+    """Return the path in the data that pydantic means (it also names a union's members), and its model."""
     path: list[str | int] = []
     model = root
     here = value
@@ -65,7 +65,7 @@ def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tupl
             here = here[step]
         elif i < len(loc) - 1 or not isinstance(here, dict) or step in KINDS:
             model = KINDS.get(str(step), model)
-            continue  # a member of a union, not a place
+            continue  # a member of a union, not a key
         path.append(step)
         if inside and isinstance(step, str) and isinstance(here, dict | list):
             model = _inner(model, step) or model
@@ -73,19 +73,19 @@ def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tupl
 
 
 def _inner(model: type[BaseModel], key: str) -> type[BaseModel] | None:
-    """The model of what stands under `key`, or of its items; null where it is none, or one of several."""
-    looked_at = [info.annotation for name, info in model.model_fields.items() if key in {name, info.alias}]
-    found: list[type[BaseModel]] = []
-    while looked_at:
-        kind = looked_at.pop()
+    """Return the model of the value under `key`, or of its items; None if there is none, or several."""
+    annotations = [info.annotation for name, info in model.model_fields.items() if key in {name, info.alias}]
+    models: list[type[BaseModel]] = []
+    while annotations:
+        kind = annotations.pop()
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found.append(kind)
-        looked_at += get_args(kind)
-    return found[0] if len(found) == 1 else None
+            models.append(kind)
+        annotations += get_args(kind)
+    return models[0] if len(models) == 1 else None
 
 
 def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
-    """What is wrong, in the words of the suite's author."""
+    """Return the message for the suite's author."""
     found: Any = MASK if path[-1:] == ("apiKey",) else detail["input"]
     context = detail.get("ctx", {})
     if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):
@@ -116,11 +116,11 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
         case "greater_than" | "greater_than_equal" | "less_than_equal":
             message = f"{found!r} is not {detail['msg'].removeprefix('Input should be ')}"
         case kind:
-            message = _SAID.get(kind, detail["msg"])
+            message = _MESSAGES.get(kind, detail["msg"])
     return message
 
 
-_SAID = {
+_MESSAGES = {
     "union_tag_not_found": "wants the name of a strict type",
     "string_pattern_mismatch": "must not be empty",
     "string_too_short": "must not be empty",
@@ -148,7 +148,7 @@ def _shown(found: Any) -> str:
 
 
 def _without_keys(found: Any) -> Any:
-    """The value without what stands under an `apiKey`, however deep it was put by mistake."""
+    """Return the value without the content of any `apiKey`, however deep it was put by mistake."""
     match found:
         case dict():
             return {k: MASK if k == "apiKey" else _without_keys(item) for k, item in found.items()}
@@ -171,12 +171,12 @@ def _unknown_key(key: str, model: type[BaseModel]) -> str:
     owners = [_name_of(kind) for kind in KINDS.values() if key in _keys_of(kind)]
     if model in KINDS.values() and owners:
         return f"{_name_of(model)} takes no such key; it belongs to {', '.join(owners[:3])}"
-    # Without its rubric a graded criterion looks like a plain one.
+    # A graded criterion without its rubric looks like a plain one.
     return f"unknown key{_nearest(key, _keys_of(Graded if model is Judged else model))}"
 
 
 def _nearest(found: Any, known: Sequence[str]) -> str:
-    """A hint at the right name, or at all of them where they are few."""
+    """Return a hint at the right name, or at all of them if they are few."""
     folded = {name.replace("_", "").lower(): name for name in known}
     close = difflib.get_close_matches(
         str(found).replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=0.6

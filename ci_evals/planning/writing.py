@@ -1,4 +1,4 @@
-"""A suite's data written as text that reads back as the same: the other way round of `document`."""
+"""A suite's data written as text that `reader` reads back as the same."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from ci_evals.planning.yaml_document import Loader
 
 
 def literal(value: Any) -> Any:
-    """Data whose texts mean what they say: each `${` in a value is written `$${`, which no variable fills."""
+    """Return data whose texts are taken literally: `${` in a value is written `$${`."""
     match value:
         case str():
             return value.replace("${", "$${")
@@ -24,16 +24,16 @@ def literal(value: Any) -> Any:
 
 
 def write(value: dict[str, Any], file: str, *, comment: str = "") -> str:
-    """The text of `value` as `file` holds it: YAML for `.yaml` and `.yml`, else JSON.
+    """Return `value` as text in the format of `file`: YAML for `.yaml` and `.yml`, else JSON.
 
-    `comment` is put before it, where the format has comments.
+    `comment` goes first if the format has comments.
     """
     if PurePath(file).suffix.lower() not in {".yaml", ".yml"}:
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     head = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())
     text = head + _yaml(value, _Dumper, _WIDTH)
-    # Blocks of lines are for people. What does not come back from one, or would be a command to GitHub's
-    # runner once it is printed in a log, is written in quotes, each text on one line.
+    # Blocks of lines are for people. A text that does not read back from one, or would be a command to
+    # GitHub's runner in a log, is written in quotes on one line.
     if _COMMAND.search(text) or read(text, file).value != value:
         return head + _yaml(value, _Quoting, _ENDLESS)
     return text
@@ -48,10 +48,10 @@ def _yaml(value: dict[str, Any], dumper: type[yaml.SafeDumper], width: int) -> s
 
 
 class _Quoting(yaml.SafeDumper):
-    """Writes every text so that both PyYAML and our own reader, whose numbers differ, take it for a text."""
+    """Writes every text so that both PyYAML and our own reader, whose numbers differ, read a text."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Texts that occur twice are written twice."""
+        """Write repeated texts in full."""
         del data
         return True
 

@@ -1,4 +1,4 @@
-"""YAML read into plain data, with the place of every value and key."""
+"""YAML read into plain data, with the position of every value and key."""
 
 import re
 from typing import Any
@@ -90,19 +90,19 @@ _HINTS = {
 
 
 def read(text: str, document: Document) -> None:
-    """Reads YAML into `document`.
+    """Read YAML into `document`.
 
     Raises:
-        SuiteError: the text is no YAML, with the place where it goes wrong.
+        SuiteError: the text is no YAML, with the position of the error.
     """
     try:
         node = yaml.compose(text, Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        said = ", ".join(part for part in (error.context, error.problem) if part)
-        hint = next((f"; {told}" for fault, told in _HINTS.items() if fault in said), "")
-        raise refuse(document, line, column, f"not YAML: {said}{hint}") from error
+        message = ", ".join(part for part in (error.context, error.problem) if part)
+        hint = next((f"; {hint}" for fault, hint in _HINTS.items() if fault in message), "")
+        raise refuse(document, line, column, f"not YAML: {message}{hint}") from error
     except yaml.YAMLError as error:
         raise refuse(document, 1, 1, f"not YAML: {str(error).splitlines()[0]}") from error
     except RecursionError as error:
@@ -113,7 +113,7 @@ def read(text: str, document: Document) -> None:
 
 
 class _YamlWalker:
-    """Turns YAML's nodes into plain data, noting places and duplicate keys."""
+    """Turns YAML's nodes into plain data, noting positions and duplicate keys."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -161,7 +161,7 @@ class _YamlWalker:
         return str(node.value), position
 
     def _merged(self, node: yaml.Node) -> list[tuple[yaml.Node, yaml.Node]]:
-        """The keys and values that `<<` brings in, from one mapping or a list of them."""
+        """Return the keys and values that `<<` merges in, from one mapping or a list of them."""
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         if not all(isinstance(item, yaml.MappingNode) for item in nodes):
             line, column = node.start_mark.line + 1, node.start_mark.column + 1

@@ -11,7 +11,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Suite
 from ci_evals.planning import sharding
-from ci_evals.planning.sharding import Part
+from ci_evals.planning.sharding import ShardNumber
 from ci_evals.support.redaction import Redactor
 
 
@@ -35,7 +35,9 @@ def names(plan: Plan) -> list[str]:
 
 def parts(plan: Plan, of: int, baseline=None, redactor=None) -> list[list[str]]:
     """The names of the tests of each part."""
-    took = [sharding.take(plan, Part(i, of), redactor or Redactor(), baseline) for i in range(1, of + 1)]
+    took = [
+        sharding.take(plan, ShardNumber(i, of), redactor or Redactor(), baseline) for i in range(1, of + 1)
+    ]
     return [names(one.plan) for one in took]
 
 
@@ -83,11 +85,11 @@ def test_what_is_no_part_is_refused(text):
 def test_more_parts_than_tests():
     """A part without a test would be a job for nothing."""
     plan = plan_of("a", "b")
-    sharding.check(plan, Part(1, 2))
+    sharding.check(plan, ShardNumber(1, 2))
     with pytest.raises(UsageError, match="has 2 tests; ask for at most 2 parts"):
-        sharding.check(plan, Part(1, 3))
+        sharding.check(plan, ShardNumber(1, 3))
     with pytest.raises(UsageError, match=r"has 1 test; ask for at most 1 part$"):
-        sharding.check(plan_of("a"), Part(1, 3))
+        sharding.check(plan_of("a"), ShardNumber(1, 3))
 
 
 def test_without_a_baseline_turns_decide():
@@ -141,7 +143,7 @@ def test_a_part_knows_its_place():
         ),
         loops=2,
     )
-    first, second = (sharding.take(plan, Part(i, 2), Redactor()) for i in (1, 2))
+    first, second = (sharding.take(plan, ShardNumber(i, 2), Redactor()) for i in (1, 2))
     assert [names(one.plan) for one in (first, second)] == [["b"], ["a", "c", "d"]]
     assert [suite.file for suite in first.plan.suites] == ["x.json"]
     assert first.plan.suites[0].test_digests == ("digest of b",)
@@ -156,7 +158,7 @@ def test_a_part_knows_its_place():
 def test_digests_tell_plans_and_splits_apart():
     """The plan's hangs on what is played; the split's on the parts too, and so on the baseline."""
     tests = ["a", "b", "c"]
-    one = sharding.take(plan_of(*tests), Part(1, 2), Redactor()).shard
+    one = sharding.take(plan_of(*tests), ShardNumber(1, 2), Redactor()).shard
     for plan in (
         plan_of(*reversed(tests)),
         plan_of(*tests, loops=2),
@@ -165,17 +167,19 @@ def test_digests_tell_plans_and_splits_apart():
         plan_of(*tests, file="other.json"),
         plan_of(*tests, name="Other"),
     ):
-        other = sharding.take(plan, Part(1, 2), Redactor()).shard
+        other = sharding.take(plan, ShardNumber(1, 2), Redactor()).shard
         assert other.plan != one.plan
         assert other.split != one.split
-    balanced = sharding.take(plan_of(*tests), Part(1, 2), Redactor(), baseline_of(recorded("c", 9))).shard
+    balanced = sharding.take(
+        plan_of(*tests), ShardNumber(1, 2), Redactor(), baseline_of(recorded("c", 9))
+    ).shard
     assert (balanced.plan, balanced.split) == (one.plan, one.split)
     before = baseline_of(recorded("c", 9), recorded("b", 1))
-    balanced = sharding.take(plan_of(*tests), Part(1, 2), Redactor(), before).shard
+    balanced = sharding.take(plan_of(*tests), ShardNumber(1, 2), Redactor(), before).shard
     assert balanced.plan == one.plan
     assert balanced.split != one.split
     moved = plan_of(*tests, file="./s.json")
-    assert sharding.take(moved, Part(1, 2), Redactor()).shard.plan == one.plan
+    assert sharding.take(moved, ShardNumber(1, 2), Redactor()).shard.plan == one.plan
 
 
 some_tests = st.lists(
@@ -206,7 +210,7 @@ def test_every_test_is_in_one_part(data):
     ]
     before = data.draw(st.sampled_from([None, build.results(*known)]))
     of = data.draw(st.integers(1, len(names(plan))))
-    took = [sharding.take(plan, Part(i, of), Redactor(), before) for i in range(1, of + 1)]
+    took = [sharding.take(plan, ShardNumber(i, of), Redactor(), before) for i in range(1, of + 1)]
     places = [place for one in took for place in one.shard.tests]
     whole = names(plan)
     assert sorted(places) == list(range(1, len(whole) + 1))
@@ -230,4 +234,4 @@ def test_every_test_is_in_one_part(data):
 def test_one_part_of_one_is_the_plan():
     """The same value, so that it plays the same."""
     plan = plan_of("a", "b", loops=2)
-    assert sharding.take(plan, Part(1, 1), Redactor()).plan == replace(plan)
+    assert sharding.take(plan, ShardNumber(1, 1), Redactor()).plan == replace(plan)

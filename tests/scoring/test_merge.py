@@ -201,7 +201,7 @@ def shards_of(suites, of, baseline=None) -> list[Results]:
     """The results of each shard, had it been played alone."""
     found = []
     for index in range(1, of + 1):
-        part = sharding.take(plan_of(suites), sharding.Part(index, of), Redactor(), baseline)
+        part = sharding.take(plan_of(suites), sharding.ShardNumber(index, of), Redactor(), baseline)
         mine = {(suite.file, test.name) for suite in part.plan.suites for test in suite.tests}
         own = [
             suite.model_copy(update={"tests": kept})

@@ -9,7 +9,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.job import Job
 from ci_evals.planning import sharding
-from ci_evals.planning.sharding import Part
+from ci_evals.planning.sharding import ShardNumber
 from ci_evals.reports import numbers
 
 
@@ -25,7 +25,7 @@ def for_shard(settings: RunSettings) -> RunSettings:
     return replace(settings, baseline=settings.baseline or "none", comment=comment)
 
 
-def part_of(settings: RunSettings, plan: Plan) -> Part | None:
+def part_of(settings: RunSettings, plan: Plan) -> ShardNumber | None:
     """Which part of the plan is asked for; None for the whole.
 
     Raises:
@@ -43,7 +43,7 @@ def part_of(settings: RunSettings, plan: Plan) -> Part | None:
     return part
 
 
-def only_part(job: Job, part: Part | None, say: Callable[[str], None]) -> Job:
+def only_part(job: Job, part: ShardNumber | None, say: Callable[[str], None]) -> Job:
     """The job with that part of its plan. A baseline balances the parts, and is compared with by `merge`."""
     if part is None:
         return job
