@@ -1,13 +1,12 @@
-"""What makes a suite weak though it can be run: warnings of `validate --strict`, each with its place.
+"""Weaknesses of a suite that can be run: the warnings of `validate --strict`, each with its position.
 
-Every rule is a guess about what the author meant, so it must be right nearly always: one that cries wolf is
-switched off in the head of whoever reads it.
+Every rule guesses what the author meant, so it must be right nearly always: people ignore one that cries
+wolf.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import (
@@ -38,12 +37,12 @@ _TWO_THINGS = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
-_OF_THE_TRACE = re.compile(
+_ABOUT_THE_TRACE = re.compile(
     r"\b(?:workflow|tool|integration|rule|parameter)\b.{0,60}"
     r"\b(?:called|used|executed|activated|triggered|fired|fires|extracted|runs)\b",
     re.IGNORECASE,
 )
-_WHAT_THE_AGENT_SHOULD_DO = re.compile(
+_AGENT_SHOULD = re.compile(
     r"\b(?:agent|assistant|bot) (?:should|must|shall|ought to|is expected to|has to|needs to)\b",
     re.IGNORECASE,
 )
@@ -52,7 +51,7 @@ _NOT_HAPPY = re.compile(
     r"|declin|unhappy|fraud|complain|angry|\bnot\b|\bnever\b|n't\b|without|outside|wrong",
     re.IGNORECASE,
 )
-_FORBIDS = frozenset(
+_FORBIDDING = frozenset(
     {
         "escalated",
         "escalated_due_to_error",
@@ -63,20 +62,20 @@ _FORBIDS = frozenset(
         "not_regex",
     }
 )
-_ADD_A_STRICT_ONE = (
+_ADD_A_STRICT_CHECK = (
     "a judge alone decides, who can err, and nobody where there is none; "
     "add what the trace or the text can show (tool_used, param_equals, regex, …)"
 )
-_LEAST_TELLING = 3
-"""Characters that an answer needs to be told from ordinary words."""
+_SHORTEST_ANSWER = 3
+"""Characters from which an answer differs from ordinary words."""
 
 
 def weaknesses(loaded: LoadedSuite) -> tuple[Problem, ...]:
-    """Everything that makes the suite weaker than it looks, in the order of its text."""
-    # Secrets go first, since some texts are quoted in part.
+    """Return everything that makes the suite weaker than it looks, in the order of its text."""
+    # Redact first, since some texts are quoted in part.
     suite = Redactor(values=loaded.secrets).model(loaded.suite)
-    found = [loaded.document.problem(path, message) for path, message in _of_suite(suite)]
-    return tuple(sorted(found, key=lambda problem: (problem.line, problem.column, problem.path)))
+    problems = [loaded.document.problem(path, message) for path, message in _of_suite(suite)]
+    return tuple(sorted(problems, key=lambda problem: (problem.line, problem.column, problem.path)))
 
 
 Weakness = tuple[Path, str]
@@ -85,7 +84,7 @@ Weakness = tuple[Path, str]
 def _of_suite(suite: Suite) -> Iterator[Weakness]:
     without_strict = [i for i, test in enumerate(suite.tests) if not _strict(test)]
     if len(without_strict) == len(suite.tests):
-        yield ("tests",), f"no test has a strict check: {_ADD_A_STRICT_ONE}"
+        yield ("tests",), f"no test has a strict check: {_ADD_A_STRICT_CHECK}"
     if not any(test.tags for test in suite.tests):
         yield ("tests",), "no test has a tag: --tag and --thresholds tag:NAME reach none of them"
     if len(suite.tests) > 1 and all(_is_happy(test) and not _is_quiz(test) for test in suite.tests):
@@ -95,7 +94,7 @@ def _of_suite(suite: Suite) -> Iterator[Weakness]:
         )
     for i, test in enumerate(suite.tests):
         if i in without_strict and len(without_strict) < len(suite.tests):
-            yield ("tests", i, "evaluations"), f"has no strict check: {_ADD_A_STRICT_ONE}"
+            yield ("tests", i, "evaluations"), f"has no strict check: {_ADD_A_STRICT_CHECK}"
         if not test.tags and any(other.tags for other in suite.tests):
             yield ("tests", i), "has no tag: --tag never selects this test"
         for path, message in _of_test(suite, test):
@@ -104,28 +103,28 @@ def _of_suite(suite: Suite) -> Iterator[Weakness]:
 
 def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
     yield from _given_away(test)
-    yield from _held_both_ways(test)
+    yield from _contradictions(test)
     seen: dict[tuple[Any, ...], int] = {}
     for j, evaluation in enumerate(test.evaluations):
-        place = ("evaluations", j)
-        same = seen.setdefault(_meaning(evaluation), j)
-        if same != j:
-            yield place, f"asks the same as evaluations[{same}] of this test"
+        path = ("evaluations", j)
+        first = seen.setdefault(_meaning(evaluation), j)
+        if first != j:
+            yield path, f"asks the same as evaluations[{first}] of this test"
         if evaluation.weight == 0:
-            yield (*place, "weight"), "is 0: the criterion is shown but counts for nothing"
+            yield (*path, "weight"), "is 0: the criterion is shown but counts for nothing"
         if isinstance(evaluation, Graded):
-            yield from (((*place, *path), message) for path, message in _of_rubric(evaluation))
+            yield from (((*path, *inner), message) for inner, message in _of_rubric(evaluation))
         elif isinstance(evaluation, Judged):
             for message in filter(None, (_two_things(evaluation), _could_be_strict(evaluation))):
-                yield (*place, "criterion"), message
+                yield (*path, "criterion"), message
         if isinstance(evaluation, ToolNotUsed) and evaluation.before_turn == 1:
-            yield (*place, "beforeTurn"), "is 1, before which there is no turn: no conversation can fail"
-        talks_on = len(suite.turns_of(test)) > 1
-        if isinstance(evaluation, NotContains | NotRegex) and evaluation.turn == "last" and talks_on:
+            yield (*path, "beforeTurn"), "is 1, before which there is no turn: no conversation can fail"
+        several_turns = len(suite.turns_of(test)) > 1
+        if isinstance(evaluation, NotContains | NotRegex) and evaluation.turn == "last" and several_turns:
             message = (
                 f"{evaluation.strict} looks at the last reply alone, and passes whatever was said before"
             )
-            yield place, f'{message}; write "turn": "any"'
+            yield path, f'{message}; write "turn": "any"'
 
 
 def _of_rubric(graded: Graded) -> Iterator[Weakness]:
@@ -140,12 +139,10 @@ def _of_rubric(graded: Graded) -> Iterator[Weakness]:
             if level.description is None:
                 yield (*path, k), "has no description: what tells it from the next level is the judge's guess"
     whole = graded.whole_rubric
-    for i, one in enumerate(whole.dimensions):
-        if graded.dimensions and one.description is None:
-            yield (
-                ("dimensions", i),
-                f"has no description: what {short(one.name)!r} means is the judge's guess",
-            )
+    for i, dimension in enumerate(whole.dimensions if graded.dimensions else ()):
+        if dimension.description is None:
+            name = short(dimension.name)
+            yield ("dimensions", i), f"has no description: what {name!r} means is the judge's guess"
     own = [levels for _, levels in written[1:] if levels]
     if graded.rubric and graded.dimensions and len(own) == len(graded.dimensions):
         yield ("rubric",), "is used by no dimension: each has levels of its own"
@@ -153,41 +150,36 @@ def _of_rubric(graded: Graded) -> Iterator[Weakness]:
 
 
 def _never_or_always(rubric: Rubric) -> Iterator[Weakness]:
-    """A threshold that tells no conversation from another."""
-    worst, best = (
-        Grade.of(
-            rubric.pass_at,
-            tuple(
-                DimensionGrade(
-                    name=one.name, level="", score=one.levels[place].score, weight=one.weight, reason=""
-                )
-                for one in rubric.dimensions
-            ),
-        )
-        for place in (-1, 0)
-    )
+    """Yield a threshold that all conversations pass, or none."""
+    worst, best = _grade(rubric, -1), _grade(rubric, 0)
     if worst.passes():
         yield ("passAt",), f"is {rubric.pass_at:g}, which the worst levels come to: no conversation can fail"
     if not best.passes():
-        yield (
-            ("passAt",),
-            f"is {rubric.pass_at:g}, and the best levels come to {best.score:g}: no conversation can pass",
+        message = f"is {rubric.pass_at:g}, and the best levels come to {best.score:g}"
+        yield ("passAt",), f"{message}: no conversation can pass"
+
+
+def _grade(rubric: Rubric, level: int) -> Grade:
+    """Return the grade with the level of this index in every dimension."""
+    grades = tuple(
+        DimensionGrade(
+            name=each.name, level="", score=each.levels[level].score, weight=each.weight, reason=""
         )
+        for each in rubric.dimensions
+    )
+    return Grade.of(rubric.pass_at, grades)
 
 
-def _held_both_ways(test: Test) -> Iterator[Weakness]:
-    """The shortest right conversation cannot run a workflow that a criterion forbids from the start."""
+def _contradictions(test: Test) -> Iterator[Weakness]:
+    """Yield optimal workflows that a criterion forbids from the start."""
     forbidden = {
         evaluation.tool_name: j
         for j, evaluation in enumerate(test.evaluations)
         if isinstance(evaluation, ToolNotUsed) and evaluation.before_turn is None
     }
-    for place, name in enumerate(test.optimal_tools or ()):
+    for i, name in enumerate(test.optimal_tools or ()):
         if name in forbidden:
-            yield (
-                ("optimalTools", place),
-                f"names {name}, which evaluations[{forbidden[name]}] forbids",
-            )
+            yield ("optimalTools", i), f"names {name}, which evaluations[{forbidden[name]}] forbids"
 
 
 def _strict(test: Test) -> bool:
@@ -195,19 +187,19 @@ def _strict(test: Test) -> bool:
 
 
 def _is_happy(test: Test) -> bool:
-    """Whether nothing about the test tells of a refusal, an error, an escalation or ill will."""
+    """Return whether nothing in the test suggests a refusal, an error, an escalation or ill will."""
     kinds = {getattr(evaluation, "strict", None) for evaluation in test.evaluations}
-    told = " ".join([test.name, *test.tags, *(evaluation.criterion for evaluation in test.evaluations)])
-    return not kinds & _FORBIDS and not _NOT_HAPPY.search(told)
+    text = " ".join([test.name, *test.tags, *(evaluation.criterion for evaluation in test.evaluations)])
+    return not kinds & _FORBIDDING and not _NOT_HAPPY.search(text)
 
 
 def _is_quiz(test: Test) -> bool:
-    """Whether the test is a question with its answer: such have no happy path, and may name their choices."""
+    """Return whether the test is a question with its answer: it has no happy path, and may name choices."""
     return any(isinstance(evaluation, AnswerMatches) for evaluation in test.evaluations)
 
 
 def _meaning(evaluation: Criterion) -> tuple[Any, ...]:
-    """All that decides the verdict: for a strict check not its words."""
+    """Return all that decides the verdict; the words of a strict check do not."""
     fields = evaluation.model_dump(exclude={"weight", "category", "aui_logic"})
     if not isinstance(evaluation, Judged):
         del fields["criterion"]
@@ -217,57 +209,58 @@ def _meaning(evaluation: Criterion) -> tuple[Any, ...]:
 
 
 def _two_things(evaluation: Judged) -> str | None:
-    if found := _TWO_THINGS.search(evaluation.criterion):
-        where = short(" ".join(evaluation.criterion[found.start() :].split()))
-        return f"asks two things at once ({where!r}): a half fulfilled one can be judged either way; split it"
+    if match := _TWO_THINGS.search(evaluation.criterion):
+        second = short(" ".join(evaluation.criterion[match.start() :].split()))
+        return (
+            f"asks two things at once ({second!r}): a half fulfilled one can be judged either way; split it"
+        )
     return None
 
 
 def _could_be_strict(evaluation: Judged) -> str | None:
-    if _CODE.search(evaluation.criterion) or _OF_THE_TRACE.search(evaluation.criterion):
+    if _CODE.search(evaluation.criterion) or _ABOUT_THE_TRACE.search(evaluation.criterion):
         return "asks the judge for what the trace shows: a strict check decides it for nothing and for sure"
     return None
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What the user must not be given: he could hand it to the agent."""
+class _SecretAnswer(NamedTuple):
+    """An answer that the user must not know: he could pass it on to the agent."""
 
     what: str
     text: str
 
 
 def _given_away(test: Test) -> Iterator[Weakness]:
-    """Guidelines and fixed lines from which the agent could take the answer that it is tested for."""
-    if _WHAT_THE_AGENT_SHOULD_DO.search(test.guidelines):
+    """Yield guidelines and fixed messages with the answer that the agent is tested for."""
+    if _AGENT_SHOULD.search(test.guidelines):
         hint = "put it into a criterion or a turn's expectation"
         yield ("guidelines",), f"tell what the agent should do: the simulated user plays towards it; {hint}"
     for answer in _answers(test):
-        if _stands_in(answer.text, test.guidelines):
+        if _occurs_in(answer.text, test.guidelines):
             yield ("guidelines",), f"give away {answer.what} ({short(answer.text)!r}): the user could say it"
         for k, turn in enumerate(() if _is_quiz(test) else test.turns):
-            if _stands_in(answer.text, turn.user):
+            if _occurs_in(answer.text, turn.user):
                 yield ("turns", k, "user"), f"gives away {answer.what} ({short(answer.text)!r})"
 
 
-def _answers(test: Test) -> Iterator[_Answer]:
+def _answers(test: Test) -> Iterator[_SecretAnswer]:
     data = repr(test.user_info)
     for j, evaluation in enumerate(test.evaluations):
-        said: list[str] = []
+        texts: Sequence[str] = ()
         match evaluation:
             case Contains():
-                said = [evaluation.text]
+                texts = [evaluation.text]
             case AnswerMatches():
-                said = list(evaluation.expected)
-        for text in said:
-            # What is the user's own, he may say: the agent is to repeat it.
-            if len(text.strip()) >= _LEAST_TELLING and text not in data:
-                yield _Answer(f"the answer that evaluations[{j}] looks for", text.strip())
+                texts = evaluation.expected
+        for text in texts:
+            # The user may say his own data, which the agent is to repeat.
+            if len(text.strip()) >= _SHORTEST_ANSWER and text not in data:
+                yield _SecretAnswer(f"the answer that evaluations[{j}] looks for", text.strip())
         for name in ("tool_name", "rule_code"):
             code = getattr(evaluation, name, None)
             if isinstance(code, str) and re.search(r"[_-]", code):
-                yield _Answer(f"the name that evaluations[{j}] looks for", code)
+                yield _SecretAnswer(f"the name that evaluations[{j}] looks for", code)
 
 
-def _stands_in(needle: str, text: str) -> bool:
+def _occurs_in(needle: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(needle)}(?!\w)", text, re.IGNORECASE) is not None

@@ -78,7 +78,7 @@ def check(plan: Plan, number: ShardNumber) -> None:
 def take(
     plan: Plan, number: ShardNumber, redactor: Redactor, baseline: Results | None = None
 ) -> PlannedShard:
-    """Return one shard of a plan, with its tests in the plan's order; each test is in one shard; none is empty.
+    """Return one shard of a plan, in the plan's order. Each test is in one shard, and no shard is empty.
 
     Args:
         plan: The whole plan. It has at least as many tests as there are shards.
