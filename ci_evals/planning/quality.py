@@ -139,9 +139,9 @@ def _of_rubric(graded: Graded) -> Iterator[Weakness]:
             if level.description is None:
                 yield (*path, k), "has no description: what tells it from the next level is the judge's guess"
     whole = graded.whole_rubric
-    for i, dimension in enumerate(whole.dimensions if graded.dimensions else ()):
-        if dimension.description is None:
-            name = short(dimension.name)
+    for i, judged in enumerate(whole.dimensions if graded.dimensions else ()):
+        if judged.description is None:
+            name = short(judged.name)
             yield ("dimensions", i), f"has no description: what {name!r} means is the judge's guess"
     own = [levels for _, levels in written[1:] if levels]
     if graded.rubric and graded.dimensions and len(own) == len(graded.dimensions):
