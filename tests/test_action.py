@@ -105,7 +105,7 @@ def test_with_arguments_it_is_the_command_line(step):
 
 def test_an_input_beside_arguments_stops_it(step):
     """It would be ignored, and the gate would look as if it held."""
-    done = play(step, "merge", "legs", args="merge legs", min_score="99")
+    done = play(step, "merge", "shards", args="merge shards", min_score="99")
     assert done.returncode == 2
     assert "input 'min-score' has no effect beside 'args'; write --min-score=... there" in done.stderr
     assert step.outputs["result"] == "invalid"
@@ -133,10 +133,10 @@ def test_a_wrong_input_stops_it(step, inputs, told):
 
 def test_wrong_arguments_stop_it(step):
     """In the words of the command line."""
-    done = play(step, "merge", "--legs=three", "legs", args="merge --legs=three legs")
+    done = play(step, "merge", "--shards=three", "shards", args="merge --shards=three shards")
     assert done.returncode == 2
     (error,) = done.stderr.splitlines()
-    assert error.startswith("::error title=ci-evals::Invalid value for '--legs': 'three'")
+    assert error.startswith("::error title=ci-evals::Invalid value for '--shards': 'three'")
 
 
 def test_its_help_is_that_of_the_command_line(step):

@@ -149,14 +149,14 @@ def test_a_fork_that_needs_no_secret_is_tested(with_baseline):
     assert not api.asked("POST|PATCH")
 
 
-def test_the_legs_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
-    """Each leg only plays; the last job merges, compares, decides and comments."""
+def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
+    """Each shard only plays; the last job merges, compares, decides and comments."""
     actions, api = with_baseline, with_baseline.api
     run = api.add_run(HEAD, event="pull_request", head_branch="topic")
     alone = {"baseline": "none", "no-gate": "true", "comment": "never"}
     with agent(broken=["RETURN_REQUEST"]) as inputs:
-        legs = {
-            f"legs/{name}": actions.of_pull_request(
+        shards = {
+            f"shards/{name}": actions.of_pull_request(
                 7, HEAD, MERGE, run=run, inputs=inputs | alone | {"suites": suite}
             ).results_file
             for name, suite in (("retail", SUITE), ("hr", "demo:hr"))
@@ -164,27 +164,27 @@ def test_the_legs_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
     assert not api.asked("comments")
     last = {"sha": MERGE, "run": run, "ref": "refs/pull/7/merge"}
     payload = pull_request(7, HEAD)
-    merged = actions.step("pull_request", payload, "merge", "legs", "--legs=2", bring=legs, **last)
+    merged = actions.step("pull_request", payload, "merge", "shards", "--shards=2", bring=shards, **last)
     assert merged.done.returncode == 1, merged.done.stderr
     assert merged.outputs["result"] == "failed"
     assert float(merged.outputs["delta"]) < -5
     assert FLOW in merged.step.summary
-    short = actions.step("pull_request", payload, "merge", "legs", "--legs=3", bring=legs, **last)
+    short = actions.step("pull_request", payload, "merge", "shards", "--shards=3", bring=shards, **last)
     assert (short.done.returncode, short.outputs["result"]) == (3, "invalid")
-    assert "2 of 3 legs are here" in short.step.summary
+    assert "2 of 3 shards are here" in short.step.summary
     for results in (merged, short):
         said = actions.step(
             "pull_request", payload, "comment", "results", bring={"results": results.results_file}, **last
         )
         assert said.done.returncode == 0, said.done.stderr
     (comment,) = api.comments[7]
-    assert "2 of 3 legs are here" in comment["body"]
+    assert "2 of 3 shards are here" in comment["body"]
 
 
 def test_a_matrix_without_results_still_writes_every_output(actions):
-    """Every leg broke off before it had any: exit code 2, and outputs that say so."""
+    """Every shard broke off before it had any: exit code 2, and outputs that say so."""
     run = actions.api.add_run(HEAD)
-    step = actions.step("push", push(), "merge", "legs", "--legs=2", sha=HEAD, run=run)
+    step = actions.step("push", push(), "merge", "shards", "--shards=2", sha=HEAD, run=run)
     assert step.done.returncode == 2
     assert set(step.outputs) == set(yaml.safe_load((ROOT / "action.yml").read_text())["outputs"])
     assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")

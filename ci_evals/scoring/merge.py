@@ -1,4 +1,4 @@
-"""Legs of one run become one: its suites whole again, and every number made anew from the trials."""
+"""Shards of one run become one: its suites whole again, and every number made anew from the trials."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.shards import Leg, told_apart
+from ci_evals.scoring.shards import ShardRun, told_apart
 from ci_evals.scoring.usage import summed
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import MASK
@@ -35,12 +35,12 @@ _ALIKE: dict[str, str] = {
     "embedding_model": "embedding model",
     "min_score": "minScore",
 }
-"""What a suite that is in two legs must have in common, and its name in a message."""
+"""What a suite that is in two shards must have in common, and its name in a message."""
 
 
 @dataclass(frozen=True)
 class Merged:
-    """All legs together."""
+    """All shards together."""
 
     card: Scorecard
     info: RunInfo
@@ -50,81 +50,81 @@ class Merged:
 
 @dataclass(frozen=True)
 class _SuitePart:
-    """What one leg has of a suite."""
+    """What one shard has of a suite."""
 
-    leg: Leg
+    run: ShardRun
     suite: SuiteResult
     places: tuple[int, ...]
-    """Of its tests: in the plan if the leg is a shard, else the lines of the file."""
+    """Positions of its tests: in the plan if the run was sharded, else the lines of the file."""
 
 
-def merge(legs: Sequence[Leg], *, expected: int | None = None) -> Merged:
-    """The legs as one run.
+def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
+    """Merge shards into one run.
 
     Shards become the whole that they are parts of, in the plan's order. Else suites are in the order of the
-    legs, and the tests of each as in its file.
+    shards, and the tests of each as in its file.
 
     Args:
-        legs: At least one.
+        runs: At least one.
         expected: How many there should be; shards tell it themselves.
 
     Raises:
         UsageError: they do not belong together, or a test is in two of them; with every reason.
     """
-    problems = [*of_one_run.problems(legs, expected)]
+    problems = [*of_one_run.problems(runs, expected)]
     suites_of: dict[tuple[str, str], list[_SuitePart]] = {}
-    for part in sorted((part for leg in legs for part in _parts(leg)), key=_first_place):
+    for part in sorted((part for run in runs for part in _parts(run)), key=_first_place):
         suites_of.setdefault((part.suite.name, PurePath(part.suite.file).as_posix()), []).append(part)
-    if not (problems and of_one_run.shards_of(legs)):
+    if not (problems and of_one_run.shards_of(runs)):
         problems += [problem for found in suites_of.values() for problem in _unlike_suites(found)]
     if problems:
         raise UsageError("\n".join(problems))
-    counting = Counting(offline=legs[0].results.run.offline)
+    counting = Counting(offline=runs[0].results.run.offline)
     suites = [recounted(_joined(found), counting) for found in suites_of.values()]
-    usage, parts = summed([leg.results.usage for leg in legs]), wanted_of(leg.results for leg in legs)
+    usage, parts = summed([run.results.usage for run in runs]), wanted_of(run.results for run in runs)
     card = total([*_in_own_folders(suites)], usage, counting, parts)
-    skipped = all(leg.results.run.status == "skipped" for leg in legs)
-    unfinished = [] if skipped else _unfinished(legs)
+    skipped = all(run.results.run.status == "skipped" for run in runs)
+    unfinished = [] if skipped else _unfinished(runs)
     ending = RunEnding(
-        judge_checks=_judge_checks(legs),
-        judge_only_warned=all(leg.results.run.config.get("judgeCheck") == CheckMode.WARN for leg in legs),
-        incomplete=(*of_one_run.missing(legs, expected), *unfinished),
+        judge_checks=_judge_checks(runs),
+        judge_only_warned=all(run.results.run.config.get("judgeCheck") == CheckMode.WARN for run in runs),
+        incomplete=(*of_one_run.missing(runs, expected), *unfinished),
     )
-    return Merged(card, _info(legs, card.suites, ending, expected), ending)
+    return Merged(card, _info(runs, card.suites, ending, expected), ending)
 
 
-def _judge_checks(legs: Iterable[Leg]) -> tuple[JudgeCheck, ...]:
+def _judge_checks(runs: Iterable[ShardRun]) -> tuple[JudgeCheck, ...]:
     """The worst check of each model that judged."""
     checks: dict[tuple[str | None, str], list[JudgeCheck]] = {}
-    for check in (check for leg in legs for check in leg.results.judge_checks):
+    for check in (check for run in runs for check in run.results.judge_checks):
         checks.setdefault((check.provider, check.model), []).append(check)
     return tuple(one for found in checks.values() if (one := worst(found)))
 
 
-def _parts(leg: Leg) -> Iterator[_SuitePart]:
-    shard = leg.results.run.shard
+def _parts(run: ShardRun) -> Iterator[_SuitePart]:
+    shard = run.results.run.shard
     places = iter(shard.tests if shard else ())
-    for suite in leg.results.suites:
+    for suite in run.results.suites:
         # A shard that names fewer places than it has tests is refused.
         own = [next(places, 0) if shard else test.line for test in suite.tests]
-        yield _SuitePart(leg, suite, tuple(own))
+        yield _SuitePart(run, suite, tuple(own))
 
 
 def _first_place(part: _SuitePart) -> int:
-    """Where in the plan the suite begins, or any: legs that are no shards are in the order given."""
-    return min(part.places, default=0) if part.leg.results.run.shard else 0
+    """The position in the plan at which the suite begins; without one the order of the runs stays."""
+    return min(part.places, default=0) if part.run.results.run.shard else 0
 
 
 def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
-    """Why what the legs have of one suite does not make one."""
-    seen: dict[str, Leg] = {}
+    """Why what the shards have of one suite does not make one."""
+    seen: dict[str, ShardRun] = {}
     twice: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         for test in part.suite.tests:
             before = seen.get(test.name)
-            seen.setdefault(test.name, part.leg)
-            if before and not _may_share_a_name(test, before, part.leg):
-                twice.setdefault((before.file, part.leg.file), []).append(test.name)
+            seen.setdefault(test.name, part.run)
+            if before and not _may_share_a_name(test, before, part.run):
+                twice.setdefault((before.file, part.run.file), []).append(test.name)
     suite = f"{parts[0].suite.name!r} ({parts[0].suite.file})"
     for (first, second), names in twice.items():
         tests = ", ".join(map(repr, names[:_SHOWN]))
@@ -141,8 +141,8 @@ def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
         unlike = [word for name, word in _ALIKE.items() if _differ(name, parts[0].suite, part.suite)]
         if unlike:
             yield (
-                f"the suite {suite} has not the same {', '.join(unlike)} in {parts[0].leg.file} and "
-                f"{part.leg.file}: legs that share a suite must play it alike."
+                f"the suite {suite} has not the same {', '.join(unlike)} in {parts[0].run.file} and "
+                f"{part.run.file}: shards that share a suite must play it alike."
             )
 
 
@@ -150,14 +150,14 @@ def _differ(name: str, one: SuiteResult, other: SuiteResult) -> bool:
     return bool(getattr(one, name) != getattr(other, name))
 
 
-def _may_share_a_name(test: TestResult, leg: Leg, other: Leg) -> bool:
-    """Whether these are two tests: a secret told their names apart, and no leg plays what another plays."""
-    apart = leg is other or (leg.results.run.shard and other.results.run.shard)
+def _may_share_a_name(test: TestResult, run: ShardRun, other: ShardRun) -> bool:
+    """Whether these are two tests: a secret told their names apart, and no shard plays what another plays."""
+    apart = run is other or (run.results.run.shard and other.results.run.shard)
     return MASK in test.name and bool(apart)
 
 
 def _joined(parts: Sequence[_SuitePart]) -> SuiteResult:
-    """A suite with the tests that all legs have of it, in the order of their places, then of the legs."""
+    """A suite with the tests that all shards have of it, in the order of their places, then of the shards."""
     placed = [pair for part in parts for pair in zip(part.places, part.suite.tests, strict=True)]
     tests = tuple(test for _, test in sorted(placed, key=lambda pair: pair[0]))
     return parts[0].suite.model_copy(update={"tests": tests})
@@ -174,48 +174,48 @@ def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
         yield suite.model_copy(update={"folder": f"{own}{slash}{below}"})
 
 
-def _unfinished(legs: Sequence[Leg]) -> Iterator[str]:
-    """Which legs did not go through."""
-    for leg in legs:
-        run = leg.results.run
-        if not leg.results.suites:
-            yield f"the run of {leg.file} holds no suite"
-        if run.status == "unfinished":
-            yield f"the run of {leg.file} has not finished"
-        elif run.status != "completed":
-            why = f": {run.stopped_because}" if run.stopped_because else ""
-            yield f"the run of {leg.file} was {run.status}{why}"
+def _unfinished(runs: Sequence[ShardRun]) -> Iterator[str]:
+    """Which shards did not go through."""
+    for run in runs:
+        info = run.results.run
+        if not run.results.suites:
+            yield f"the run of {run.file} holds no suite"
+        if info.status == "unfinished":
+            yield f"the run of {run.file} has not finished"
+        elif info.status != "completed":
+            why = f": {info.stopped_because}" if info.stopped_because else ""
+            yield f"the run of {run.file} was {info.status}{why}"
 
 
 def _info(
-    legs: Sequence[Leg], suites: Sequence[SuiteResult], ending: RunEnding, expected: int | None
+    runs: Sequence[ShardRun], suites: Sequence[SuiteResult], ending: RunEnding, expected: int | None
 ) -> RunInfo:
-    runs = [leg.results.run for leg in legs]
-    reasons = ending.incomplete or [run.stopped_because for run in runs if run.stopped_because]
-    started, finished = min(run.started_at for run in runs), max(run.finished_at for run in runs)
+    infos = [run.results.run for run in runs]
+    reasons = ending.incomplete or [info.stopped_because for info in infos if info.stopped_because]
+    started, finished = min(info.started_at for info in infos), max(info.finished_at for info in infos)
     return RunInfo(
-        id=_id(run.id for run in runs),
+        id=_id(info.id for info in infos),
         started_at=started,
         finished_at=finished,
         duration_seconds=(finished - started).total_seconds(),
-        status=_status(runs, ending),
+        status=_status(infos, ending),
         stopped_because="; ".join(dict.fromkeys(reasons)) or None,
-        config=_agreed([run.config for run in runs]),
-        git=_git([run.git for run in runs]),
-        environment=_agreed([run.environment for run in runs]),
-        digests=_digests([leg.results for leg in legs], suites),
-        confirmation=_confirmation(runs),
-        origin=_origin(runs),
-        resumed=_resumed(runs),
+        config=_agreed([info.config for info in infos]),
+        git=_git([info.git for info in infos]),
+        environment=_agreed([info.environment for info in infos]),
+        digests=_digests([run.results for run in runs], suites),
+        confirmation=_confirmation(infos),
+        origin=_origin(infos),
+        resumed=_resumed(infos),
         warnings=tuple(
-            dict.fromkeys([*(w for run in runs for w in run.warnings), *_warnings(legs, suites, expected)])
+            dict.fromkeys([*(w for info in infos for w in info.warnings), *_warnings(runs, suites, expected)])
         ),
     )
 
 
-def _status(runs: Sequence[RunInfo], ending: RunEnding) -> Status:
-    """The worst; a leg that is missing, or was skipped where others were not, stopped the whole."""
-    found = {run.status for run in runs}
+def _status(infos: Sequence[RunInfo], ending: RunEnding) -> Status:
+    """The worst; a shard that is missing, or was skipped where others were not, stopped the whole."""
+    found = {info.status for info in infos}
     if "interrupted" in found:
         return "interrupted"
     if found == {"skipped"} and not ending.incomplete:
@@ -252,17 +252,17 @@ def _one(values: Iterable[_Known | None]) -> _Known | None:
     return known.pop() if len(known) == 1 else None
 
 
-def _digests(legs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
+def _digests(runs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
     """What the scores depend on, told as one run of all would tell it, as far as that can be known."""
 
     def common(name: str) -> str:
-        found = sorted({getattr(leg.run.digests, name) for leg in legs})
+        found = sorted({getattr(run.run.digests, name) for run in runs})
         return found[0] if len(found) == 1 else digest(found)
 
-    provider = legs[0].run.provider
+    provider = runs[0].run.provider
     # They were made before secrets were taken out of names, so that ours may not be the same.
-    known = all(_models(provider, leg.suites) == leg.run.digests.models for leg in legs)
-    counted = all(_loops(leg.suites) == leg.run.digests.loops for leg in legs)
+    known = all(_models(provider, run.suites) == run.run.digests.models for run in runs)
+    counted = all(_loops(run.suites) == run.run.digests.loops for run in runs)
     return Digests(
         suites=of_tests(test.digest for suite in suites for test in suite.tests),
         agents=common("agents"),
@@ -282,18 +282,18 @@ def _models(provider: JsonValue, suites: Iterable[SuiteResult]) -> str:
     return of_models(provider, (suite.models.identity for suite in suites))
 
 
-def _confirmation(runs: Sequence[RunInfo]) -> Confirmation | None:
-    """The further trials, where all legs played as many."""
-    found = [run.confirmation for run in runs if run.confirmation]
-    if len(found) < len(runs) or len({one.trials for one in found}) > 1:
+def _confirmation(infos: Sequence[RunInfo]) -> Confirmation | None:
+    """The further trials, where all shards played as many."""
+    found = [info.confirmation for info in infos if info.confirmation]
+    if len(found) < len(infos) or len({one.trials for one in found}) > 1:
         return None
     because = tuple(dict.fromkeys(reason for one in found for reason in one.because))
     return Confirmation(trials=found[0].trials, because=because)
 
 
-def _origin(runs: Sequence[RunInfo]) -> Origin | None:
-    """The run behind all legs; of several what they would be called if they were merged."""
-    found = [run.origin for run in runs if run.origin]
+def _origin(infos: Sequence[RunInfo]) -> Origin | None:
+    """The run behind all shards; of several what they would be called if they were merged."""
+    found = [info.origin for info in infos if info.origin]
     if not found:
         return None
     return Origin(
@@ -303,9 +303,9 @@ def _origin(runs: Sequence[RunInfo]) -> Origin | None:
     )
 
 
-def _resumed(runs: Sequence[RunInfo]) -> Resumed | None:
-    """The trials of all legs that came from their journals."""
-    parts = [run.resumed for run in runs if run.resumed]
+def _resumed(infos: Sequence[RunInfo]) -> Resumed | None:
+    """The trials of all shards that came from their journals."""
+    parts = [info.resumed for info in infos if info.resumed]
     if not parts:
         return None
     return Resumed(
@@ -316,20 +316,21 @@ def _resumed(runs: Sequence[RunInfo]) -> Resumed | None:
     )
 
 
-def _id(runs: Iterable[str]) -> str:
+def _id(ids: Iterable[str]) -> str:
     """One id for several runs, whatever their order."""
-    return digest(sorted(runs))[:32]
+    return digest(sorted(ids))[:32]
 
 
-def _warnings(legs: Sequence[Leg], suites: Sequence[SuiteResult], expected: int | None) -> Iterator[str]:
-    if len(legs) < of_one_run.wanted(legs, expected):
-        yield "all numbers, and what is said of single tests, are of the legs that are here"
+def _warnings(runs: Sequence[ShardRun], suites: Sequence[SuiteResult], expected: int | None) -> Iterator[str]:
+    if len(runs) < of_one_run.wanted(runs, expected):
+        yield "all numbers, and what is said of single tests, are of the shards that are here"
         here = {suite.file for suite in suites}
-        whole = dict.fromkeys(file for shard in of_one_run.shards_of(legs) for file in shard.suites)
+        whole = dict.fromkeys(file for shard in of_one_run.shards_of(runs) for file in shard.suites)
         if nothing := [file for file in whole if file not in here]:
             yield f"of {', '.join(nothing)} nothing is here"
-    if told := told_apart(legs, [leg.results.tool.version for leg in legs]):
-        yield f"the legs are of different versions of ci-evals: {told}"
-    more = [run.confirmation.trials if run.confirmation else 0 for run in (leg.results.run for leg in legs)]
-    if told := told_apart(legs, [str(trials) for trials in more]):
-        yield f"the legs played different numbers of further trials of each test (--confirm): {told}"
+    if told := told_apart(runs, [run.results.tool.version for run in runs]):
+        yield f"the shards are of different versions of ci-evals: {told}"
+    infos = [run.results.run for run in runs]
+    more = [info.confirmation.trials if info.confirmation else 0 for info in infos]
+    if told := told_apart(runs, [str(trials) for trials in more]):
+        yield f"the shards played different numbers of further trials of each test (--confirm): {told}"

@@ -1,6 +1,6 @@
 """Digests: a short text that differs where two things differ, and tells nothing of them.
 
-Those of a run are made of the parts of it, so that a run and the merger of its legs have the same.
+Those of a run are made of the parts of it, so that a run and the merger of its shards have the same.
 """
 
 import hashlib

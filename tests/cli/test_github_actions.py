@@ -379,7 +379,7 @@ def test_a_demo_agent_of_another_address_is_no_secret(tmp_path):
     [
         (("run", "suite.json", "--min-score=85%"), "'--min-score': '85%'"),
         (("run", "suite.json", "--regression=some"), "'--regression': 'some' is not one of"),
-        (("merge", "--legs=three", "x"), "'--legs': 'three'"),
+        (("merge", "--shards=three", "x"), "'--shards': 'three'"),
         (("coment", "results"), "No such command 'coment'. Did you mean 'comment'"),
         (("run",), "Missing argument 'SUITE'"),
         (("run", "suite.json", "--min-scor=9"), "No such option: --min-scor"),
@@ -426,7 +426,7 @@ def test_an_error_that_is_too_long_for_a_command_stands_whole_in_the_log(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "arguments", [("run", "away.json"), ("run",), ("merge", "away"), ("merge", "--legs=x", "a")]
+    "arguments", [("run", "away.json"), ("run",), ("merge", "away"), ("merge", "--shards=x", "a")]
 )
 def test_a_run_that_was_refused_has_a_summary(tmp_path, arguments):
     """It is what the page of the workflow shows; an empty one looks like success."""

@@ -140,14 +140,14 @@ def unused(**inputs: str) -> str:
 def test_an_input_beside_arguments_is_refused():
     """A gate that ignores `min-score: 99` would look as if it held."""
     expected = "input 'min-score' has no effect beside 'args'; write --min-score=... there."
-    assert unused(args="merge legs", min_score="99") == expected
+    assert unused(args="merge shards", min_score="99") == expected
 
 
 def test_an_input_beside_arguments_is_told_as_it_is_written_there():
     """Switches have no value, suites no name; what another command takes is no input at all."""
     assert unused(no_gate="true").endswith("write --no-gate there.")
     assert unused(suites="demo:hr").endswith("name them there.")
-    assert unused(legs="3").endswith("write --legs=... there.")
+    assert unused(shards="3").endswith("write --shards=... there.")
 
 
 def test_every_input_beside_arguments_is_named():

@@ -1,4 +1,4 @@
-"""`ci-evals merge` as a workflow's last job calls it: legs are played apart, downloaded, and made one."""
+"""`ci-evals merge` as a workflow's last job calls it: shards are played apart, downloaded, and made one."""
 
 import json
 import shutil
@@ -44,9 +44,9 @@ def play(root: Path, name: str, *options: str, broken: tuple[str, ...] = (), cod
 @pytest.fixture(scope="module")
 def played(tmp_path_factory) -> Path:
     """A run of an agent with two broken flows: whole, by suites, in shards; one from before they broke."""
-    root = tmp_path_factory.mktemp("legs")
+    root = tmp_path_factory.mktemp("shards")
     broken = ("RETURN_REQUEST", "VACATION_REQUEST")
-    legs = {
+    shards = {
         "suites/1-hr": ["demo:hr"],
         "suites/2-retail": ["demo:retail"],
     } | {
@@ -55,15 +55,15 @@ def played(tmp_path_factory) -> Path:
     }
     play(root, "before", *SUITES)
     play(root, "whole", *SUITES, *GATE, broken=broken, code=1)
-    for name, options in legs.items():
+    for name, options in shards.items():
         play(root, name, *options, "--no-gate", broken=broken)
     return root
 
 
 @pytest.fixture
-def legs(played, tmp_path) -> Path:
+def shards(played, tmp_path) -> Path:
     """The two suites, each in the folder of its artifact."""
-    shutil.copytree(played / "suites", tmp_path / "legs")
+    shutil.copytree(played / "suites", tmp_path / "shards")
     return tmp_path
 
 
@@ -90,10 +90,10 @@ def comparable(value: Any) -> Any:
             return value
 
 
-@pytest.mark.parametrize(("split", "legs"), [("suites", 2), ("shards", 3)])
-def test_legs_merge_to_the_undivided_run(played, tmp_path, split, legs):
+@pytest.mark.parametrize(("split", "shards"), [("suites", 2), ("shards", 3)])
+def test_shards_merge_to_the_undivided_run(played, tmp_path, split, shards):
     """Scores, counts, groups, verdicts, usage, checks, comparison and p: all of `_results.json`."""
-    told = ci_evals("merge", split, f"--legs={legs}", *GATE, f"--output-dir={tmp_path}", cwd=played)
+    told = ci_evals("merge", split, f"--shards={shards}", *GATE, f"--output-dir={tmp_path}", cwd=played)
     assert told.returncode == 1, told.stderr
     whole, merged = read(played / "whole/_results.json"), read(tmp_path / "_results.json")
     assert merged["comparison"]["p"] < 0.05
@@ -102,9 +102,9 @@ def test_legs_merge_to_the_undivided_run(played, tmp_path, split, legs):
         del results["run"]["digests"]["agents"]
     assert comparable(merged) == comparable(whole)
     config = {
-        name: merged["run"]["config"][name] for name in ("provider", "loops", "minScore", "noGate", "legs")
+        name: merged["run"]["config"][name] for name in ("provider", "loops", "minScore", "noGate", "shards")
     }
-    assert config == {"provider": "offline", "loops": 2, "minScore": 97, "noGate": False, "legs": legs}
+    assert config == {"provider": "offline", "loops": 2, "minScore": 97, "noGate": False, "shards": shards}
 
 
 def test_shards_are_played_apart(played):
@@ -131,12 +131,12 @@ def test_shards_are_played_apart(played):
         assert f"This is shard {index} of 3" in (played / f"shards/{index}/summary.md").read_text()
 
 
-def test_every_report_is_written(legs):
+def test_every_report_is_written(shards):
     """As a run writes them, and told to the job in the same way."""
-    step = step_in(legs)
-    told = ci_evals("merge", "legs", "--min-score=0", cwd=legs, env=step.variables(step.folder, {}))
+    step = step_in(shards)
+    told = ci_evals("merge", "shards", "--min-score=0", cwd=shards, env=step.variables(step.folder, {}))
     assert told.returncode == 1, told.stderr  # critical tests fail
-    written = files_in(legs / "results")
+    written = files_in(shards / "results")
     assert {"_results.json", "summary.md", "junit.xml"} <= set(written)
     for folder in ("HR-assistant", "Retail-assistant"):
         assert any(name.startswith(f"{folder}/") and name.endswith("/_summary.md") for name in written)
@@ -151,74 +151,74 @@ def test_every_report_is_written(legs):
     assert step.outputs["results-path"].endswith("results/_results.json")
 
 
-def test_a_leg_that_is_missing(legs):
+def test_a_shard_that_is_missing(shards):
     """Exit code 3, and the reports of what is there say so first."""
     told = ci_evals(
-        "merge", "legs", "--legs=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml", cwd=legs
+        "merge", "shards", "--shards=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml", cwd=shards
     )
     assert told.returncode == 3, told.stderr
-    gate = results_in(legs)["gate"]
+    gate = results_in(shards)["gate"]
     assert gate["reasons"] == [
-        "2 of 3 legs are here: one is missing. Look at the job that left no results, and run it again"
+        "2 of 3 shards are here: one is missing. Look at the job that left no results, and run it again"
     ]
     assert (gate["passed"], gate["exitCode"]) == (False, 3)
     assert "one is missing" in told.stdout
-    assert "one is missing" in (legs / "results/summary.md").read_text()
-    assert (legs / "j/tests.xml").exists()
+    assert "one is missing" in (shards / "results/summary.md").read_text()
+    assert (shards / "j/tests.xml").exists()
 
 
-def test_more_results_than_legs(legs):
+def test_more_results_than_shards(shards):
     """Something is here that does not belong to this run."""
-    told = ci_evals("merge", "legs", "--legs=1", cwd=legs)
+    told = ci_evals("merge", "shards", "--shards=1", cwd=shards)
     assert told.returncode == 2
-    assert "--legs=1, but there are 2 results" in told.stderr
-    assert not (legs / "results").exists()
+    assert "--shards=1, but there are 2 results" in told.stderr
+    assert not (shards / "results").exists()
 
 
-def test_a_run_that_was_cut_short_is_not_trusted(legs):
+def test_a_run_that_was_cut_short_is_not_trusted(shards):
     """Its file is named."""
-    file = legs / "legs/1-hr/_results.json"
+    file = shards / "shards/1-hr/_results.json"
     cut = read(file)
     cut["run"] |= {"status": "stopped", "stoppedBecause": "the agent refused the key"}
     file.write_text(json.dumps(cut))
-    assert ci_evals("merge", "legs", "--legs=2", "--no-gate", cwd=legs).returncode == 3
-    assert results_in(legs)["gate"]["reasons"] == [
-        "the run of legs/1-hr/_results.json was stopped: the agent refused the key"
+    assert ci_evals("merge", "shards", "--shards=2", "--no-gate", cwd=shards).returncode == 3
+    assert results_in(shards)["gate"]["reasons"] == [
+        "the run of shards/1-hr/_results.json was stopped: the agent refused the key"
     ]
 
 
 @pytest.mark.parametrize(
     "named",
     [
-        ["legs"],
-        ["legs/1-hr", "legs/2-retail"],
-        ["legs/1-hr/_results.json", "legs/2-retail"],
-        ["legs/1-hr", "legs", "./legs/2-retail/_results.json"],
+        ["shards"],
+        ["shards/1-hr", "shards/2-retail"],
+        ["shards/1-hr/_results.json", "shards/2-retail"],
+        ["shards/1-hr", "shards", "./shards/2-retail/_results.json"],
     ],
 )
-def test_ways_to_name_results(legs, named):
+def test_ways_to_name_results(shards, named):
     """Files, their folders, folders of folders; what is named twice counts once."""
-    (legs / "legs/0-logs").mkdir()
-    (legs / "legs/0-logs/log.txt").write_text("x")
-    told = ci_evals("merge", *named, "--legs=2", "--no-gate", cwd=legs)
+    (shards / "shards/0-logs").mkdir()
+    (shards / "shards/0-logs/log.txt").write_text("x")
+    told = ci_evals("merge", *named, "--shards=2", "--no-gate", cwd=shards)
     assert told.returncode == 0, told.stderr
-    assert [suite["name"] for suite in results_in(legs)["suites"]] == ["HR assistant", "Retail assistant"]
+    assert [suite["name"] for suite in results_in(shards)["suites"]] == ["HR assistant", "Retail assistant"]
 
 
-def test_all_that_cannot_be_read_is_told_at_once(legs):
+def test_all_that_cannot_be_read_is_told_at_once(shards):
     """Nothing is written then, and the action's outputs say so."""
-    (legs / "empty").mkdir()
-    (legs / "legs/2-retail/_results.json").write_text("[]")
-    step = step_in(legs)
-    asked = ("nowhere", "empty", "legs")
-    told = ci_evals("merge", *asked, cwd=legs, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""})
+    (shards / "empty").mkdir()
+    (shards / "shards/2-retail/_results.json").write_text("[]")
+    step = step_in(shards)
+    asked = ("nowhere", "empty", "shards")
+    told = ci_evals("merge", *asked, cwd=shards, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""})
     assert told.returncode == 2
     missing, empty, broken = told.stderr.splitlines()
     assert "nowhere: there is no such file or folder" in missing
-    assert "no leg has left any" in missing
+    assert "no shard has left any" in missing
     assert "empty: there is no _results.json in it, nor in a folder right below it" in empty
-    assert "legs/2-retail/_results.json: not a results file" in broken
-    assert not (legs / "results").exists()
+    assert "shards/2-retail/_results.json: not a results file" in broken
+    assert not (shards / "results").exists()
     assert step.outputs["result"] == "invalid"
 
 
@@ -230,86 +230,86 @@ def test_all_that_cannot_be_read_is_told_at_once(legs):
         {"counts": {"tests": 10**16}},
     ],
 )
-def test_numbers_that_no_run_has_are_refused(legs, nonsense):
+def test_numbers_that_no_run_has_are_refused(shards, nonsense):
     """A stranger may have written them: that is no bug of ours, and nothing is written."""
     for name in ("1-hr", "2-retail"):
-        file = legs / f"legs/{name}/_results.json"
+        file = shards / f"shards/{name}/_results.json"
         recorded = read(file)
         for part, fields in nonsense.items():
             recorded[part] |= fields
         file.write_text(json.dumps(recorded))
-    told = ci_evals("merge", "legs", "--no-gate", cwd=legs)
+    told = ci_evals("merge", "shards", "--no-gate", cwd=shards)
     assert told.returncode == 2, told.stderr
     assert "_results.json" in told.stderr
-    assert not (legs / "results").exists()
+    assert not (shards / "results").exists()
 
 
-def test_a_leg_without_a_suite_is_none(legs):
-    """It has played nothing, however many legs are counted."""
-    file = legs / "legs/1-hr/_results.json"
+def test_a_shard_without_a_suite_is_none(shards):
+    """It has played nothing, however many shards are counted."""
+    file = shards / "shards/1-hr/_results.json"
     file.write_text(json.dumps(read(file) | {"suites": []}))
-    assert ci_evals("merge", "legs", "--legs=2", cwd=legs).returncode == 3
-    assert "legs/1-hr/_results.json holds no suite" in results_in(legs)["gate"]["reasons"][0]
+    assert ci_evals("merge", "shards", "--shards=2", cwd=shards).returncode == 3
+    assert "shards/1-hr/_results.json holds no suite" in results_in(shards)["gate"]["reasons"][0]
 
 
-def test_a_test_in_two_legs_is_refused(legs):
+def test_a_test_in_two_shards_is_refused(shards):
     """With both files."""
-    shutil.copytree(legs / "legs/1-hr", legs / "legs/3-again")
-    told = ci_evals("merge", "legs", cwd=legs)
+    shutil.copytree(shards / "shards/1-hr", shards / "shards/3-again")
+    told = ci_evals("merge", "shards", cwd=shards)
     assert told.returncode == 2
-    assert "legs/1-hr/_results.json and legs/3-again/_results.json" in told.stderr
+    assert "shards/1-hr/_results.json and shards/3-again/_results.json" in told.stderr
     assert "'Books vacation that the balance covers'" in told.stderr
 
 
-def test_a_floor_on_a_name_that_no_leg_has(legs):
+def test_a_floor_on_a_name_that_no_shard_has(shards):
     """A slip of the pen would guard nothing; where verdicts are missing, the name may be among them."""
-    asked = ("merge", "legs", "--thresholds=category:safty=100")
-    told = ci_evals(*asked, cwd=legs)
+    asked = ("merge", "shards", "--thresholds=category:safty=100")
+    told = ci_evals(*asked, cwd=shards)
     assert told.returncode == 2
     assert "did you mean 'safety'?" in told.stderr
-    file = legs / "legs/1-hr/_results.json"
+    file = shards / "shards/1-hr/_results.json"
     lost = read(file)
     lost["suites"][0]["tests"][0]["trials"][0] |= {"status": "failed", "findings": []}
     file.write_text(json.dumps(lost))
-    told = ci_evals(*asked, "--max-errors=5", cwd=legs)
+    told = ci_evals(*asked, "--max-errors=5", cwd=shards)
     assert told.returncode == 3
-    assert "did you mean 'safety'?" in results_in(legs)["gate"]["reasons"][0]
+    assert "did you mean 'safety'?" in results_in(shards)["gate"]["reasons"][0]
 
 
-def test_baselines(legs, played):
+def test_baselines(shards, played):
     """A path, none, or what GitHub has; a path that is not there is refused."""
-    asked = ("merge", "legs", "--no-gate")
-    assert ci_evals(*asked, f"--baseline={played / 'before'}", cwd=legs).returncode == 0
-    assert results_in(legs)["comparison"]["delta"] < -5
-    assert ci_evals(*asked, "--baseline=none", cwd=legs).returncode == 0
-    assert results_in(legs)["comparison"] is None
-    told = ci_evals(*asked, "--baseline=nowhere", cwd=legs)
+    asked = ("merge", "shards", "--no-gate")
+    assert ci_evals(*asked, f"--baseline={played / 'before'}", cwd=shards).returncode == 0
+    assert results_in(shards)["comparison"]["delta"] < -5
+    assert ci_evals(*asked, "--baseline=none", cwd=shards).returncode == 0
+    assert results_in(shards)["comparison"] is None
+    told = ci_evals(*asked, "--baseline=nowhere", cwd=shards)
     assert told.returncode == 2
     assert "--baseline: nowhere" in told.stderr
-    assert ci_evals(*asked, "--baseline=auto", cwd=legs).returncode == 0
-    assert results_in(legs)["run"]["baselineNote"].startswith("no baseline: ")
+    assert ci_evals(*asked, "--baseline=auto", cwd=shards).returncode == 0
+    assert results_in(shards)["run"]["baselineNote"].startswith("no baseline: ")
 
 
-def test_what_github_says_of_the_token_is_taken_out(legs):
+def test_what_github_says_of_the_token_is_taken_out(shards):
     """A message that echoes it is told in the note on the baseline."""
     with github_api.serving() as api:
         api.fail("/actions/artifacts", *[github_api.Answer(403, {"message": f"{TOKEN} may not"})] * 3)
         known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
         told = ci_evals(
-            "merge", "legs", "--no-gate", "--baseline=auto", "--baseline-branch=main", cwd=legs, env=known
+            "merge", "shards", "--no-gate", "--baseline=auto", "--baseline-branch=main", cwd=shards, env=known
         )
     assert told.returncode == 0, told.stderr
-    assert "may not" in results_in(legs)["run"]["baselineNote"]
+    assert "may not" in results_in(shards)["run"]["baselineNote"]
     assert TOKEN not in told.stdout + told.stderr
-    assert not any(TOKEN.encode() in text for text in files_in(legs / "results").values())
+    assert not any(TOKEN.encode() in text for text in files_in(shards / "results").values())
 
 
-def test_keys_of_the_environment_are_taken_out(legs):
+def test_keys_of_the_environment_are_taken_out(shards):
     """Whoever wrote the results may not have known them."""
     key = "sk-a-key-of-this-environment"
-    file = legs / "legs/1-hr/_results.json"
+    file = shards / "shards/1-hr/_results.json"
     file.write_text(file.read_text().replace("Books vacation that the balance covers", f"Books {key}"))
-    told = ci_evals("merge", "legs", "--no-gate", cwd=legs, env={"OPENAI_API_KEY": key})
+    told = ci_evals("merge", "shards", "--no-gate", cwd=shards, env={"OPENAI_API_KEY": key})
     assert told.returncode == 0, told.stderr
     assert key not in told.stdout + told.stderr
-    assert not any(key.encode() in text for text in files_in(legs / "results").values())
+    assert not any(key.encode() in text for text in files_in(shards / "results").values())

@@ -533,7 +533,7 @@ def rate_limits(data: bytes) -> None:
 
 @_target(samples.RESULTS)
 def results(data: bytes) -> None:
-    """A results file: every report of it, its comparison with another, and it as a leg of a run."""
+    """A results file: every report of it, its comparison with another, and it as a shard of a run."""
     try:
         found = report_files.load(data, "r.json")
     except UsageError as error:
@@ -559,7 +559,7 @@ def results(data: bytes) -> None:
         documents.summary(told)
         console.comparison(told, color=False)
     with suppress(UsageError):
-        merging.merge([merging.Leg("a", clean), merging.Leg("b", _OTHER)])
+        merging.merge([merging.ShardRun("a", clean), merging.ShardRun("b", _OTHER)])
 
 
 @_target(samples.RESULTS)

@@ -17,7 +17,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.job.limits import Budget, Limits, LimitsWatcher
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.shards import Leg
+from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.stop import Stop
 
@@ -193,9 +193,9 @@ def test_the_ledger_counts_conversations():
 
 
 def test_merging_makes_it_anew():
-    """From the trials of all legs."""
-    legs = [
-        Leg(
+    """From the trials of all shards."""
+    shards = [
+        ShardRun(
             f"{name}.json",
             build.results(
                 build.suite_result(name, build.test_result(f"t {name}", trials=(lost(), sound("passed"))))
@@ -203,7 +203,7 @@ def test_merging_makes_it_anew():
         )
         for name in ("a", "b")
     ]
-    merged = merge(legs)
+    merged = merge(shards)
     assert (merged.card.counts.invalid_users, merged.card.user_checks.invalid) == (2, 2)
     assert merged.card.user_checks.conversations == 6
 

@@ -1,4 +1,4 @@
-"""Legs of a run become one: what was split comes out whole, what does not belong together is refused."""
+"""Shards of a run become one: what was split comes out whole, what does not belong together is refused."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.merge import Merged, merge
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.shards import Leg
+from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.usage import usage_of
 from ci_evals.support.digest import digest, jury, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
@@ -75,12 +75,12 @@ def run(*suites, usage=None, **info) -> Results:
     )
 
 
-def merged(*legs: Results, expected=None) -> Merged:
-    return merge([Leg(f"leg{i}", one) for i, one in enumerate(legs)], expected=expected)
+def merged(*shards: Results, expected=None) -> Merged:
+    return merge([ShardRun(f"shard{i}", one) for i, one in enumerate(shards)], expected=expected)
 
 
-def concluded(*legs: Results, expected=None, policy=POLICY, baseline=None) -> Results:
-    found = merged(*legs, expected=expected)
+def concluded(*shards: Results, expected=None, policy=POLICY, baseline=None) -> Results:
+    found = merged(*shards, expected=expected)
     return conclude(found.card, found.info, policy, found.ending, baseline)
 
 
@@ -153,18 +153,18 @@ def runs(draw):
 
 @st.composite
 def splits(draw, suites):
-    """Each test in one of up to three legs; a leg that has none is not there."""
-    legs = draw(st.integers(1, 3))
-    places = {(s.name, t.name): draw(st.integers(0, legs - 1)) for s in suites for t in s.tests}
+    """Each test in one of up to three shards; a shard that has none is not there."""
+    shards = draw(st.integers(1, 3))
+    places = {(s.name, t.name): draw(st.integers(0, shards - 1)) for s in suites for t in s.tests}
     found = []
-    for leg in range(legs):
+    for shard in range(shards):
         own = [
             suite.model_copy(update={"tests": kept})
             for suite in suites
-            if (kept := tuple(t for t in suite.tests if places[suite.name, t.name] == leg))
+            if (kept := tuple(t for t in suite.tests if places[suite.name, t.name] == shard))
         ]
         if own:
-            found.append(run(*own, id=f"leg {leg}"))
+            found.append(run(*own, id=f"shard {shard}"))
     return found
 
 
@@ -175,7 +175,7 @@ def test_what_was_split_comes_out_whole(data):
     suites = data.draw(runs())
     baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
     found = merged(*data.draw(splits(suites)))
-    # Which leg came first decides the order of suites, and nothing else.
+    # Which shard came first decides the order of suites, and nothing else.
     order = [suite.name for suite in found.card.suites]
     whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
     expected = conclude(Scorecard.of(whole), whole.run, POLICY, RunEnding(), baseline)
@@ -238,7 +238,7 @@ def test_all_shards_are_the_whole(data):
 
 
 def test_tests_of_one_suite_are_in_the_order_of_its_file():
-    """Then in that of the legs; suites in that of the legs."""
+    """Then in that of the shards; suites in that of the shards."""
     first = run(suite_of("a", a_test("2", line=20), a_test("4", line=40)), id="1")
     second = run(
         suite_of("b", a_test("x")), suite_of("a", a_test("1", line=10), a_test("3", line=40)), id="2"
@@ -266,8 +266,8 @@ def test_one_file_named_in_two_ways_is_one_suite():
     assert len(found.card.suites) == 1
 
 
-def test_the_run_tells_what_all_legs_have_in_common():
-    """From the first start to the last end; the id hangs on the legs alone."""
+def test_the_run_tells_what_all_shards_have_in_common():
+    """From the first start to the last end; the id hangs on the shards alone."""
     early = build.STARTED_AT.replace(hour=8)
     git = {"repository": "o/r", "commit": "c" * 40, "ref": "refs/pull/7/merge"}
     one = run(
@@ -299,7 +299,7 @@ def test_the_run_tells_what_all_legs_have_in_common():
 
 
 def test_digests_are_those_of_one_run_where_they_can_be_known():
-    """Else they hang on those of the legs, in no order."""
+    """Else they hang on those of the shards, in no order."""
     a, b = suite_of("a", judge_model="m"), suite_of("b", judge_model="m")
     own = {"agents": "x", "loops": "l", "judge_prompt": "j", "user_prompt": "u", "scoring": "1"}
     one = run(a, id="1", digests=Digests(**own, suites="?", models="secret"))
@@ -318,7 +318,7 @@ def test_an_embedding_model_counts_where_there_is_one():
     assert of_models("openai", [("j", "u", None)]) == digest(["openai", [["j", "u"]]])
 
 
-def test_votes_of_all_legs_agree_as_those_of_one_run():
+def test_votes_of_all_shards_agree_as_those_of_one_run():
     """Their agreement is made anew, and the digest tells of votes and panel."""
     alike, split = (
         build.finding(
@@ -346,7 +346,7 @@ def using(*by_role: RoleUsage, **fields) -> Usage:
 
 
 def test_usage_is_added_by_role_and_model():
-    """Costs as the legs told them, the date that of the oldest prices."""
+    """Costs as the shards told them, the date that of the oldest prices."""
     judge = RoleUsage(role="judge", model="m", calls=2, input_tokens=10, output_tokens=4, cost_usd=0.25)
     agent = RoleUsage(role="agent", calls=3, input_tokens=7)
     user = RoleUsage(role="user", model="m", calls=1, input_tokens=1, cost_usd=0.5)
@@ -363,8 +363,8 @@ def test_usage_is_added_by_role_and_model():
     )
 
 
-def test_a_cost_that_one_leg_does_not_know_is_unknown_of_all():
-    """A leg that asked no model costs nothing."""
+def test_a_cost_that_one_shard_does_not_know_is_unknown_of_all():
+    """A shard that asked no model costs nothing."""
     known = using(RoleUsage(role="judge", model="m", calls=1, cost_usd=0.5), cost_usd=0.5)
     unknown = using(RoleUsage(role="judge", model="new", calls=1), unpriced=("new",))
     free, a, b = Usage(), suite_of("a"), suite_of("b")
@@ -373,7 +373,7 @@ def test_a_cost_that_one_leg_does_not_know_is_unknown_of_all():
     assert merged(run(a, usage=known, id="1"), run(b, usage=free, id="2")).card.usage.cost_usd == 0.5
 
 
-def test_further_trials_are_told_where_all_legs_played_as_many():
+def test_further_trials_are_told_where_all_shards_played_as_many():
     """The odds of the next run count without them; else a warning says why they do not."""
     more = Confirmation(trials=2, because=("close",))
     a, b = run(suite_of("a"), id="1", confirmation=more), run(suite_of("b"), id="2", confirmation=more)
@@ -381,14 +381,14 @@ def test_further_trials_are_told_where_all_legs_played_as_many():
     mixed = merged(a, run(suite_of("b"), id="2")).info
     assert mixed.confirmation is None
     assert "--confirm" in mixed.warnings[0]
-    assert "2 (leg0); 0 (leg1)" in mixed.warnings[0]
+    assert "2 (shard0); 0 (shard1)" in mixed.warnings[0]
 
 
-def test_legs_that_were_replayed_make_one_that_was():
+def test_shards_that_were_replayed_make_one_that_was():
     """Its origin is what the runs behind them would be if they were merged."""
     behind = [run(suite_of(name), id=f"behind {name}") for name in "ab"]
     early = build.STARTED_AT.replace(minute=0)
-    legs = [
+    shards = [
         run(
             suite_of(name),
             id=name,
@@ -396,28 +396,34 @@ def test_legs_that_were_replayed_make_one_that_was():
         )
         for place, name in enumerate("ab")
     ]
-    assert merged(*legs).info.origin == Origin(how="replay", run=merged(*behind).info.id, started_at=early)
-    again = run(suite_of("c"), id="c", origin=legs[0].run.origin)
-    assert merged(legs[0], again).info.origin == legs[0].run.origin
-    with pytest.raises(UsageError, match=r"different origins: replay \(leg0\); played \(leg1\)"):
-        merged(legs[0], behind[1])
+    assert merged(*shards).info.origin == Origin(how="replay", run=merged(*behind).info.id, started_at=early)
+    again = run(suite_of("c"), id="c", origin=shards[0].run.origin)
+    assert merged(shards[0], again).info.origin == shards[0].run.origin
+    with pytest.raises(UsageError, match=r"different origins: replay \(shard0\); played \(shard1\)"):
+        merged(shards[0], behind[1])
 
 
-def test_legs_of_different_versions_are_warned_of():
+def test_shards_of_different_versions_are_warned_of():
     """Their numbers are all made anew by this one."""
     old = run(suite_of("b"), id="2").model_copy(update={"tool": build.Tool(version="0.0.9")})
     assert merged(run(suite_of("a"), id="1"), old).info.warnings == (
-        "the legs are of different versions of ci-evals: 0.1.0 (leg0); 0.0.9 (leg1)",
+        "the shards are of different versions of ci-evals: 0.1.0 (shard0); 0.0.9 (shard1)",
     )
 
 
 @pytest.mark.parametrize(
     ("info", "told"),
     [
-        ({"git": Git(commit="2" * 40)}, f"different commits: {'1' * 12} (leg0, leg1); {'2' * 12} (leg2)"),
-        ({"git": Git(repository="o/fork")}, "different repositories: o/r (leg0, leg1); o/fork (leg2)"),
-        ({"config": {"provider": "anthropic"}}, "different providers: openai (leg0, leg1); anthropic (leg2)"),
-        ({"config": {}}, "different providers: openai (leg0, leg1); its own (leg2)"),
+        (
+            {"git": Git(commit="2" * 40)},
+            f"different commits: {'1' * 12} (shard0, shard1); {'2' * 12} (shard2)",
+        ),
+        ({"git": Git(repository="o/fork")}, "different repositories: o/r (shard0, shard1); o/fork (shard2)"),
+        (
+            {"config": {"provider": "anthropic"}},
+            "different providers: openai (shard0, shard1); anthropic (shard2)",
+        ),
+        ({"config": {}}, "different providers: openai (shard0, shard1); its own (shard2)"),
         ({"judge_prompt": "x"}, "different prompts of the judge"),
         ({"user_prompt": "x"}, "different prompts of the simulated user"),
         ({"user_prompt": "x"}, "one version of ci-evals, and with the same --audit-user and --audit-model."),
@@ -427,18 +433,18 @@ def test_legs_of_different_versions_are_warned_of():
 def test_what_does_not_mean_the_same_is_refused(info, told):
     """With the files, and what to do."""
     git = Git(commit="1" * 40, repository="o/r")
-    legs = [run(suite_of(name), id=name, git=git) for name in "ab"]
+    shards = [run(suite_of(name), id=name, git=git) for name in "ab"]
     other = run(suite_of("c"), id="c", **{name: info[name] for name in info if name in {"git", "config"}})
     digests = {name: info[name] for name in info if name in Digests.model_fields}
     update = {"digests": other.run.digests.model_copy(update=digests)}
     other = other.model_copy(update={"run": other.run.model_copy(update=update)})
     with pytest.raises(UsageError) as refused:
-        merged(*legs, other)
+        merged(*shards, other)
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_test_in_two_legs_is_refused():
+def test_a_test_in_two_shards_is_refused():
     """Named, with both files and the way out for two agents."""
     one = run(suite_of("a", *(a_test(str(i)) for i in range(5)), agent_id="x"), id="1")
     other = run(suite_of("a", *(a_test(str(i)) for i in range(1, 6)), agent_id="y"), id="2")
@@ -446,12 +452,12 @@ def test_a_test_in_two_legs_is_refused():
         merged(one, other)
     (line,) = str(refused.value).splitlines()
     assert line.startswith(
-        "tests of the suite 'a' (a.json) came from both leg0 and leg1: '1', '2', '3' and 1 more."
+        "tests of the suite 'a' (a.json) came from both shard0 and shard1: '1', '2', '3' and 1 more."
     )
     assert "--comment-key" in line
 
 
-def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_leg():
+def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_shard():
     """They are two tests there too."""
     both = a_test("***", line=1), a_test("***", (build.trial_result(findings=()),), line=2)
     found = merged(run(suite_of("a", *both, a_test("b", line=3)), id="1"))
@@ -459,11 +465,11 @@ def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_leg():
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_test_twice_in_a_leg_is_refused(apart):
+def test_a_test_twice_in_a_shard_is_refused(apart):
     """Whether a suite holds it twice, or the suite is there twice."""
     one = suite_of("a", a_test("x"))
     suites = (one, one) if apart else (suite_of("a", a_test("x"), a_test("y"), a_test("x")),)
-    with pytest.raises(UsageError, match=r"leg0 holds a test of the suite 'a' \(a.json\) twice: 'x'"):
+    with pytest.raises(UsageError, match=r"shard0 holds a test of the suite 'a' \(a.json\) twice: 'x'"):
         merged(run(*suites, id="1"))
 
 
@@ -481,54 +487,54 @@ def test_a_test_twice_in_a_leg_is_refused(apart):
         ({"adapter": "demo"}, "adapter"),
     ],
 )
-def test_legs_that_share_a_suite_must_play_it_alike(fields, word):
+def test_shards_that_share_a_suite_must_play_it_alike(fields, word):
     """One suite has one agent and one judge."""
     one, other = suite_of("a", a_test("1")), suite_of("a", a_test("2"), **fields)
-    with pytest.raises(UsageError, match=f"has not the same {word} in leg0 and leg1"):
+    with pytest.raises(UsageError, match=f"has not the same {word} in shard0 and shard1"):
         merged(run(one, id="1"), run(other, id="2"))
 
 
-def test_more_results_than_legs_are_refused():
+def test_more_results_than_shards_are_refused():
     """Some of them are not of this run."""
-    legs = [run(suite_of(name), id=name) for name in "ab"]
-    with pytest.raises(UsageError, match="--legs=1, but there are 2 results: leg0, leg1"):
-        merged(*legs, expected=1)
+    shards = [run(suite_of(name), id=name) for name in "ab"]
+    with pytest.raises(UsageError, match="--shards=1, but there are 2 results: shard0, shard1"):
+        merged(*shards, expected=1)
 
 
 @pytest.mark.parametrize(
     ("here", "expected", "reason"),
     [
-        (2, 3, f"2 of 3 legs are here: one is missing. {LOOK}"),
+        (2, 3, f"2 of 3 shards are here: one is missing. {LOOK}"),
         (
             1,
             3,
-            "1 of 3 legs is here: 2 are missing. Look at the jobs that left no results, and run them again",
+            "1 of 3 shards is here: 2 are missing. Look at the jobs that left no results, and run them again",
         ),
     ],
 )
-def test_a_missing_leg_makes_the_run_untrusted(here, expected, reason):
+def test_a_missing_shard_makes_the_run_untrusted(here, expected, reason):
     """Whatever the others scored; it is the first reason."""
-    legs = [run(suite_of(name), id=name) for name in "ab"[:here]]
-    results = concluded(*legs, expected=expected, policy=Policy())
+    shards = [run(suite_of(name), id=name) for name in "ab"[:here]]
+    results = concluded(*shards, expected=expected, policy=Policy())
     assert results.gate.reasons == (reason,)
     assert (results.gate.passed, results.gate.exit_code) == (False, 3)
     assert (results.run.status, results.run.stopped_because) == ("stopped", reason)
     assert results.odds is None
     (warning,) = results.run.warnings
-    assert warning.endswith("are of the legs that are here")
-    whole = concluded(*legs, expected=here, policy=Policy())
+    assert warning.endswith("are of the shards that are here")
+    whole = concluded(*shards, expected=here, policy=Policy())
     assert (whole.gate.exit_code, whole.run.warnings) == (0, ())
 
 
 @pytest.mark.parametrize("status", ["stopped", "interrupted", "skipped"])
-def test_a_leg_that_did_not_go_through_makes_the_run_untrusted(status):
+def test_a_shard_that_did_not_go_through_makes_the_run_untrusted(status):
     """The reason names it, after those that are missing."""
     broken = run(suite_of("b"), id="2", status=status, stopped_because="the key was refused")
     results = concluded(run(suite_of("a"), id="1"), broken, expected=3, policy=Policy())
     assert results.gate.exit_code == 3
     assert results.gate.reasons == (
-        f"2 of 3 legs are here: one is missing. {LOOK}",
-        f"the run of leg1 was {status}: the key was refused",
+        f"2 of 3 shards are here: one is missing. {LOOK}",
+        f"the run of shard1 was {status}: the key was refused",
     )
     assert results.run.status == ("interrupted" if status == "interrupted" else "stopped")
 
@@ -538,7 +544,7 @@ def skipped(name):
     return run(suite, id=name, status="skipped", stopped_because="a fork's pull request has no secrets")
 
 
-def test_legs_that_were_all_skipped_are_a_skipped_run():
+def test_shards_that_were_all_skipped_are_a_skipped_run():
     """It neither passes nor fails; with one missing it cannot be known."""
     results = concluded(skipped("a"), skipped("b"), expected=2)
     assert (results.run.status, results.gate.passed, results.gate.exit_code) == ("skipped", False, 0)
@@ -548,7 +554,7 @@ def test_legs_that_were_all_skipped_are_a_skipped_run():
 
 
 def test_what_was_merged_can_be_merged_again():
-    """A leg that was missing then is still missing."""
+    """A shard that was missing then is still missing."""
     a, b, c = (run(suite_of(name), id=name) for name in "abc")
     inner = concluded(a, b, expected=2)
     assert concluded(inner, c).suites == concluded(a, b, c).suites
@@ -556,7 +562,7 @@ def test_what_was_merged_can_be_merged_again():
     assert concluded(lacking, c).gate.exit_code == 3
 
 
-def test_a_leg_that_missed_its_own_gate_does_not_matter():
+def test_a_shard_that_missed_its_own_gate_does_not_matter():
     """The gate of all decides."""
     failing = build.finding("failed")
     low = run(suite_of("a", a_test("1", (build.trial_result(findings=(build.finding(), failing)),))), id="1")

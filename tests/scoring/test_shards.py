@@ -8,7 +8,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.job.conclude import conclude
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.merge import merge
-from ci_evals.scoring.shards import Leg
+from ci_evals.scoring.shards import ShardRun
 
 
 def shard(index, of=3, *, tests=None, names=None, file="evals/refunds.json", **fields) -> Results:
@@ -20,12 +20,12 @@ def shard(index, of=3, *, tests=None, names=None, file="evals/refunds.json", **f
     return build.results(suite, run=build.run_info(id=f"run {index}", shard=part))
 
 
-def merged(*legs: Results, expected=None):
-    return merge([Leg(f"leg{i}", one) for i, one in enumerate(legs)], expected=expected)
+def merged(*shards: Results, expected=None):
+    return merge([ShardRun(f"shard{i}", one) for i, one in enumerate(shards)], expected=expected)
 
 
-def concluded(*legs: Results) -> Results:
-    found = merged(*legs)
+def concluded(*shards: Results) -> Results:
+    found = merged(*shards)
     return conclude(found.card, found.info, Policy(), found.ending)
 
 
@@ -49,11 +49,11 @@ LOOKS = "Look at the jobs that left no results, and run them again"
     ],
 )
 def test_a_missing_shard_makes_the_run_untrusted(here, of, reason):
-    """As a missing leg does, without --legs."""
+    """As a missing shard does, without --shards."""
     results = concluded(*(shard(index, of) for index in here))
     assert (results.gate.exit_code, results.gate.reasons) == (3, (reason,))
     assert results.run.stopped_because == reason
-    assert results.run.warnings[0].endswith("are of the legs that are here")
+    assert results.run.warnings[0].endswith("are of the shards that are here")
 
 
 def test_suites_of_which_nothing_is_here_are_named():
@@ -68,48 +68,48 @@ def test_a_shard_that_did_not_go_through():
     cut = cut.model_copy(update={"run": cut.run.model_copy(update={"status": "interrupted"})})
     results = concluded(shard(1, 2), cut)
     assert results.gate.exit_code == 3
-    assert results.gate.reasons == ("the run of leg1 was interrupted",)
+    assert results.gate.reasons == ("the run of shard1 was interrupted",)
 
 
 ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3")))
 
 
 @pytest.mark.parametrize(
-    ("legs", "told"),
+    ("shards", "told"),
     [
-        ([shard(1), shard(2), ALONE], "some of the results are of shards, and these are not: leg2."),
-        ([shard(1), shard(2, 4)], "the shards are of different numbers: of 3 (leg0); of 4 (leg1)."),
+        ([shard(1), shard(2), ALONE], "some of the results are of shards, and these are not: shard2."),
+        ([shard(1), shard(2, 4)], "the shards are of different numbers: of 3 (shard0); of 4 (shard1)."),
         (
             [shard(1), shard(2, plan="q" * 64)],
-            f"the shards are of different plans: {'p' * 12} (leg0); {'q' * 12} (leg1).",
+            f"the shards are of different plans: {'p' * 12} (shard0); {'q' * 12} (shard1).",
         ),
         (
             [shard(1), shard(2, split="q" * 64)],
-            f"the shards are split in different ways: {'s' * 12} (leg0); {'q' * 12} (leg1). They were",
+            f"the shards are split in different ways: {'s' * 12} (shard0); {'q' * 12} (shard1). They were",
         ),
-        ([shard(1), shard(2), shard(1)], "shard 1 of 3 came from leg0 and leg2: name each shard once"),
-        ([shard(1), shard(2, tests=(1,))], "leg0 and leg1 hold the same tests of the plan"),
-        ([shard(1), shard(2, tests=(2, 3))], "leg1: its tests are not those that it names"),
-        ([shard(1), shard(2, names=["x", "y"], tests=(2, 2))], "leg1: its tests are not those"),
-        ([shard(1), shard(4)], "leg1: its tests are not those"),
+        ([shard(1), shard(2), shard(1)], "shard 1 of 3 came from shard0 and shard2: name each shard once"),
+        ([shard(1), shard(2, tests=(1,))], "shard0 and shard1 hold the same tests of the plan"),
+        ([shard(1), shard(2, tests=(2, 3))], "shard1: its tests are not those that it names"),
+        ([shard(1), shard(2, names=["x", "y"], tests=(2, 2))], "shard1: its tests are not those"),
+        ([shard(1), shard(4)], "shard1: its tests are not those"),
         ([shard(1, 2), shard(2, 2, tests=(3,))], "the shards together do not hold all tests of the plan"),
     ],
     ids=["a whole run", "other N", "other plan", "other split", "twice", "overlap", *["torn"] * 4],
 )
-def test_what_is_not_one_run_is_refused(legs, told):
+def test_what_is_not_one_run_is_refused(shards, told):
     """In one line, with the files and what to do."""
     with pytest.raises(UsageError) as refused:
-        merged(*legs)
+        merged(*shards)
     assert str(refused.value).startswith(told)
     assert "\n" not in str(refused.value)
 
 
-def test_legs_may_be_counted_all_the_same():
+def test_shards_may_be_counted_all_the_same():
     """A number that the shards contradict is refused."""
     assert merged(shard(1), shard(2), shard(3), expected=3).ending.incomplete == ()
-    with pytest.raises(UsageError, match="--legs=4, but these are shards of 3: leave --legs out"):
+    with pytest.raises(UsageError, match="--shards=4, but these are shards of 3: leave --shards out"):
         merged(shard(1), shard(2), shard(3), expected=4)
-    with pytest.raises(UsageError, match="--legs=2, but there are 3 results: leg0, leg1, leg2"):
+    with pytest.raises(UsageError, match="--shards=2, but there are 3 results: shard0, shard1, shard2"):
         merged(shard(1), shard(2), shard(3), expected=2)
 
 
@@ -117,5 +117,5 @@ def test_tests_that_lost_their_names_to_a_secret_may_share_one():
     """Their places in the plan tell them apart. Any other name is in one shard alone."""
     found = merged(shard(1, 2, names=["of ***"]), shard(2, 2, names=["of ***"]))
     assert found.card.counts.tests == 2
-    with pytest.raises(UsageError, match="came from both leg0 and leg1: 'x'"):
+    with pytest.raises(UsageError, match="came from both shard0 and shard1: 'x'"):
         merged(shard(1, 2, names=["x"]), shard(2, 2, names=["x"]))

@@ -196,7 +196,7 @@ def test_without_votes_there_is_nothing_to_tell():
 
 
 def test_the_order_of_suites_and_trials_changes_nothing():
-    """Legs are merged in any order."""
+    """Shards are merged in any order."""
     one, other = judged(1, tests=12), judged(2, tests=12).model_copy(update={"name": "other"})
     there, back = found_in(one, other), found_in(other, one)
     assert there == back

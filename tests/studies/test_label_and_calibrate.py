@@ -179,18 +179,18 @@ def test_another_judge_is_not_known_by_it(found):
     assert known.old_calibration == OldCalibration(at=found.at, why="another judge: the model changed")
 
 
-def test_legs_that_know_the_same(found):
-    """Made anew for the whole; where legs differ in what they know, nothing is known of the whole."""
-    legs = [given(run(tests=tests), found) for tests in (5, 10)]
-    assert legs[0].studies.calibration != legs[1].studies.calibration
+def test_shards_that_know_the_same(found):
+    """Made anew for the whole; where shards differ in what they know, nothing is known of the whole."""
+    shards = [given(run(tests=tests), found) for tests in (5, 10)]
+    assert shards[0].studies.calibration != shards[1].studies.calibration
     whole = run(tests=15)
-    assert merged(whole, legs) == given(whole, found)
+    assert merged(whole, shards) == given(whole, found)
     other = found.model_copy(update={"run": "another"})
-    for unlike in ([legs[0], given(run(), other)], [legs[0], run()], []):
+    for unlike in ([shards[0], given(run(), other)], [shards[0], run()], []):
         assert merged(whole, unlike) == whole
 
 
-def test_legs_that_were_given_what_is_said_of_another_judge(found):
+def test_shards_that_were_given_what_is_said_of_another_judge(found):
     """It says so in the whole too, unless they differ."""
     newer = given(run(judge_model="newer"), found)
     assert newer.studies.old_calibration

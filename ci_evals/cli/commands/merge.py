@@ -22,9 +22,9 @@ from ci_evals.job.conclude import conclude
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.scoring.merge import merge
-from ci_evals.scoring.shards import Leg
+from ci_evals.scoring.shards import ShardRun
 
-_NO_LEGS = "; if the legs' artifacts were to be in it, no leg has left any"
+_NO_SHARDS = "; if the shards' artifacts were to be in it, no shard has left any"
 
 
 def merge_runs(settings: MergeSettings, context: RunContext) -> None:
@@ -36,16 +36,16 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     policy = read_policy(settings)
     places = OutputPaths(settings.output_dir, settings.junit)
     places.check()
-    saved = SavedRun.open_each(settings.results, context.hide(), unfinished=True, if_missing=_NO_LEGS)
-    legs = [Leg(str(run.file), run.results) for run in saved]
-    suites = [suite.folder for leg in legs for suite in leg.results.suites]
-    places.check({f"the leg {leg.file}": Path(leg.file) for leg in legs}, suites)
+    saved = SavedRun.open_each(settings.results, context.hide(), unfinished=True, if_missing=_NO_SHARDS)
+    runs = [ShardRun(str(run.file), run.results) for run in saved]
+    suites = [suite.folder for run in runs for suite in run.results.suites]
+    places.check({f"the shard {run.file}": Path(run.file) for run in runs}, suites)
     redactor = context.hide([settings.github_token])
     context.mask()
     try:
-        merged = merge(legs, expected=settings.legs)
+        merged = merge(runs, expected=settings.shards)
     except ValidationError as error:
-        files = ", ".join(leg.file for leg in legs)
+        files = ", ".join(run.file for run in runs)
         raise UsageError(f"{files}: times or amounts of these runs do not go together") from error
     ending = merged.ending
     if not ending.incomplete and (problem := _unknown_name(policy, merged.card.suites)):
@@ -62,7 +62,7 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
-    known = [leg.results.model_copy(update={"studies": redactor.model(leg.results.studies)}) for leg in legs]
+    known = [run.results.model_copy(update={"studies": redactor.model(run.results.studies)}) for run in runs]
     results = study_registry.merged(results, known)
     sys.exit(publish(results, places, context, before))
 

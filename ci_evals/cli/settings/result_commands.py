@@ -124,11 +124,11 @@ class MergeSettings(BaselineSettings, GateSettings):
             show_default=False,
         ),
     ]
-    legs: Annotated[
+    shards: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many results there must be: fewer mean that a leg is missing. Shards tell it of "
+            help="How many results there must be: fewer mean that one is missing. Shards tell it of "
             "themselves.",
             show_default=False,
         ),

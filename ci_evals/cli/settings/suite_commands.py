@@ -246,7 +246,7 @@ class GitHubSettings:
         str,
         typer.Option(
             metavar="KEY",
-            help="Tells comments and baselines of one repository apart, as those of a matrix's legs: "
+            help="Tells comments and baselines of one repository apart, as those of a matrix's jobs: "
             "letters, digits, '.', '_' and '-'. The baseline is the artifact ci-evals-results-KEY.",
         ),
     ] = "default"
