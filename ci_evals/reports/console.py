@@ -1,8 +1,8 @@
 """Results for a terminal or a log: the table, what failed, and the verdict last, where the eye is."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tabulate import tabulate
 
@@ -11,7 +11,16 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck, Odds
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, failed_tests, gate, highlights, judge, reliability, trial_errors
+from ci_evals.reports.facts import (
+    change,
+    failed_tests,
+    gate,
+    highlights,
+    judge,
+    reliability,
+    rows,
+    trial_errors,
+)
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome, Tone
 
 _NAME_LIMIT = 60
@@ -19,7 +28,6 @@ _REASON_LIMIT = 300
 _GREEN, _RED, _YELLOW, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
 _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _DECISIONS = {True: _GREEN, False: _RED, None: _YELLOW}
-_TEST_HEADERS = ("test", "result", "score", "pass rate", "trials scored", "time")
 _CHECK_HEADERS = ("check", "required", "seen", "decision", "note")
 _UNSEEN = {
     CheckKind.MAX_ERRORS: "errors",
@@ -61,7 +69,7 @@ def comparison(results: Results, *, color: bool = False) -> str:
     if results.gate.checks:
         told = [_standing(results, color=color), *(f"  {line}" for line in told)]
     blocks = [
-        *(_otherwise(results, results.comparison, color=color) if results.comparison else []),
+        *(_changed_with_evidence(results, results.comparison, color=color) if results.comparison else []),
         _against(results, color=color, named=False),
         _gate(results, color=color),
         "\n".join(told),
@@ -112,23 +120,15 @@ def _text(blocks: Iterable[str]) -> str:
 def _suites(results: Results, *, color: bool) -> list[str]:
     blocks = []
     for suite in results.suites:
-        rows = [
-            [
-                sanitize.log_line(test.name, _NAME_LIMIT),
-                _painted(highlights.result(test), _COLORS[OUTCOMES[test.outcome].tone], color=color),
-                numbers.score(test.score),
-                numbers.percent(test.pass_rate),
-                _trials(test),
-                numbers.duration(sum(trial.duration_seconds for trial in test.trials)),
-            ]
-            for test in suite.tests
-        ]
+        cells = [_test_row(test, color=color) for test in suite.tests]
         interval = f" (95 % {numbers.interval(suite.interval)})" if suite.interval else ""
         name = sanitize.log_line(suite.name, 2 * _NAME_LIMIT)
         # A name that ends in a colon would make a command of the runner with ours.
         score = change.too_little_decided(suite) or f"{numbers.score(suite.score)}{interval}"
         title = sanitize.log(f"{name}: {score}{_repeated(suite)}")
-        blocks.append(_painted(title, _BOLD, color=color) + "\n" + _table(_TEST_HEADERS, rows))
+        blocks.append(
+            _painted(title, _BOLD, color=color) + "\n" + _table(("test", *rows.TEST_COLUMNS), cells)
+        )
     return blocks
 
 
@@ -141,9 +141,10 @@ def _repeated(suite: SuiteResult) -> str:
     return f", a trial passes: {one}, all of {most}: {every}"
 
 
-def _trials(test: TestResult) -> str:
-    planned = len(test.trials) + test.not_run
-    return f"{sum(trial.scored for trial in test.trials)} of {planned}"
+def _test_row(test: TestResult, *, color: bool) -> list[str]:
+    result, *others = rows.of_test(test)
+    name = sanitize.log_line(test.name, _NAME_LIMIT)
+    return [name, _painted(result, _COLORS[OUTCOMES[test.outcome].tone], color=color), *others]
 
 
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
@@ -201,7 +202,7 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
     title = (
         f"Against the baseline: {which} of {change.moment(found.baseline.at)}, {change.age(results, found)}"
     )
-    lines = _who(results, found, color=color) if named else []
+    lines = _changed_in_brief(results, found, color=color) if named else []
     for difference in change.differences(found):
         names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
         lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
@@ -212,41 +213,81 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
     return "\n".join([sanitize.log_line(title), *told]) if told or found.delta is not None else ""
 
 
-def _who(results: Results, found: Comparison, *, color: bool) -> list[str]:
-    """The tests that came out otherwise, a line for each kind."""
-    undecided = change.not_failed(results)
-    marks = undecided | _doubted(results, found, undecided)
+@dataclass(frozen=True)
+class _ChangedTests:
+    """Tests that came out differently than in the baseline."""
+
+    title: str
+    sign: str
+    tone: Tone
+    tests: Sequence[TestChange]
+    note: str | None = None
+
+
+def _changed_tests(results: Results, found: Comparison) -> tuple[_ChangedTests, ...]:
+    failing, suspects = change.failing(found), change.suspects(found)
+    # In some of those that passed in the baseline nothing may have failed.
+    title = "passed in the baseline, not now" if change.not_failed(results) else "newly failing"
     lists = (
-        (_failing_title(undecided), _RED, change.failing(found), change.on_failing),
-        ("suspects", _YELLOW, change.suspects(found), change.on_suspects),
-        ("fixed", _GREEN, found.fixed, None),
+        _ChangedTests(title, "✗", Tone.BAD, failing, change.on_failing(failing)),
+        _ChangedTests("suspects", "!", Tone.OPEN, suspects, change.on_suspects(suspects)),
+        _ChangedTests("fixed", "✓", Tone.GOOD, found.fixed),
     )
+    return tuple(one for one in lists if one.tests)
+
+
+def _changed_in_brief(results: Results, found: Comparison, *, color: bool) -> list[str]:
+    """The tests that came out differently, a line for each kind."""
+    remarks = _remarks(results, found)
     lines = []
-    for name, paint, tests, say in lists:
-        if tests:
-            lines.append(
-                _painted(f"{name} ({len(tests)})", paint, color=color) + f": {_named(tests, found, marks)}"
-            )
-            lines += [say(tests)] if say else []
+    for one in _changed_tests(results, found):
+        head = _painted(f"{one.title} ({len(one.tests)})", _COLORS[one.tone], color=color)
+        names = [
+            f"{_test_name(test, found)} {change.scores(test)}{_remark(test, remarks)}" for test in one.tests
+        ]
+        lines.append(f"{head}: {_listed(names)}")
+        lines += [one.note] if one.note else []
     return lines
 
 
-def _doubted(
-    results: Results, found: Comparison, others: Mapping[tuple[str, str], str]
-) -> dict[tuple[str, str], str]:
-    """What else is to be said of newly failing tests: that what shows them to fail is to be trusted less."""
-    doubts, told = reliability.CriterionWarnings(results), {}
+def _changed_with_evidence(results: Results, found: Comparison, *, color: bool) -> list[str]:
+    """The same with the verdict that shows each to fail, now or in the baseline."""
+    remarks = _remarks(results, found)
+    blocks = []
+    for one in _changed_tests(results, found):
+        lines = [one.title.capitalize(), *([f"  {one.note}"] if one.note else [])]
+        for test in one.tests[:_SHOWN]:
+            name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
+            sign = _painted(one.sign, _COLORS[one.tone], color=color)
+            lines.append(f"{sign} " + sanitize.log(f"{name}: {change.scores(test)}{_remark(test, remarks)}"))
+            if test.evidence:
+                lines.append(f"    {sanitize.log_line(test.evidence.criterion, _REASON_LIMIT)}")
+                lines.append(f"      {sanitize.log_line(test.evidence.reason, _REASON_LIMIT)}".rstrip())
+        if len(one.tests) > _SHOWN:
+            lines.append(f"and {numbers.count(len(one.tests) - _SHOWN, 'more test')}")
+        blocks.append("\n".join(lines))
+    return blocks
+
+
+def _remarks(results: Results, found: Comparison) -> dict[tuple[str, str], str]:
+    """What else is to be known of newly failing tests: that nothing failed, or why to doubt that it did."""
+    warnings, remarks = reliability.CriterionWarnings(results), change.not_failed(results)
     for test in found.regressed:
-        doubt = doubts.of(test.suite, test.name, test.evidence.criterion) if test.evidence else ""
-        if doubt:
-            known = others.get((test.suite, test.name))
-            told[test.suite, test.name] = f"{known}, {doubt}" if known else doubt
-    return told
+        key = (test.suite, test.name)
+        if test.evidence and (warning := warnings.of(*key, test.evidence.criterion)):
+            remarks[key] = f"{remarks[key]}, {warning}" if key in remarks else warning
+    return remarks
 
 
-def _failing_title(undecided: Mapping[tuple[str, str], str]) -> str:
-    """What heads the tests that passed in the baseline and do not now: in some nothing may have failed."""
-    return "passed in the baseline, not now" if undecided else "newly failing"
+def _remark(test: TestChange, remarks: Mapping[tuple[str, str], str]) -> str:
+    found = [remarks.get((test.suite, test.name)), "confirmed" if test.confirmed else None]
+    told = ", ".join(remark for remark in found if remark)
+    return f" ({told})" if told else ""
+
+
+def _test_name(test: TestChange, found: Comparison) -> str:
+    many = len(found.suites) > 1
+    return sanitize.log_line(f"{test.suite} › {test.name}" if many else test.name, _NAME_LIMIT)
 
 
 def _changes(results: Results) -> list[str]:
@@ -267,95 +308,24 @@ def _changes(results: Results) -> list[str]:
     return [_table(headers, rows)] if len(rows) > 1 else []
 
 
-def _named(
-    tests: Sequence[TestChange], comparison: Comparison, undecided: Mapping[tuple[str, str], str]
-) -> str:
-    many = len(comparison.suites) > 1
-    return _listed(
-        [
-            sanitize.log_line(f"{test.suite} › {test.name}" if many else test.name, _NAME_LIMIT)
-            + f" {change.scores(test)}"
-            + _remark(test, undecided)
-            for test in tests
-        ]
-    )
-
-
-def _remark(test: TestChange, undecided: Mapping[tuple[str, str], str]) -> str:
-    remarks = [undecided.get((test.suite, test.name)), "confirmed" if test.confirmed else None]
-    told = ", ".join(remark for remark in remarks if remark)
-    return f" ({told})" if told else ""
-
-
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return "; ".join([*names[:_NAMED], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _otherwise(results: Results, found: Comparison, *, color: bool) -> list[str]:
-    """The tests that came out otherwise, with the verdict that shows them to fail, now or in the baseline."""
-    failing = _painted("✗", _RED, color=color)
-    suspect = _painted("!", _YELLOW, color=color)
-    mended = _painted("✓", _GREEN, color=color)
-    undecided = change.not_failed(results)
-    title = _failing_title(undecided).capitalize()
-    marks = undecided | _doubted(results, found, undecided)
-    return [
-        _evidence(title, failing, change.failing(found), change.on_failing, marks),
-        _evidence("Suspects", suspect, change.suspects(found), change.on_suspects),
-        _evidence("Fixed", mended, found.fixed),
-    ]
-
-
-def _evidence(
-    title: str,
-    sign: str,
-    tests: Sequence[TestChange],
-    say: Callable[[Sequence[TestChange]], str] | None = None,
-    undecided: Mapping[tuple[str, str], str] = MappingProxyType({}),
-) -> str:
-    lines = [f"  {say(tests)}"] if say and tests else []
-    for test in tests[:_SHOWN]:
-        scores = change.scores(test)
-        name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
-        lines.append(f"{sign} " + sanitize.log(f"{name}: {scores}{_remark(test, undecided)}"))
-        if test.evidence:
-            lines.append(f"    {sanitize.log_line(test.evidence.criterion, _REASON_LIMIT)}")
-            lines.append(f"      {sanitize.log_line(test.evidence.reason, _REASON_LIMIT)}".rstrip())
-    if len(tests) > _SHOWN:
-        lines.append(f"and {numbers.count(len(tests) - _SHOWN, 'more test')}")
-    return "\n".join([title, *lines]) if lines else ""
-
-
 def _gate(results: Results, *, color: bool) -> str:
-    rows = [
-        [
-            sanitize.log_line(check.name, _NAME_LIMIT),
-            gate.required(check),
-            gate.seen(check),
-            _painted(gate.decision(check), _DECISIONS[check.holds], color=color),
-            sanitize.log_line(check.note or "", 2 * _NAME_LIMIT),
-        ]
-        for check in gate.in_order(results)
-    ]
+    cells = []
+    for check in gate.in_order(results):
+        required, seen, note = rows.of_check(check)
+        decision = _painted(gate.decision(check), _DECISIONS[check.holds], color=color)
+        name = sanitize.log_line(check.name, _NAME_LIMIT)
+        cells.append([name, required, seen, decision, sanitize.log_line(note, 2 * _NAME_LIMIT)])
     # The last column is there only where a check has a note.
-    width = len(_CHECK_HEADERS) - (not any(row[-1] for row in rows))
-    return "Gate\n" + _table(_CHECK_HEADERS[:width], [row[:width] for row in rows]) if rows else ""
+    width = len(_CHECK_HEADERS) - (not any(row[-1] for row in cells))
+    return "Gate\n" + _table(_CHECK_HEADERS[:width], [row[:width] for row in cells]) if cells else ""
 
 
 def _verdict(results: Results, *, color: bool) -> str:
-    counts = results.counts
-    facts = [
-        f"{counts.passed} of {numbers.count(counts.tests, 'test')} passed",
-        *([f"{counts.failed} failed"] if counts.failed else []),
-        *([f"{counts.undecided} undecided"] if counts.undecided else []),
-        *([numbers.count(counts.errors, "unsound trial")] if counts.errors else []),
-        *([f"{numbers.count(counts.invalid_users, 'trial')} left out"] if counts.invalid_users else []),
-        *([f"{counts.flaky} flaky"] if counts.flaky else []),
-        numbers.count(counts.trials, "trial"),
-        numbers.duration(results.run.duration_seconds),
-        *([numbers.money(results.usage.cost_usd)] if highlights.paid(results) else []),
-    ]
     score = f": score {numbers.score(results.score)}"
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
     if too_little := change.too_little_decided(results):
@@ -369,7 +339,7 @@ def _verdict(results: Results, *, color: bool) -> str:
         *results.gate.reasons,
         *gate.warnings(results),
         *told,
-        ", ".join(facts),
+        ", ".join(highlights.counts(results)),
         *_took(results),
         *reliability.warnings(results),
         *highlights.notes(results),

@@ -145,6 +145,22 @@ def paid(results: Results) -> bool:
     return results.usage.cost_usd is not None and results.usage.calls > 0
 
 
+def counts(results: Results) -> tuple[str, ...]:
+    """How many tests passed, what became of the others, and what the run took."""
+    found = results.counts
+    return (
+        f"{found.passed:,} of {numbers.count(found.tests, 'test')} passed",
+        *([f"{found.failed:,} failed"] if found.failed else []),
+        *([f"{found.undecided:,} undecided"] if found.undecided else []),
+        *([numbers.count(found.errors, "unsound trial")] if found.errors else []),
+        *([f"{numbers.count(found.invalid_users, 'trial')} left out"] if found.invalid_users else []),
+        *([f"{found.flaky:,} flaky"] if found.flaky else []),
+        numbers.count(found.trials, "trial"),
+        numbers.duration(results.run.duration_seconds),
+        *([numbers.money(results.usage.cost_usd)] if paid(results) else []),
+    )
+
+
 def unchanged(odds: Odds) -> str:
     """How often the same agent would fail the gate in another run, and which floor it would hold."""
     failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)

@@ -56,7 +56,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         *baseline.fixed(results.comparison),
         *baseline.suspects(results.comparison),
         process.lost(results),
-        Section("the tests", section("tests", table=tables.of_tests_in_full(suite, stems))),
+        Section("the tests", f"### Tests\n\n{tables.of_tests_in_full(suite, stems)}"),
         *(Section("a group", text) for text in tables.groups(suite)),
         *failures.others(results, newly),
         *run_summary.errors_and_undecided((suite,)),

@@ -124,7 +124,7 @@ def _grid(grid: PlainTable) -> Section:
     inner = Section(
         f"the numbers of: {grid.title}", "", Rank.LISTS if grid.long else Rank.DETAILS, noun="row"
     )
-    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, tables.of_grid(grid)))
+    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, tables.of_facts(grid)))
 
 
 def of_gate(results: Results) -> tuple[Section, ...]:

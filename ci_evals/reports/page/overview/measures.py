@@ -8,8 +8,7 @@ from ci_evals.domain.results.process import Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, labels
-from ci_evals.reports.markdown import tables
+from ci_evals.reports.facts import change, gate, labels, rows
 from ci_evals.reports.page.overview.process import NO_TRACE
 from ci_evals.reports.page.overview.table import Table, table
 from ci_evals.scoring import coverage
@@ -31,29 +30,20 @@ class Coverage:
 def of_suites(results: Results) -> Table:
     """Score and change of each suite."""
     pairs = zip(results.suites, change.of_suites(results), strict=True)
-    rows = [[suite.name, *tables.scores(suite, became)] for suite, became in pairs]
-    return table("Scores of the suites", ["suite", *tables.SUITE_COLUMNS], rows)
+    cells = [[suite.name, *rows.of_suite(suite, became)] for suite, became in pairs]
+    return table("Scores of the suites", ["suite", *rows.SUITE_COLUMNS], cells)
 
 
 def of_gate(results: Results) -> Table | None:
     """What each check of the gate asked and saw."""
     checks = gate.in_order(results)
-    rows = [
-        [
-            check.name,
-            gate.decision(check),
-            gate.required(check),
-            gate.seen(check),
-            check.note or "",
-        ]
-        for check in checks
-    ]
-    if not rows:
+    if not checks:
         return None
+    cells = [[check.name, gate.decision(check), *rows.of_check(check)] for check in checks]
     return table(
         "Checks of the gate",
-        ["check", "result", "required", "seen", "note"],
-        rows,
+        ["check", "result", *rows.CHECK_COLUMNS],
+        cells,
         texts=("result", "required", "seen", "note"),
         tones=[_TONES[check.holds] for check in checks],
     )
@@ -62,10 +52,10 @@ def of_gate(results: Results) -> Table | None:
 def of_groups(results: Results) -> tuple[Table, ...]:
     """The scores by category, AUI Logic, tag and difficulty of each suite."""
     return tuple(
-        table(f"{suite.name}: {title[:1].lower()}{title[1:]}", [header, *tables.GROUP_COLUMNS], rows)
+        table(f"{suite.name}: {title[:1].lower()}{title[1:]}", [header, *rows.GROUP_COLUMNS], cells)
         for suite in results.suites
-        for title, header, found in tables.kinds_of_groups(suite)
-        if (rows := [[group.name, *tables.of_group(group)] for group in found])
+        for title, header, found in rows.groups_of(suite)
+        if (cells := [[group.name, *rows.of_group(group)] for group in found])
     )
 
 

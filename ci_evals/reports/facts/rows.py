@@ -1,0 +1,92 @@
+"""The rows of tables on suites, tests, trials, groups and checks, in plain text; not yet sanitized."""
+
+from ci_evals.domain.results.comparison import SuiteComparison
+from ci_evals.domain.results.gate import GateCheck
+from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import change, gate, highlights, labels
+
+SUITE_COLUMNS = (
+    "score",
+    "95 %",
+    "compared tests",
+    "baseline",
+    "change",
+    "95 % of change",
+    "p",
+    "tests passed",
+)
+GROUP_COLUMNS = ("score", "95 %", "tests", "passed", "failed", "undecided")
+TEST_COLUMNS = ("result", "score", "pass rate", "trials scored", "time")
+TRIAL_COLUMNS = ("ended", "score", "verdicts", "turns", "time")
+CHECK_COLUMNS = ("required", "seen", "note")
+
+
+def of_suite(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
+    """Score, change and passed tests of a suite; empty where a number is missing."""
+    score = [numbers.score(suite.score), numbers.interval(suite.interval) if suite.interval else ""]
+    passed = f"{suite.counts.passed} of {suite.counts.tests}"
+    if became is None or became.delta is None:
+        return [*score, "", "", "", "", "", passed]
+    part = became.tests != suite.counts.tests or numbers.score(became.head) != numbers.score(suite.score)
+    return [
+        *score,
+        f"{numbers.score(became.head)} ({became.tests} of {suite.counts.tests})" if part else "",
+        numbers.score(became.base),
+        numbers.signed(became.delta),
+        numbers.change_interval(became.interval) if became.interval else "",
+        numbers.chance(became.p) if change.tells_p(became) else "",
+        passed,
+    ]
+
+
+def of_group(group: ScoreGroup) -> list[str]:
+    """Score and outcomes of a group of tests."""
+    return [
+        numbers.score(group.score),
+        numbers.interval(group.interval) if group.interval else "",
+        str(group.tests),
+        str(group.passed),
+        str(group.failed),
+        str(group.undecided),
+    ]
+
+
+def groups_of(suite: SuiteResult) -> tuple[tuple[str, str, tuple[ScoreGroup, ...]], ...]:
+    """The groups that a suite has, each kind with a title and what heads its names."""
+    kinds = (
+        ("By category", "category", suite.categories),
+        ("By AUI Logic", "AUI logic", suite.aui_logic),
+        ("By tag", "tag", suite.tags),
+        ("By difficulty", "difficulty", suite.difficulties),
+    )
+    return tuple(kind for kind in kinds if kind[2])
+
+
+def of_test(test: TestResult) -> list[str]:
+    """What one needs to know of each test."""
+    scored = sum(trial.scored for trial in test.trials)
+    return [
+        highlights.result(test),
+        numbers.score(test.score),
+        numbers.percent(test.pass_rate),
+        f"{scored} of {len(test.trials) + test.not_run}",
+        numbers.duration(sum(trial.duration_seconds for trial in test.trials)),
+    ]
+
+
+def of_trial(trial: TrialResult) -> list[str]:
+    """How a trial ended."""
+    return [
+        labels.spaced(trial.status),
+        numbers.score(trial.score),
+        highlights.tally(trial.findings),
+        str(len(trial.turns)),
+        numbers.duration(trial.duration_seconds),
+    ]
+
+
+def of_check(check: GateCheck) -> list[str]:
+    """What a check of the gate asked and saw."""
+    return [gate.required(check), gate.seen(check), check.note or ""]
