@@ -185,6 +185,20 @@ def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
         assert trials[expected.head_trial]["counterpart"] == expected.base_trial
 
 
+def test_of_many_trials_of_the_baseline_the_first_are_there_and_the_counterparts():
+    """Each is compared with each of this run, so that hundreds would take long."""
+    trials = [build.trial_result(index=number) for number in range(1, 31)]
+    trials[24] = FAILED.model_copy(update={"index": 25})
+    head, base = (
+        run_of(build.test_result(trials=(build.trial_result(),))),
+        run_of(build.test_result(trials=tuple(trials))),
+    )
+    data = unpacked(head, base)["t0"]
+    assert [trial["index"] for trial in data["base"]["trials"]] == [*range(1, 21), 25]
+    assert data["head"]["trials"][0]["counterpart"] == 25
+    assert len(data["pairs"][0]) == 21
+
+
 def test_half_of_a_surrogate_pair_fails_no_page():
     """An agent can say one in JSON; it goes into the page as the escape that it came as."""
     talk = (build.turn(agent=f"half {HALF}", trace={"x": HALF}),)

@@ -31,6 +31,8 @@ Those of one test are much alike, so together they take a third of what they tak
 much to be unpacked.
 """
 
+_MOST_COMPARED = 20
+"""Of the baseline's trials of a test, those that each of this run's is compared with."""
 _WORST_FIRST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED)
 
 
@@ -55,12 +57,10 @@ class TestView:
     doubts: Mapping[str, str] = field(default_factory=dict)
     """Of its criteria those that are to be trusted less, and why."""
     base: TestResult | None = None
+    base_trials: tuple[TrialResult, ...] = ()
+    """The baseline's trials that a reader can compare one of this run with."""
     base_outcomes: tuple[TestOutcome, ...] = ()
-
-    @property
-    def base_trials(self) -> tuple[TrialResult, ...]:
-        """The baseline's trials that a reader can compare one of this run with."""
-        return self.base.trials if self.base else ()
+    """Of these."""
 
     @property
     def same(self) -> bool:
@@ -82,6 +82,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
     for suite, found in _named(results.suites):
         for name, test in _named(found.tests):
             base = there.get((suite, name))
+            compared = _compared(base.trials, back_then) if base else ()
             shown.append(
                 TestView(
                     number=len(shown),
@@ -89,10 +90,11 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
                     name=name,
                     of=found,
                     test=test,
-                    outcomes=_outcomes(test, here),
+                    outcomes=tuple(_outcome(trial, here) for trial in test.trials),
                     doubts=doubts.of_test(found.name, test.name),
                     base=base,
-                    base_outcomes=_outcomes(base, back_then) if base else (),
+                    base_trials=tuple(trial for trial, _ in compared),
+                    base_outcomes=tuple(outcome for _, outcome in compared),
                 )
             )
     return tuple(shown)
@@ -124,10 +126,10 @@ def elements(tests: Iterable[TestView]) -> Iterator[str]:
             if conversations:
                 passed = outcome is TestOutcome.PASSED
                 shown["counterpart"] = counterpart(view.base_trials, view.base_outcomes, passed=passed).index
+                head = TracedConversation(trial.index, [turn for turn, _ in turns])
+                found = [_json(test_data.of_divergence(head, base)) for base in conversations]
+                pairs.append([divergences.setdefault(one, len(divergences)) for one in found])
             head_trials.append(shown)
-            head = TracedConversation(trial.index, [turn for turn, _ in turns])
-            found = [_json(test_data.of_divergence(head, base)) for base in conversations]
-            pairs.append([divergences.setdefault(one, len(divergences)) for one in found])
             yield from head_packs.add(test_data.of_turns(turns))
         yield from head_packs.rest()
         if view.outcomes:
@@ -171,8 +173,21 @@ class _Packs:
             self._trials, self._size = [], 0
 
 
-def _outcomes(test: TestResult, counting: Counting) -> tuple[TestOutcome, ...]:
-    return tuple(outcome_of((trial,), 1, counting) for trial in test.trials)
+def _compared(
+    trials: Sequence[TrialResult], counting: Counting
+) -> tuple[tuple[TrialResult, TestOutcome], ...]:
+    """The baseline's trials to choose from, with their outcomes: all, or the first and the counterparts."""
+    outcomes = [_outcome(trial, counting) for trial in trials]
+    if len(trials) <= _MOST_COMPARED:
+        return tuple(zip(trials, outcomes, strict=True))
+    kept = {counterpart(trials, outcomes, passed=passed).index for passed in (True, False)}
+    kept |= {trial.index for trial in trials[:_MOST_COMPARED]}
+    pairs = zip(trials, outcomes, strict=True)
+    return tuple((trial, outcome) for trial, outcome in pairs if trial.index in kept)
+
+
+def _outcome(trial: TrialResult, counting: Counting) -> TestOutcome:
+    return outcome_of((trial,), 1, counting)
 
 
 def _json(value: object) -> bytes:
