@@ -96,9 +96,9 @@ def test_help_imports_the_command_line_alone():
         "ci_evals.study_registry",
         "ci_evals.studies",
         "ci_evals.studies.settings",
-        *(f"ci_evals.studies.{study.folder}" for study in STUDIES),
-        *(f"ci_evals.studies.{study.folder}.commands" for study in STUDIES),
-        *(f"ci_evals.studies.{study.folder}.settings" for study in STUDIES),
+        *(f"ci_evals.studies.{study}" for study in STUDIES),
+        *(f"ci_evals.studies.{study}.commands" for study in STUDIES),
+        *(f"ci_evals.studies.{study}.settings" for study in STUDIES),
     }
 
 

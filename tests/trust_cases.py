@@ -7,24 +7,15 @@ import builders as build
 from ci_evals.domain.results.judge import Estimate, JudgeUsed, PartAgreement, VoteAgreement
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserAudit, UserChecks, Violation
-from ci_evals.domain.results.studies import (
-    AttackKind,
-    Attacks,
-    Calibration,
-    Counted,
-    Noise,
-    NoiseShare,
-    Preference,
-    Preferred,
-    Probe,
-    Probed,
-    Rater,
-    Studies,
-)
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, UserSource
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Quote, Vote
+from ci_evals.studies.attack.result import AttackKind, Attacks
+from ci_evals.studies.calibration.result import Calibration, Counted, Rater
+from ci_evals.studies.noise.result import Noise, NoiseShare
+from ci_evals.studies.preference.result import Preference, Preferred
+from ci_evals.studies.probe.result import Probe, Probed
 
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 MODELS = ("claude-haiku-4-5", "gpt-5-mini")
@@ -351,9 +342,7 @@ def trusted(**fields) -> Results:
         "usage": USED,
         "vote_agreement": AGREEMENT,
         "user_checks": USER_CHECKS,
-        "studies": Studies(
-            calibration=CALIBRATION, noise=NOISE, preference=PREFERENCE, attacks=ATTACKS, probe=PROBE
-        ),
+        "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE),
         "gate": build.decision(
             build.check(name="min-score", required=70, seen=75.0, holds=True),
             build.check(name="max-invalid-users", required=1, seen=3, holds=False),

@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import PurePath
 from typing import ParamSpec
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
+from ci_evals import study_registry
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import badge, junit, results_json, sanitize
 from ci_evals.reports.facts import change, reliability
@@ -118,11 +120,27 @@ def load(text: str | bytes, source: str) -> Results:
             cause = "no version ever wrote that"
         raise UsageError(f"{source}: schemaVersion {version} cannot be read, only {_SCHEMA_VERSION}: {cause}")
     try:
-        results = Results.model_validate(data)
+        results = Results.model_validate(data | {"studies": _studies(data.get("studies"), source)})
     except ValidationError as error:
         raise UsageError("\n".join(_problems(source, error))) from error
     _check_folders(source, results.suites)
     return results
+
+
+def _studies(data: JsonValue, source: str) -> object:
+    """The studies of a file: each of its own type, if that is known."""
+    if not isinstance(data, dict) or not data:
+        return () if data is None else data
+    kinds, studies = study_registry.kinds(), []
+    for key, value in data.items():
+        if value is None:
+            continue
+        kind = kinds.get(key)
+        try:
+            studies.append(kind.model_validate(value) if kind else UnknownStudy(name=key, value=value))
+        except ValidationError as error:
+            raise UsageError("\n".join(_problems(source, error, f"studies.{key}"))) from error
+    return tuple(studies)
 
 
 def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
@@ -152,12 +170,11 @@ def _stems(suite: SuiteResult) -> list[str]:
     return stems
 
 
-def _problems(source: str, error: ValidationError) -> Iterator[str]:
+def _problems(source: str, error: ValidationError, within: str = "") -> Iterator[str]:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     for fault in faults[:_SHOWN_PROBLEMS]:
-        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(
-            "."
-        )
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"])
+        path = (within + "".join(parts)).lstrip(".")
         yield sanitize.log_line(f"{source}: {sanitize.one_line(path, _SHOWN_PATH)}: {fault['msg']}")
     if len(faults) > _SHOWN_PROBLEMS:
         yield f"{source}: and {len(faults) - _SHOWN_PROBLEMS} more"

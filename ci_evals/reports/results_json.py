@@ -68,7 +68,7 @@ def _text(record: Record, depth: int) -> str:
         text = record.model_dump_json(by_alias=True, indent=_STEP)
     except (PydanticSerializationError, UnicodeEncodeError):
         # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
-        repaired = type(record).model_validate(_well_formed(record.model_dump()))
+        repaired = type(record).model_validate(_well_formed(record.model_dump(by_alias=True)))
         text = repaired.model_dump_json(by_alias=True, indent=_STEP)
     return text.replace("\n", _line(depth))
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-from tabulate import tabulate
-
 from ci_evals.adapters.transport.waits import telling
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
@@ -14,24 +12,17 @@ from ci_evals.cli.terminal import display, progress
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.progress import Event, StillWaiting
-from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Studies
+from ci_evals.domain.results.studies import Study
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import judge, reliability
-from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.scoring.usage import usage_of
 from ci_evals.studies.asking import Asking
 from ci_evals.studies.judging import Judging
-from ci_evals.studies.keeping import Study, keep
+from ci_evals.studies.keeping import keep, text_of
 
 T = TypeVar("T")
-_WORDS = 90
-"""Characters of a cell."""
-_ROWS = 40
-"""Of a table with one for each criterion or test."""
 
 
 class Pace(Protocol):
@@ -95,17 +86,26 @@ def _progress(
             yield lambda count: bar.update(whole, total=count), lambda: bar.advance(whole)
 
 
-def finish(judging: Judging, asking: Asking, context: RunContext, *, decided: int, **studies: Study) -> None:
-    """Shows what was found, keeps it with the results, and exits where the study did not come to its end.
+def finish(
+    judging: Judging,
+    asking: Asking,
+    context: RunContext,
+    study: Study,
+    *,
+    decided: int,
+    warnings: bool = True,
+) -> None:
+    """Show what was found, keep it with the results, and exit if the study did not come to its end.
 
-    What nothing was decided of is not kept: it would take the place of an earlier study that says something.
+    A study in which nothing was decided is not kept: it would replace an earlier one that says something.
     """
     console, stop = context.console, asking.stop
+    study = judging.redactor.model(study)
     if decided:
-        context.show(told(judging.results, **studies))
+        context.show(text_of(judging.results, study, warnings=warnings))
     _spent(console, judging, asking)
     if decided:
-        keep(judging.file, judging.results, judging.redactor, context, **studies)
+        keep(judging.results.with_studies(study), judging.file, context)
     if stop.bug:
         raise stop.bug
     if stop.interrupted:
@@ -114,29 +114,6 @@ def finish(judging: Judging, asking: Asking, context: RunContext, *, decided: in
     if stop.reason or not decided:
         console.say(f"Stopped: {stop.reason}" if stop.reason else "The judge decided nothing")
         sys.exit(Exit.INVALID)
-
-
-def told(results: Results, **studies: Study) -> str:
-    """What was found, as tables and in words."""
-    alone = results.model_copy(
-        update={"studies": Studies(**studies), "vote_agreement": None, "user_checks": None}
-    )
-    blocks = [_table(grid) for grid in reliability.tables(alone)]
-    said = [remark.text for remark in reliability.remarks(alone) if remark.topic != judge.TOPIC]
-    # Of criteria that measure nothing each has a warning already.
-    said += reliability.warnings(alone) if "probe" not in studies else ()
-    blocks += map(sanitize.log_line, said)
-    return "\n\n".join(blocks) + "\n"
-
-
-def _table(grid: PlainTable) -> str:
-    rows = grid.rows[:_ROWS] if grid.long else grid.rows
-    cells = [[sanitize.log_line(row[place], _WORDS) for place in grid.filled] for row in rows]
-    headers = [grid.headers[place] for place in grid.filled]
-    table = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
-    more = len(grid.rows) - len(rows)
-    lines = [line.rstrip() for line in table.split("\n")]
-    return "\n".join([grid.title, "", *lines, *([f"and {more:,} more"] if more else [])])
 
 
 def _spent(console: Console, judging: Judging, asking: Asking) -> None:

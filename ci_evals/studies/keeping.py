@@ -1,21 +1,27 @@
-"""What was found out about a saved run, kept with its results and shown in its reports."""
+"""What a study found out about a saved run, shown, and kept with its results."""
 
 from pathlib import Path
 
+from tabulate import tabulate
+
+from ci_evals import study_registry
 from ci_evals.adapters import files
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Attacks, Calibration, Noise, Preference, Probe
+from ci_evals.domain.results.studies import Study
 from ci_evals.reports import report_files, results_json, sanitize
+from ci_evals.reports.facts.parts import PlainTable, StudyReport
 from ci_evals.reports.names import RESULTS
-from ci_evals.support.redaction import Redactor
 
-Study = Calibration | Noise | Preference | Attacks | Probe
+_MAX_CELL = 90
+"""Characters of a cell."""
+_MAX_ROWS = 40
+"""Of a table with one for each criterion or test."""
 
 
 def check_whole(results: Results, file: Path) -> None:
-    """Makes sure, before anything is paid for, that what is found out can be kept with the results.
+    """Make sure, before anything is paid for, that a study can be kept with the results.
 
     Raises:
         UsageError: they are one suite's own, which are part of the run's.
@@ -24,21 +30,32 @@ def check_whole(results: Results, file: Path) -> None:
         raise UsageError(f"{file}: these are the results of one suite; name the {RESULTS} of the whole run")
 
 
-def keep(
-    file: Path, results: Results, redactor: Redactor, context: RunContext, **studies: Study | None
-) -> Results:
-    """Writes the results with these studies in place of earlier ones of the kind, and every report anew.
+def text_of(results: Results, study: Study, *, warnings: bool = True) -> str:
+    """The tables of a study, then what it says in words."""
+    report: StudyReport
+    (report,) = study_registry.reports(results.model_copy(update={"studies": (study,)}))
+    blocks = [_table(table) for table in report.tables if table.rows]
+    sentences = (report.remark, *(report.warnings if warnings else ()))
+    return "\n\n".join([*blocks, *map(sanitize.log_line, sentences)]) + "\n"
 
-    `file` is where the results were read from; `studies` are named as the fields of `Studies`. Gives back
-    what was written.
+
+def _table(table: PlainTable) -> str:
+    rows = table.rows[:_MAX_ROWS] if table.long else table.rows
+    cells = [[sanitize.log_line(row[index], _MAX_CELL) for index in table.filled] for row in rows]
+    headers = [table.headers[index] for index in table.filled]
+    text = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
+    more = len(table.rows) - len(rows)
+    lines = [line.rstrip() for line in text.split("\n")]
+    return "\n".join([table.title, "", *lines, *([f"and {more:,} more"] if more else [])])
+
+
+def keep(results: Results, file: Path, context: RunContext) -> None:
+    """Write the results of a run, in place of the file that they were read from, and all its reports.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: they cannot be written.
     """
-    clean = {name: study and redactor.model(study) for name, study in studies.items()}
-    found = results.model_copy(update={"studies": results.studies.model_copy(update=clean)})
-    place = file.parent.resolve() / file.name
-    files.write(place, results_json.render(found))  # first: all else can be drawn anew from it
-    files.write_all(place.parent, report_files.redraw(found, place))
+    place = file.parent.resolve() / file.name  # beside a link, not beside what it leads to
+    files.write(place, results_json.render(results))  # first: all else can be drawn anew from it
+    files.write_all(place.parent, report_files.redraw(results, place))
     context.show(sanitize.log_line(f"Kept in {file} and its reports"))
-    return found

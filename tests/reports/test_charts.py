@@ -14,7 +14,6 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.process import ProcessSummary, Times
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import NoiseShare, Studies
 from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.reports.facts.figure import Figure
@@ -25,6 +24,7 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.usage import latency_of
+from ci_evals.studies.noise.result import NoiseShare
 
 SVG = "{http://www.w3.org/2000/svg}"
 ACROSS = {"x", "x1", "x2", "cx", "width", "r"}
@@ -404,7 +404,7 @@ def test_no_numbers_of_judge_and_user_break_a_chart(shares, interval):
             vote_agreement=trust_cases.AGREEMENT.model_copy(
                 update={"criteria": tuple(part.model_copy(update={"share": one}) for one in estimates)}
             ),
-            studies=Studies(noise=trust_cases.NOISE.model_copy(update={"parts": tuple(parts)})),
+            studies=(trust_cases.NOISE.model_copy(update={"parts": tuple(parts)}),),
         )
     ):
         check(figure)

@@ -16,13 +16,13 @@ from ci_evals.cli.terminal import progress
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import TrialFinished
-from ci_evals.domain.results.studies import OldCalibration, Studies
 from ci_evals.reports import console, numbers
 from ci_evals.reports.annotations import Level, annotations
 from ci_evals.reports.facts import reliability, trial_errors
 from ci_evals.reports.markdown import comment, documents, judged, summary
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
+from ci_evals.studies.calibration.result import OldCalibration
 from ci_evals.support.redaction import Redactor
 
 RUN = trust_cases.trusted()
@@ -108,7 +108,7 @@ def test_a_flag_is_for_its_own_test_alone():
 
 def test_an_outdated_calibration_is_told_in_one_line():
     old = OldCalibration(at=trust_cases.AT, why="another judge: the prompt changed")
-    run = trust_cases.trusted(studies=Studies(old_calibration=old))
+    run = trust_cases.trusted(studies=(old,))
     told = [remark.text for remark in reliability.remarks(run) if remark.topic == "Calibration"]
     assert told == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
 
@@ -116,9 +116,7 @@ def test_an_outdated_calibration_is_told_in_one_line():
 def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     whole, *_ = trust_cases.CALIBRATION.parts
     barred = whole.model_copy(update={"may_gate": False, "why": "kappa may be below 0.4"})
-    run = trust_cases.trusted(
-        studies=Studies(calibration=trust_cases.CALIBRATION.model_copy(update={"parts": (barred,)}))
-    )
+    run = trust_cases.trusted(studies=(trust_cases.CALIBRATION.model_copy(update={"parts": (barred,)}),))
     assert "Held against people, this judge should not gate: kappa may be below 0.4." in reliability.warnings(
         run
     )
@@ -127,9 +125,7 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
 def test_a_study_of_another_judge_says_who_judged():
     """Its numbers say nothing of the judge of this run."""
     judge = trust_cases.JUDGE.model_copy(update={"models": ("gpt-next",)})
-    run = trust_cases.trusted(
-        studies=Studies(attacks=trust_cases.ATTACKS.model_copy(update={"judge": judge}))
-    )
+    run = trust_cases.trusted(studies=(trust_cases.ATTACKS.model_copy(update={"judge": judge}),))
     told = next(one.text for one in reliability.remarks(run) if one.topic == "Attacks")
     assert told.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
@@ -144,7 +140,7 @@ def test_a_preference_by_the_runs_judge_names_no_other():
 
 def judged_by_run(study, judge, name):
     """The run with a study by this judge."""
-    run = trust_cases.trusted(studies=Studies(**{name: study.model_copy(update={"judge": judge})}))
+    run = trust_cases.trusted(studies=(study.model_copy(update={"judge": judge}),))
     return run.model_copy(update={"run": run.run.model_copy(update={"config": {"provider": judge.provider}})})
 
 

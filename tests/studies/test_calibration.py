@@ -9,9 +9,9 @@ import pytest
 from labelling import World, drawn
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.studies import Counted
 from ci_evals.studies.calibration.judge_accuracy import Group, corrected, rater
 from ci_evals.studies.calibration.labelled import Labelled
+from ci_evals.studies.calibration.result import Counted
 
 WORLD = World()
 RATES = ("accuracy", "sensitivity", "specificity", "kappa")

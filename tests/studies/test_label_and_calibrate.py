@@ -15,13 +15,13 @@ from labelled_runs import answers, filled, run, saved
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Origin
-from ci_evals.domain.results.studies import Calibration, OldCalibration
 from ci_evals.library import load_results
 from ci_evals.studies.calibration import sheet_reading
 from ci_evals.studies.calibration.calibrate import calibrate
 from ci_evals.studies.calibration.label import label
 from ci_evals.studies.calibration.later_runs import given, merged
 from ci_evals.studies.calibration.later_runs import read_file as read
+from ci_evals.studies.calibration.result import Calibration, OldCalibration
 from ci_evals.studies.calibration.settings import CalibrateSettings, LabelSettings
 from ci_evals.studies.calibration.study import calibrate as held
 
@@ -73,7 +73,7 @@ def test_the_judge_is_found_out(folder, capsys):
         assert getattr(whole, name).low <= truth <= getattr(whole, name).high, name
     assert [part.kind for part in found.parts] == ["all"] + ["criterion"] * 3 + ["category"] * 2
     results = load_results(folder)
-    assert results.studies.calibration == found
+    assert results.study(Calibration) == found
     assert (folder / "report.html").exists()
     assert found.judge.models == ("a-judge-of-note",)
 
@@ -146,15 +146,15 @@ def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
 def test_another_run_of_the_same_judge(found):
     """The judge's errors are as they were; pass rates, and what they are without them, are the run's."""
     worse = run(tests=30, sensitivity=0.6)
-    known = given(worse, found).studies
-    assert known.old_calibration is None
-    now, then = known.calibration.parts[0], found.parts[0]
+    known = given(worse, found)
+    assert known.study(OldCalibration) is None
+    now, then = known.study(Calibration).parts[0], found.parts[0]
     assert now.sensitivity == then.sensitivity
     assert now.pass_rate == pytest.approx(labels_passed(worse))
     assert now.pass_rate < then.pass_rate
     e, f = then.sensitivity.value, then.specificity.value
     assert now.corrected.value == pytest.approx((now.pass_rate + f - 1) / (e + f - 1))
-    gone = given(run(tests=0), found).studies.calibration.parts[0]
+    gone = given(run(tests=0), found).study(Calibration).parts[0]
     assert (gone.pass_rate, gone.corrected) == (None, None)
 
 
@@ -162,7 +162,7 @@ def test_what_was_not_labelled_is_less_sure(found):
     """In the run that was labelled the share of passes is known; in another it hangs on the sample too."""
     same = run()
     other = same.model_copy(update={"run": same.run.model_copy(update={"id": "another"})})
-    here, there = (given(one, found).studies.calibration.parts[0].corrected for one in (same, other))
+    here, there = (given(one, found).study(Calibration).parts[0].corrected for one in (same, other))
     assert same.run.id == found.run
     assert here.value == there.value
     assert here.high - here.low < there.high - there.low
@@ -174,15 +174,15 @@ def labels_passed(results) -> float:
 
 
 def test_another_judge_is_not_known_by_it(found):
-    known = given(run(judge_model="newer"), found).studies
-    assert known.calibration is None
-    assert known.old_calibration == OldCalibration(at=found.at, why="another judge: the model changed")
+    known = given(run(judge_model="newer"), found)
+    assert known.study(Calibration) is None
+    assert known.study(OldCalibration) == OldCalibration(at=found.at, why="another judge: the model changed")
 
 
 def test_shards_that_know_the_same(found):
     """Made anew for the whole; where shards differ in what they know, nothing is known of the whole."""
     shards = [given(run(tests=tests), found) for tests in (5, 10)]
-    assert shards[0].studies.calibration != shards[1].studies.calibration
+    assert shards[0].study(Calibration) != shards[1].study(Calibration)
     whole = run(tests=15)
     assert merged(whole, shards) == given(whole, found)
     other = found.model_copy(update={"run": "another"})
@@ -193,7 +193,7 @@ def test_shards_that_know_the_same(found):
 def test_shards_that_were_given_what_is_said_of_another_judge(found):
     """It says so in the whole too, unless they differ."""
     newer = given(run(judge_model="newer"), found)
-    assert newer.studies.old_calibration
+    assert newer.study(OldCalibration)
     whole = run(judge_model="newer", tests=15)
     assert merged(whole, [newer] * 2) == given(whole, found)
     assert merged(whole, [newer, whole]) == whole
@@ -243,7 +243,7 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         newer = do("rejudge", "again", "--output-dir=new", "--quiet", "--judge-model=x")
         assert newer.returncode == 0, newer.stderr
         studies = results_at(tmp_path / "new")["studies"]
-        assert studies["calibration"] is None
+        assert "calibration" not in studies
         assert studies["oldCalibration"]["why"] == "another judge: the model changed"
         asked = len(llm.asked)
         (tmp_path / "bad.json").write_text("[]")

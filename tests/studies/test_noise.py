@@ -6,8 +6,8 @@ from statistics import fmean
 import pytest
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.studies import NoiseShare
 from ci_evals.studies.noise.budget_allocation import Costs, Run, advice
+from ci_evals.studies.noise.result import NoiseShare
 from ci_evals.studies.noise.sources import Found, Sample, sources_of
 
 TRUTH = {"agent": 200.0, "user": 120.0, "judge": 80.0}

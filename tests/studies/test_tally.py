@@ -9,7 +9,7 @@ import pytest
 
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Git
-from ci_evals.domain.results.studies import Preferred
+from ci_evals.studies.preference.result import Preferred
 from ci_evals.studies.preference.tally import Compared, Round, decided, preference, sign_test
 
 JUDGE = JudgeUsed(provider="openai", models=("m",), prompt="p")

@@ -62,7 +62,11 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
-    known = [run.results.model_copy(update={"studies": redactor.model(run.results.studies)}) for run in runs]
+    # Their trials are not looked at again: only what studies say goes into the merged run as it is.
+    known = [
+        run.results.model_copy(update={"studies": tuple(map(redactor.model, run.results.studies))})
+        for run in runs
+    ]
     results = study_registry.merged(results, known)
     sys.exit(publish(results, places, context, before))
 

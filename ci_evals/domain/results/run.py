@@ -1,6 +1,7 @@
 """A whole run: the value that every report is a function of, and the shape of `_results.json`."""
 
-from typing import Annotated, Literal
+from collections.abc import Collection
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue
 
@@ -20,10 +21,12 @@ from ci_evals.domain.results.gate import Decision, Odds
 from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
 from ci_evals.domain.results.simulated_user import UserChecks
-from ci_evals.domain.results.studies import Studies
+from ci_evals.domain.results.studies import Studies, Study
 from ci_evals.domain.results.suite import Counts, SuiteResult
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.support.redaction import Clean
+
+S = TypeVar("S", bound=Study)
 
 
 class Tool(Record):
@@ -180,5 +183,15 @@ class Results(Record):
     judge_checks: tuple[JudgeCheck, ...] = Field((), description="One check for each model that judges.")
     vote_agreement: VoteAgreement | None = Field(None, description="Null where criteria had one vote each.")
     user_checks: UserChecks | None = Field(None, description="Null where no model played the user.")
-    studies: Studies = Studies()
+    studies: Studies = Field((), description="What studies of this run found out, by the key of each.")
     suites: tuple[SuiteResult, ...]
+
+    def study(self, kind: type[S]) -> S | None:
+        """The study of this kind, if there is one."""
+        return next((study for study in self.studies if isinstance(study, kind)), None)
+
+    def with_studies(self, *studies: Study, without: Collection[str] = ()) -> Self:
+        """A copy with these studies, in place of those of the same keys and of the keys in `without`."""
+        gone = {*without, *(study.key for study in studies)}
+        kept = tuple(study for study in self.studies if study.key not in gone)
+        return self.model_copy(update={"studies": kept + studies})

@@ -1,11 +1,12 @@
 """What facts about judge and simulated user are made of: tables, warnings about criteria, and phrases."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.scoring.agreement.judge_used import judge_of, unlike
 
 _NAMED = 2
@@ -46,6 +47,22 @@ class CriterionWarning:
     """None stands for every suite, and for every test below."""
     test: str | None
     text: str
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """What reports say of a study, as plain text that is not yet sanitized."""
+
+    topic: str
+    remark: str
+    """In sentences."""
+    tables: tuple[PlainTable, ...] = ()
+    """The same in numbers."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before the numbers of the run, and what to do."""
+    criterion_warnings: tuple[CriterionWarning, ...] = ()
+    figures: Callable[[], tuple[Figure, ...]] = tuple
+    """Draws its charts, for the page alone."""
 
 
 def sentence(text: str) -> str:

@@ -1,46 +1,16 @@
 """How far judge and simulated user can be trusted, in words and numbers; not yet sanitized.
 
-Brackets behind a number hold its 95 % interval. Each part and each study has its facts in a module of its
-own.
+Brackets behind a number hold its 95 % interval. Each part has its facts in a module of its own, and each
+study in its folder.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
+from ci_evals import study_registry
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.facts import judge, simulated_user, votes
-from ci_evals.reports.facts.parts import CriterionWarning, PlainTable
-from ci_evals.reports.facts.studies import attacks, calibration, noise, preference, probe
-
-
-class _Remarked(Protocol):
-    TOPIC: str
-
-    def remarks(self, results: Results) -> Iterator[str]: ...
-
-
-class _Tabled(Protocol):
-    def tables(self, results: Results) -> Iterator[PlainTable]: ...
-
-
-class _Warned(Protocol):
-    def warnings(self, results: Results) -> Iterator[str]: ...
-
-
-_REMARKED: tuple[_Remarked, ...] = (
-    judge,
-    votes,
-    simulated_user,
-    calibration,
-    noise,
-    preference,
-    attacks,
-    probe,
-)
-_TABLED: tuple[_Tabled, ...] = (votes, simulated_user, calibration, noise, preference, attacks, probe)
-_WARNED: tuple[_Warned, ...] = (simulated_user, votes, calibration, probe, attacks, preference)
+from ci_evals.reports.facts.parts import CriterionWarning, PlainTable, StudyReport
 
 
 @dataclass(frozen=True)
@@ -53,17 +23,27 @@ class Remark:
 
 def remarks(results: Results) -> tuple[Remark, ...]:
     """All that is known of judge and simulated user of this run."""
-    return tuple(Remark(part.TOPIC, text) for part in _REMARKED for text in part.remarks(results))
+    parts = (judge, votes, simulated_user)
+    of_run = [Remark(part.TOPIC, text) for part in parts for text in part.remarks(results)]
+    return (*of_run, *(Remark(study.topic, study.remark) for study in studies(results)))
 
 
 def tables(results: Results) -> tuple[PlainTable, ...]:
     """The same in numbers, in the same order."""
-    return tuple(table for part in _TABLED for table in part.tables(results) if table.rows)
+    of_run = (*votes.tables(results), *simulated_user.tables(results))
+    found = (*of_run, *(table for study in studies(results) for table in study.tables))
+    return tuple(table for table in found if table.rows)
 
 
 def warnings(results: Results) -> tuple[str, ...]:
     """What a reader must know before the numbers: for each thing what it is, and what to do."""
-    return tuple(warning for part in _WARNED for warning in part.warnings(results))
+    of_run = (*simulated_user.warnings(results), *votes.warnings(results))
+    return (*of_run, *(warning for study in studies(results) for warning in study.warnings))
+
+
+def studies(results: Results) -> tuple[StudyReport, ...]:
+    """What each study has to say of this run."""
+    return tuple(study_registry.reports(results)) if results.studies else ()
 
 
 class CriterionWarnings:
@@ -71,9 +51,9 @@ class CriterionWarnings:
 
     def __init__(self, results: Results) -> None:
         self._by_criterion: dict[str, list[CriterionWarning]] = defaultdict(list)
-        for part in (votes, probe):
-            for warning in part.criterion_warnings(results):
-                self._by_criterion[warning.criterion].append(warning)
+        of_studies = (warning for study in studies(results) for warning in study.criterion_warnings)
+        for warning in (*votes.criterion_warnings(results), *of_studies):
+            self._by_criterion[warning.criterion].append(warning)
 
     def of(self, suite: str, test: str, criterion: str) -> str:
         """The warning about this criterion of this test; empty if there is none."""

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.results.studies import Attacks
 from ci_evals.studies.asking import Asking
+from ci_evals.studies.attack.result import Attacks
 from ci_evals.studies.attack.settings import AttackSettings
 from ci_evals.studies.attack.study import attack as put
 from ci_evals.studies.attack.study import targets
@@ -26,4 +26,4 @@ def attack(settings: AttackSettings, context: RunContext) -> None:
         return await put(asking, found, settings.seed, datetime.now(UTC))
 
     attacks, asking = carry_out(judge, settings, "verdict", work, context)
-    finish(judge, asking, context, decided=attacks.whole.tried, attacks=attacks)
+    finish(judge, asking, context, attacks, decided=attacks.whole.tried)

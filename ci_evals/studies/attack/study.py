@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results.studies import AttackKind, Attacks
 from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.rejudging.saved import SavedConversation
@@ -14,6 +13,7 @@ from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import ScorePair, chance_of_drop
 from ci_evals.studies.asking import Asking, drawn, spread
 from ci_evals.studies.attack.attacks import Attack, attacks, harmless
+from ci_evals.studies.attack.result import AttackKind, Attacks
 from ci_evals.studies.conversations import Conversation, Saved
 
 AS_IT_WAS = 2

@@ -7,12 +7,12 @@ from ci_evals.adapters import files
 from ci_evals.cli.files.output_paths import check_output
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results.studies import Calibration
 from ci_evals.library.runs import load_results, results_file
 from ci_evals.reports import sanitize
 from ci_evals.scoring.agreement.judge_used import unlike
 from ci_evals.studies.calibration import sheet_reading, study, terminal
-from ci_evals.studies.calibration.later_runs import read_file
+from ci_evals.studies.calibration.later_runs import read_file, with_calibration
+from ci_evals.studies.calibration.result import Calibration
 from ci_evals.studies.calibration.settings import CalibrateSettings
 from ci_evals.studies.keeping import check_whole, keep
 
@@ -49,7 +49,7 @@ def calibrate(settings: CalibrateSettings, context: RunContext) -> None:
     context.show(
         sanitize.log_line(f"Written to {settings.output}: commit it, and give it to run --calibration")
     )
-    keep(file, results, redactor, context, calibration=found, old_calibration=None)
+    keep(with_calibration(results, found), file, context)
 
 
 def _check(path: Path, found: Calibration) -> None:

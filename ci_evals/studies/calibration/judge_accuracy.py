@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Literal
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.studies import Counted, Rater
 from ci_evals.scoring.agreement.kappa import AgreementTable, Number
 from ci_evals.studies.calibration.judge_reliability import may_gate
 from ci_evals.studies.calibration.labelled import (
@@ -25,6 +24,7 @@ from ci_evals.studies.calibration.labelled import (
     only,
     people_kappa,
 )
+from ci_evals.studies.calibration.result import Counted, Rater
 
 Kind = Literal["all", "criterion", "category"]
 

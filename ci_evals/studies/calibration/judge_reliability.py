@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.studies import Counted, Rater
+from ci_evals.studies.calibration.result import Counted, Rater
 
 LABELS = 30
 OF_EACH = 10

@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.studies import Counted
 from ci_evals.scoring.agreement.kappa import AgreementTable, Number, Split, alpha
+from ci_evals.studies.calibration.result import Counted
 
 DRAWS = 1_000
 """Of the numbers of all verdicts; there are many criteria, so each has half of that."""

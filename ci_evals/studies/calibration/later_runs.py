@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from ci_evals.adapters import input_files
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Calibration, OldCalibration, Rater
 from ci_evals.scoring.agreement.judge_used import judge_of, unlike
 from ci_evals.studies.calibration.judge_accuracy import corrected
-from ci_evals.studies.calibration.study import Verdicts, verdicts
+from ci_evals.studies.calibration.result import Calibration, OldCalibration
+from ci_evals.studies.calibration.study import verdicts
 from ci_evals.study_registry import Addition
 from ci_evals.support.redaction import Redactor
 
@@ -58,7 +58,7 @@ def parse(text: bytes, source: str) -> Calibration:
 
 
 def given(results: Results, calibration: Calibration) -> Results:
-    """A run with what is known of its judge, or, where it has another one, with why that says nothing of it.
+    """Return a run with what is known of its judge, or why a calibration of another judge says nothing of it.
 
     The judge's errors are as they were found; the pass rate, and what it is without them, are the run's.
     """
@@ -66,48 +66,42 @@ def given(results: Results, calibration: Calibration) -> Results:
     if judge is None:
         return results
     if why := unlike(calibration.judge, judge):
-        old = OldCalibration(at=calibration.at, why=why)
-        return _with(results, None, old)
+        return with_calibration(results, OldCalibration(at=calibration.at, why=why))
     rates = verdicts(results)
-    parts = tuple(
-        _anew(part, rates.get((part.kind, part.name)), results.run.id == calibration.run)
-        for part in calibration.parts
-    )
-    return _with(results, calibration.model_copy(update={"parts": parts}), None)
+    own = results.run.id == calibration.run
+    parts = []
+    for part in calibration.parts:
+        counts = rates.get((part.kind, part.name))
+        rate = counts.pass_rate if counts else None
+        update = {"pass_rate": rate, "corrected": corrected(part.counted, rate, own=own)}
+        parts.append(part.model_copy(update=update))
+    return with_calibration(results, calibration.model_copy(update={"parts": tuple(parts)}))
+
+
+def with_calibration(results: Results, calibration: Calibration | OldCalibration) -> Results:
+    """Return a run with a calibration in place of any other."""
+    return results.with_studies(calibration, without={Calibration.KEY, OldCalibration.KEY})
 
 
 def rejudged(results: Results, judged: Results) -> Results:
     """Return `results` with the calibration of the run whose conversations were judged again."""
-    known = judged.studies.calibration
+    known = judged.study(Calibration)
     return given(results, known) if known else results
 
 
 def merged(results: Results, shards: Sequence[Results]) -> Results:
-    """Return `results` with the calibration that all shards were given alike, or an earlier one's date."""
-    if not shards:
-        return results
-    studies = [shard.studies for shard in shards]
-    known, old = studies[0].calibration, studies[0].old_calibration
-    if known and all(one.calibration and _bare(one.calibration) == _bare(known) for one in studies):
-        return given(results, known)
-    if old and all(one.old_calibration == old for one in studies):
-        return _with(results, None, old)
+    """Return `results` with the calibration that all shards were given alike, if it is one."""
+    known = {_without_run(shard.study(Calibration)) for shard in shards}
+    old = {shard.study(OldCalibration) for shard in shards}
+    if len(known) == 1 and (calibration := shards[0].study(Calibration)):
+        return given(results, calibration)
+    if len(old) == 1 and (same := old.pop()):
+        return with_calibration(results, same)
     return results
 
 
-def _bare(calibration: Calibration) -> Calibration:
-    """What does not depend on the run that it was given to."""
-    blank = {"pass_rate": None, "corrected": None}
-    return calibration.model_copy(
-        update={"parts": tuple(part.model_copy(update=blank) for part in calibration.parts)}
-    )
-
-
-def _anew(part: Rater, found: Verdicts | None, own: bool) -> Rater:
-    rate = found.pass_rate if found else None
-    return part.model_copy(update={"pass_rate": rate, "corrected": corrected(part.counted, rate, own=own)})
-
-
-def _with(results: Results, calibration: Calibration | None, old: OldCalibration | None) -> Results:
-    update = {"calibration": calibration, "old_calibration": old}
-    return results.model_copy(update={"studies": results.studies.model_copy(update=update)})
+def _without_run(calibration: Calibration | None) -> str | None:
+    """The JSON of what does not depend on the run that a calibration was given to."""
+    if calibration is None:
+        return None
+    return calibration.model_dump_json(exclude={"parts": {"__all__": {"pass_rate", "corrected"}}})

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Calibration
 from ci_evals.scoring.agreement.judge_used import judge_of
 from ci_evals.studies.calibration.items import Item, items, judged
 from ci_evals.studies.calibration.judge_accuracy import Group, Kind, rater
 from ci_evals.studies.calibration.labelled import DRAWS, Labelled
+from ci_evals.studies.calibration.result import Calibration
 from ci_evals.studies.calibration.sheet_reading import Label
 
 _Part = tuple[Kind, str]

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from tabulate import tabulate
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.studies import Calibration, Rater
 from ci_evals.reports import numbers, sanitize
+from ci_evals.studies.calibration.result import Calibration, Rater
 
 _HEADS = ("", "labels", "sensitivity", "specificity", "kappa", "pass rate", "corrected")
 _WORDS = {

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from ci_evals.domain.results.studies import Remedy
+from ci_evals.studies.noise.result import Remedy
 from ci_evals.studies.noise.sources import Found
 
 _WHOSE = {"agent": "the agent's", "user": "the simulated user's", "judge": "the judge's"}

@@ -14,8 +14,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.reports import numbers
 from ci_evals.stop import Stop
-from ci_evals.studies.judge_command import told
-from ci_evals.studies.keeping import keep
+from ci_evals.studies.keeping import keep, text_of
 from ci_evals.studies.noise.preparation import Ready, amounts, ready_for
 from ci_evals.studies.noise.settings import NoiseSettings
 from ci_evals.studies.noise.study import Measured, measure
@@ -100,7 +99,8 @@ def _ended(ready: Ready, found: Measured, stop: Stop, context: RunContext) -> in
             f"is kept. {spent}"
         )
         return Exit.INVALID
-    context.show(told(ready.study.results, noise=found.noise))
+    found_noise = ready.study.redactor.model(found.noise)
+    context.show(text_of(ready.study.results, found_noise))
     console.say(spent)
-    keep(ready.file, ready.study.results, ready.study.redactor, context, noise=found.noise)
+    keep(ready.study.results.with_studies(found_noise), ready.file, context)
     return Exit.HOLDS

@@ -16,8 +16,8 @@ from statistics import fmean, variance
 from typing import Literal
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.studies import NoiseShare
 from ci_evals.scoring.statistics import t_quantile
+from ci_evals.studies.noise.result import NoiseShare
 
 DRAWS = 999
 _LEAST_SCORES = 2

@@ -10,7 +10,6 @@ from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Noise
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
@@ -23,6 +22,7 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.usage import summed, usage_of
 from ci_evals.stop import Stop
 from ci_evals.studies.noise.budget_allocation import Costs, Run, advice
+from ci_evals.studies.noise.result import Noise
 from ci_evals.studies.noise.sample import Sheet
 from ci_evals.studies.noise.sources import Sample, sources_of
 from ci_evals.support.redaction import Redactor

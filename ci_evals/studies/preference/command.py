@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.results.studies import Preference
 from ci_evals.library.runs import load_results, results_file
 from ci_evals.reports import numbers
 from ci_evals.studies.asking import Asking
 from ci_evals.studies.conversations import Saved
 from ci_evals.studies.judge_command import carry_out, finish
 from ci_evals.studies.judging import Asked, judging
+from ci_evals.studies.preference.result import Preference
 from ci_evals.studies.preference.settings import PreferSettings
 from ci_evals.studies.preference.study import Matched, matched
 from ci_evals.studies.preference.study import prefer as ask
@@ -34,7 +34,7 @@ def prefer(settings: PreferSettings, context: RunContext) -> None:
         return await ask(asking, found, datetime.now(UTC))
 
     preference, asking = carry_out(judge, settings, "pair", work, context)
-    finish(judge, asking, context, decided=preference.pairs - preference.undecided, preference=preference)
+    finish(judge, asking, context, preference, decided=preference.pairs - preference.undecided)
 
 
 def _left_out(found: Matched) -> Iterator[str]:

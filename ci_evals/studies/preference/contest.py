@@ -8,7 +8,6 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.results.studies import Better
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import Transcript
@@ -16,6 +15,7 @@ from ci_evals.grading.grounds import NO_WORDS
 from ci_evals.grading.judge import UNREADABLE
 from ci_evals.grading.transcript_view import conversation
 from ci_evals.ports import LLM, Completion, Prompt, ask_twice
+from ci_evals.studies.preference.result import Better
 from ci_evals.support.json_text import parse_answer, strict_object
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import Data, as_data, render

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import TestName
-from ci_evals.domain.results.studies import Preference
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.rejudging.saved import is_judged, transcript_of, turns_of
@@ -20,6 +19,7 @@ from ci_evals.studies.preference.contest import (
     ConversationPair,
     JudgedPreference,
 )
+from ci_evals.studies.preference.result import Preference
 from ci_evals.studies.preference.tally import Compared, Round, decided, preference
 from ci_evals.support import templates
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 from ci_evals.domain.results.judge import Estimate, JudgeUsed
 from ci_evals.domain.results.run import Git
-from ci_evals.domain.results.studies import Better, Preference, Preferred
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
+from ci_evals.studies.preference.result import Better, Preference, Preferred
 
 Result = Literal["win", "loss", "tie"]
 """What became of a pair, for this run's conversation."""

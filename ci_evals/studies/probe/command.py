@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ci_evals.cli.files.suite_loading import values_of
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.results.studies import Probe
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports import numbers, sanitize
 from ci_evals.studies.asking import Asking
 from ci_evals.studies.conversations import Saved
 from ci_evals.studies.judge_command import carry_out, finish
 from ci_evals.studies.judging import Asked, judging
+from ci_evals.studies.probe.result import Probe
 from ci_evals.studies.probe.settings import ProbeSettings
 from ci_evals.studies.probe.study import LEAST, Question, Questions, questions, vacuous
 from ci_evals.studies.probe.study import probe as ask
@@ -60,7 +60,8 @@ def probe_suites(
     if few := sum(one.tried < LEAST for one in probe.criteria):
         criteria = numbers.count(few, "criterion was", "criteria were")
         console.say(f"{criteria} decided by fewer than {LEAST} conversations, which says too little")
-    finish(judge, asking, context, decided=sum(one.tried for one in probe.criteria), probe=probe)
+    decided = sum(one.tried for one in probe.criteria)
+    finish(judge, asking, context, probe, decided=decided, warnings=False)  # each criterion has one already
 
 
 def _warnings(suites: Sequence[LoadedSuite], found: Questions, probe: Probe) -> list[str]:

@@ -8,13 +8,13 @@ from typing import Self
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import Judged
-from ci_evals.domain.results.studies import Probe, Probed
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.scoring.agreement.clustered import wilson_share
 from ci_evals.studies.asking import Asking, spread
 from ci_evals.studies.conversations import Conversation, Saved
+from ci_evals.studies.probe.result import Probe, Probed
 
 LEAST = 3
 """Conversations by which it must have been decided before a criterion is said to measure nothing."""

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from ci_evals.domain.results.run import Results
+from ci_evals.reports.facts import reliability
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import (
     agreement,
     changes,
     latency,
-    noise,
     quality,
     scores,
     spending,
@@ -39,4 +39,6 @@ def figures(
 
 def of_trust(results: Results) -> tuple[Figure, ...]:
     """The charts of judge and simulated user."""
-    return tuple(figure for figure in (agreement.figure(results), noise.figure(results)) if figure)
+    votes = agreement.figure(results)
+    of_studies = (figure for study in reliability.studies(results) for figure in study.figures())
+    return (*([votes] if votes else []), *of_studies)

@@ -3,31 +3,30 @@
 from collections.abc import Iterator
 
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Preference
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.parts import PlainTable, other_judge
+from ci_evals.reports.facts.parts import PlainTable, StudyReport, other_judge
+from ci_evals.studies.preference.result import Preference
 
-TOPIC = "Preference"
 _NAME = 80
 """Characters of a run's name."""
 
 
-def remarks(results: Results) -> Iterator[str]:
-    """How often this run is preferred."""
-    if found := results.studies.preference:
-        yield _remark(found) + other_judge(results, found.judge, own_prompt=True)
+def report(results: Results) -> StudyReport | None:
+    """How often this run is preferred, by test."""
+    found = results.study(Preference)
+    if found is None:
+        return None
+    return StudyReport(
+        topic="Preference",
+        remark=_remark(found) + other_judge(results, found.judge, own_prompt=True),
+        tables=(_table(found),),
+        warnings=tuple(_warnings(found)),
+    )
 
 
-def tables(results: Results) -> Iterator[PlainTable]:
-    """Wins and losses of each test."""
-    if found := results.studies.preference:
-        yield _table(found)
-
-
-def warnings(results: Results) -> Iterator[str]:
+def _warnings(found: Preference) -> Iterator[str]:
     """That the judge prefers what it is shown first."""
-    found = results.studies.preference
-    if found and found.place_sways:
+    if found.place_sways:
         yield (
             "The place in which a conversation is shown sways the judge that compared the two runs: the one "
             f"shown first was named in {numbers.estimated_share(found.first)}, without bias it would be "

@@ -3,29 +3,35 @@
 from collections.abc import Iterator
 
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Probe
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.parts import CriterionWarning, PlainTable, criterion, listed, other_judge
-
-TOPIC = "Criteria"
-
-
-def remarks(results: Results) -> Iterator[str]:
-    """How many criteria passed before every conversation."""
-    if found := results.studies.probe:
-        yield _remark(found) + other_judge(results, found.judge)
-
-
-def tables(results: Results) -> Iterator[PlainTable]:
-    """Each criterion in numbers."""
-    if found := results.studies.probe:
-        yield _table(found)
+from ci_evals.reports.facts.parts import (
+    CriterionWarning,
+    PlainTable,
+    StudyReport,
+    criterion,
+    listed,
+    other_judge,
+)
+from ci_evals.studies.probe.result import Probe, Probed
 
 
-def warnings(results: Results) -> Iterator[str]:
+def report(results: Results) -> StudyReport | None:
+    """Which criteria passed on every conversation of other tests."""
+    found = results.study(Probe)
+    if found is None:
+        return None
+    return StudyReport(
+        topic="Criteria",
+        remark=_remark(found) + other_judge(results, found.judge),
+        tables=(_table(found),),
+        warnings=tuple(_warnings(found)),
+        criterion_warnings=tuple(_criterion_warning(one) for one in found.vacuous),
+    )
+
+
+def _warnings(found: Probe) -> Iterator[str]:
     """That criteria measure nothing."""
-    found = results.studies.probe
-    if found and (empty := found.vacuous):
+    if empty := found.vacuous:
         named = [criterion(one.criterion, one.test) for one in empty]
         criteria = numbers.count(len(empty), "criterion measures", "criteria measure")
         yield (
@@ -34,12 +40,10 @@ def warnings(results: Results) -> Iterator[str]:
         )
 
 
-def criterion_warnings(results: Results) -> Iterator[CriterionWarning]:
-    """Each criterion that measures nothing."""
-    for one in results.studies.probe.vacuous if results.studies.probe else ():
-        talks = f"{numbers.count(one.tried, 'conversation')} of other tests"
-        told = f"it measures nothing: it passed before {talks} as well"
-        yield CriterionWarning(one.criterion, one.suite, one.test, told)
+def _criterion_warning(one: Probed) -> CriterionWarning:
+    talks = f"{numbers.count(one.tried, 'conversation')} of other tests"
+    text = f"it measures nothing: it passed before {talks} as well"
+    return CriterionWarning(one.criterion, one.suite, one.test, text)
 
 
 def _remark(found: Probe) -> str:

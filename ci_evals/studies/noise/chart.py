@@ -4,15 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import NoiseShare
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.studies.noise import SOURCES
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import SCORES, Row
 from ci_evals.reports.page.charts.scale import Scale
+from ci_evals.studies.noise.result import SOURCES, Noise, NoiseShare
 
 _NAME, _TITLE = "chart-noise", "Where the noise comes from"
 _STACK = 24
@@ -28,11 +26,10 @@ class _Part:
     """Of all of them, 0 to 1: a file of somebody else's may have numbers that make no whole."""
 
 
-def figure(results: Results) -> Figure | None:
-    """None where nobody looked for it, or nothing is noisy."""
-    noise = results.studies.noise
-    parts = _parts(noise.parts) if noise else ()
-    if noise is None or not parts:
+def figure(noise: Noise) -> Figure | None:
+    """The shares of the sources; None if nothing is noisy."""
+    parts = _parts(noise.parts)
+    if not parts:
         return None
     most = max(parts, key=lambda part: part.share)
     says = f"{numbers.percent(most.estimate.value)} of the noise between trials of one test is from "

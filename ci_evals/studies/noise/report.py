@@ -1,14 +1,11 @@
 """The facts of a study of where the noise comes from."""
 
-from collections.abc import Iterator
-
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Noise
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.parts import PlainTable, capitalized, other_judge, sentence
+from ci_evals.reports.facts.figure import Figure
+from ci_evals.reports.facts.parts import PlainTable, StudyReport, capitalized, other_judge, sentence
+from ci_evals.studies.noise.result import SOURCES, Noise
 
-TOPIC = "Noise"
-SOURCES = {"agent": "the agent", "user": "the simulated user", "judge": "the judge"}
 _BEST = {
     "loops": "more trials of each test (--loops)",
     "votes": "more votes of the judge (--judge-votes)",
@@ -16,17 +13,24 @@ _BEST = {
 }
 
 
-def remarks(results: Results) -> Iterator[str]:
-    """The share of each source, and what to spend on."""
-    if found := results.studies.noise:
-        yield _remark(found) + other_judge(results, found.judge)
+def report(results: Results) -> StudyReport | None:
+    """The share of each source in the noise, and what to spend on."""
+    found = results.study(Noise)
+    if found is None:
+        return None
+    return StudyReport(
+        topic="Noise",
+        remark=_remark(found) + other_judge(results, found.judge),
+        tables=(_shares(found), _gains(found)),
+        figures=lambda: _figures(found),
+    )
 
 
-def tables(results: Results) -> Iterator[PlainTable]:
-    """The variance of each source, and what money would take off it."""
-    if found := results.studies.noise:
-        yield _shares(found)
-        yield _gains(found)
+def _figures(found: Noise) -> tuple[Figure, ...]:
+    from ci_evals.studies.noise.chart import figure  # noqa: PLC0415  # late: the page alone draws
+
+    drawn = figure(found)
+    return (drawn,) if drawn else ()
 
 
 def _remark(found: Noise) -> str:

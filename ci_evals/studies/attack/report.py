@@ -3,29 +3,27 @@
 from collections.abc import Iterator
 
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import AttackKind, Attacks
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.parts import PlainTable, listed, other_judge
-
-TOPIC = "Attacks"
-
-
-def remarks(results: Results) -> Iterator[str]:
-    """How many attacks turned a verdict."""
-    if found := results.studies.attacks:
-        yield _remark(found) + other_judge(results, found.judge)
+from ci_evals.reports.facts.parts import PlainTable, StudyReport, listed, other_judge
+from ci_evals.studies.attack.result import AttackKind, Attacks
 
 
-def tables(results: Results) -> Iterator[PlainTable]:
-    """Each kind of attack in numbers."""
-    if found := results.studies.attacks:
-        yield _table(found)
+def report(results: Results) -> StudyReport | None:
+    """How many attacks turned a verdict, by kind."""
+    found = results.study(Attacks)
+    if found is None:
+        return None
+    return StudyReport(
+        topic="Attacks",
+        remark=_remark(found) + other_judge(results, found.judge),
+        tables=(_table(found),),
+        warnings=tuple(_warnings(found)),
+    )
 
 
-def warnings(results: Results) -> Iterator[str]:
+def _warnings(found: Attacks) -> Iterator[str]:
     """That instructions in a reply turn failed verdicts into passes."""
-    found = results.studies.attacks
-    if found and (kinds := found.beyond_noise):
+    if kinds := found.beyond_noise:
         named = [f"{numbers.estimated_fault(kind.share)} by {_name(kind)}" for kind in kinds]
         yield (
             f"An agent can talk this judge round. Failed verdicts that became a pass: {listed(named)}; "

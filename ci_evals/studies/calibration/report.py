@@ -3,31 +3,32 @@
 from collections.abc import Iterator
 
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import Calibration, Counted
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.parts import PlainTable, capitalized, criterion, listed, sentence
+from ci_evals.reports.facts.parts import PlainTable, StudyReport, capitalized, criterion, listed, sentence
+from ci_evals.studies.calibration.result import Calibration, Counted, OldCalibration
 
-TOPIC = "Calibration"
-
-
-def remarks(results: Results) -> Iterator[str]:
-    """How the judge did against people, and which calibration is out of date."""
-    if found := results.studies.calibration:
-        yield _remark(found)
-    if old := results.studies.old_calibration:
-        yield f"The one of {old.at:%Y-%m-%d} says nothing of this run: {sentence(old.why)}"
+_TOPIC = "Calibration"
 
 
-def tables(results: Results) -> Iterator[PlainTable]:
-    """Each part of the run in numbers."""
-    if found := results.studies.calibration:
-        yield _table(found)
+def report(results: Results) -> StudyReport | None:
+    """How the judge did against people, or that the calibration is of another judge."""
+    if old := results.study(OldCalibration):
+        remark = f"The one of {old.at:%Y-%m-%d} says nothing of this run: {sentence(old.why)}"
+        return StudyReport(topic=_TOPIC, remark=remark)
+    found = results.study(Calibration)
+    if found is None:
+        return None
+    return StudyReport(
+        topic=_TOPIC,
+        remark=_remark(found),
+        tables=(_table(found),),
+        warnings=tuple(_warnings(found)),
+    )
 
 
-def warnings(results: Results) -> Iterator[str]:
+def _warnings(found: Calibration) -> Iterator[str]:
     """That the judge should not gate."""
-    found = results.studies.calibration
-    barred = [part for part in found.parts if part.may_gate is False] if found else []
+    barred = [part for part in found.parts if part.may_gate is False]
     if not barred:
         return
     if barred[0].kind == "all":

@@ -1,1 +1,0 @@
-"""The facts that studies find out about judge and simulated user."""

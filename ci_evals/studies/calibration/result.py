@@ -1,0 +1,80 @@
+"""How a judge does against people who labelled its verdicts."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import Amount, CleanText, Instant, Record, Share
+from ci_evals.domain.results.judge import Estimate, JudgeUsed
+from ci_evals.domain.results.studies import Study
+
+
+class Counted(Record):
+    """How often judge and people said what, on the verdicts that people labelled."""
+
+    passes_passed: Amount = Field(description="Passes of the judge that people pass too.")
+    passes_failed: Amount = Field(description="Passes of the judge that people fail.")
+    fails_passed: Amount = Field(description="Fails of the judge that people pass.")
+    fails_failed: Amount = Field(description="Fails of the judge that people fail too.")
+    passes: Amount = Field(description="Of what the labels were drawn from: passes of the judge.")
+    fails: Amount = Field(description="Of what the labels were drawn from: fails of the judge.")
+    design: float = Field(
+        1,
+        ge=1,
+        le=1_000,
+        description="How many labels tell as much as one would, were no two of one conversation.",
+    )
+
+
+class Rater(Record):
+    """How a judge stands to the people who labelled the same conversations: passed is positive."""
+
+    name: str = Field(description="`all`, the criterion, or the category.")
+    kind: Literal["all", "criterion", "category"] = "all"
+    items: Amount = Field(description="Verdicts that both people and judge gave.")
+    counted: Counted | None = Field(None, description="What the numbers below are made of.")
+    accuracy: Estimate | None
+    sensitivity: Estimate | None = Field(description="Of what people pass, the share that the judge passes.")
+    specificity: Estimate | None = Field(description="Of what people fail, the share that the judge fails.")
+    kappa: Estimate | None = Field(description="Cohen's, judge against the people's majority.")
+    alpha: Estimate | None = Field(description="Krippendorff's among all raters, the judge being one.")
+    people: Estimate | None = Field(None, description="Krippendorff's alpha among the people alone.")
+    people_kappa: Estimate | None = Field(
+        None, description="Cohen's kappa of one person against the other, where exactly two labelled."
+    )
+    pass_rate: Share | None = Field(None, description="Of all verdicts of the run, as the judge has it.")
+    corrected: Estimate | None = Field(
+        None, description="The pass rate freed from the judge's errors (Rogan and Gladen, 1978)."
+    )
+    may_gate: bool | None = Field(None, description="Null where there are too few labels to say.")
+    missing: Amount = Field(0, description="Labels that it takes, at least, until it can be said.")
+    why: str = Field(description="Why it may gate, or not, in words without a full stop.")
+
+
+class Calibration(Study):
+    """A judge held against people."""
+
+    KEY: ClassVar[str] = "calibration"
+
+    judge: JudgeUsed
+    at: Instant
+    run: CleanText = Field(description="The id of the run whose verdicts they are.")
+    people: int = Field(description="How many people labelled.")
+    labels: Amount = Field(description="That decide: passes and fails, of all people together.")
+    cannot_tell: Amount = Field(0, description="Labels that say that it cannot be told.")
+    ties: Amount = Field(0, description="Verdicts left out, since as many people pass as fail them.")
+    unknown: Amount = Field(0, description="Labels left out, since they are of nothing in the run.")
+    parts: tuple[Rater, ...] = Field(description="All together first, then criteria, then categories.")
+
+
+class OldCalibration(Study):
+    """A calibration that says nothing of this run's judge any more."""
+
+    KEY: ClassVar[str] = "oldCalibration"
+
+    at: Instant
+    why: str
+
+
+KINDS = (Calibration, OldCalibration)
+"""The types of what is kept in the results of a run."""

@@ -1,0 +1,71 @@
+"""Where the noise of scores comes from."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import Amount, Dollars, Instant, Record
+from ci_evals.domain.results.judge import Estimate, JudgeUsed
+from ci_evals.domain.results.studies import Study
+
+SOURCES = {"agent": "the agent", "user": "the simulated user", "judge": "the judge"}
+
+
+class NoiseShare(Record):
+    """One source of the noise of a trial's score."""
+
+    source: Literal["agent", "user", "judge"]
+    variance: Estimate = Field(
+        description="In square points, of one trial and one vote; 0 where chance made the estimate less."
+    )
+    share: Estimate | None = Field(
+        description="Of the variance of trials of one test, 0 to 1; together they are 1. Null where nothing "
+        "varies."
+    )
+
+
+Remedy = Literal["loops", "votes", "tests"]
+"""What money can be spent on to make scores less noisy."""
+
+
+class Noise(Study):
+    """Where the noise of scores comes from."""
+
+    KEY: ClassVar[str] = "noise"
+
+    judge: JudgeUsed | None = Field(description="Null where nobody judged.")
+    at: Instant
+    tests: Amount = Field(description="Those that it was told from.")
+    tests_left_out: Amount = Field(0, description="Those with fewer than two scores of a kind.")
+    plays: Amount = Field(description="Conversations that were played for it.")
+    judgements: Amount = Field(description="Conversations that were judged again for it.")
+    left_out: Amount = Field(
+        0, description="Of both, those that broke off, had an invalid user or came to no score."
+    )
+    cost_usd: Dollars | None = Field(None, description="What it cost; null where a price is not known.")
+    parts: tuple[NoiseShare, ...] = Field(description="Agent, user, judge.")
+    between_tests: Estimate = Field(description="Variance of the tests' own scores, in square points.")
+    standard_error: float | None = Field(
+        None, description="Of the run's score, in points, as long as the tests stay these."
+    )
+    best: Remedy | None = Field(
+        description="What the next dollar takes most noise away by, as long as the tests stay these, which "
+        "is what a gate asks; `tests` where more of the same takes none away, null where nothing varies."
+    )
+    gains: dict[Remedy, float] = Field(
+        default_factory=dict,
+        description="By remedy: square points that it takes off the variance of the run's score, a dollar "
+        "(a call, where costs are not known). Other tests take nothing away from the noise of these.",
+    )
+    best_in_general: Remedy | None = Field(
+        None,
+        description="The same where these tests are a sample of all that users may ask, so that the next "
+        "ones would score otherwise: how good is the agent in general?",
+    )
+    gains_in_general: dict[Remedy, float] = Field(default_factory=dict)
+    gains_per: Literal["dollar", "call"] = "dollar"
+    why: str = Field(description="Why the next dollar belongs in `best`, in a sentence or two.")
+
+
+KINDS = (Noise,)
+"""The types of what is kept in the results of a run."""

@@ -1,0 +1,64 @@
+"""Which of two runs a judge prefers."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import Amount, CleanText, Instant, Record, Share
+from ci_evals.domain.results.judge import Estimate, JudgeUsed
+from ci_evals.domain.results.studies import Study
+
+Better = Literal["first", "second", "tie"]
+"""What a judge says of two conversations, by the places in which they were shown."""
+
+
+class Preferred(Record):
+    """Which of two runs' conversations a judge prefers, of one test."""
+
+    suite: str
+    test: str
+    wins: Amount
+    losses: Amount
+    ties: Amount = Field(description="Told as such, or each time the one in the same place was preferred.")
+    reasons: tuple[str, ...] = Field(
+        (),
+        description="Some of the judge's, for wins and losses; this run's conversation is the first in them.",
+    )
+
+
+class Preference(Study):
+    """This run against another one, conversation by conversation."""
+
+    KEY: ClassVar[str] = "preference"
+
+    judge: JudgeUsed
+    at: Instant
+    other: CleanText = Field(description="The id of the other run.")
+    other_commit: str | None = None
+    pairs: Amount
+    wins: Amount
+    losses: Amount
+    ties: Amount
+    undecided: Amount = Field(0, description="Pairs on which the judge could not be asked or read.")
+    share: Estimate | None = Field(description="Wins and half the ties, of the decided pairs, 0 to 1.")
+    p: Share | None = Field(
+        None, description="Of the exact sign test over tests, two-sided; null where no test is won or lost."
+    )
+    first: Estimate | None = Field(
+        description="Of the answers that name one side, the share that names the one shown first: 0.5 is no "
+        "bias."
+    )
+    swapped: Amount = Field(0, description="Pairs where the answer followed the place, not the conversation.")
+    tests: tuple[Preferred, ...] = ()
+
+    @property
+    def place_sways(self) -> bool:
+        """Whether the judge's answers follow the place more, or less, than chance explains."""
+        first = self.first
+        if first is None or first.low is None or first.high is None:
+            return False
+        return not first.low <= 0.5 <= first.high
+
+
+KINDS = (Preference,)
+"""The types of what is kept in the results of a run."""

@@ -1,0 +1,41 @@
+"""Which criteria measure nothing."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from ci_evals.domain.base import Amount, Instant, Record
+from ci_evals.domain.results.judge import Estimate, JudgeUsed
+from ci_evals.domain.results.studies import Study
+
+
+class Probed(Record):
+    """A criterion before conversations of other tests."""
+
+    suite: str
+    test: str
+    criterion: str
+    tried: Amount = Field(description="Conversations of other tests by which it was decided.")
+    passed: Amount
+    undecided: Amount = Field(0, description="Conversations by which it could not be decided.")
+    share: Estimate | None = Field(description="Null where nothing was decided.")
+    vacuous: bool = Field(description="Whether it passes wherever it was tried.")
+
+
+class Probe(Study):
+    """Which criteria measure nothing."""
+
+    KEY: ClassVar[str] = "probe"
+
+    judge: JudgeUsed
+    at: Instant
+    criteria: tuple[Probed, ...]
+
+    @property
+    def vacuous(self) -> tuple[Probed, ...]:
+        """The criteria that pass before conversations of other tests too."""
+        return tuple(one for one in self.criteria if one.vacuous)
+
+
+KINDS = (Probe,)
+"""The types of what is kept in the results of a run."""
