@@ -80,13 +80,13 @@ def register_commands(app: Any) -> None:
         commands.register(app)
 
 
-def kinds() -> dict[str, type["Study"]]:
+def study_kinds() -> dict[str, type["Study"]]:
     """The types of what studies keep in results, by their keys."""
     results: Iterable[Result] = _modules("result")
     return {kind.KEY: kind for result in results for kind in result.KINDS}
 
 
-def reports(results: "Results") -> Iterator[Any]:
+def study_reports(results: "Results") -> Iterator[Any]:
     """What reports show of the studies in these results: a `StudyReport` for each."""
     module: Report
     for module in _modules("report"):
@@ -106,7 +106,7 @@ def read_calibration(path: Path) -> Addition:
     raise UsageError(f"--calibration={path}: no study of this installation can read it")
 
 
-def rejudged(results: "Results", judged: "Results") -> "Results":
+def after_rejudging(results: "Results", judged: "Results") -> "Results":
     """Return `results` with what was known of `judged`, whose conversations were judged again."""
     study: LaterRuns
     for study in _modules("later_runs"):
@@ -114,7 +114,7 @@ def rejudged(results: "Results", judged: "Results") -> "Results":
     return results
 
 
-def merged(results: "Results", shards: Sequence["Results"]) -> "Results":
+def after_merging(results: "Results", shards: Sequence["Results"]) -> "Results":
     """Return `results` with what was known of all shards alike."""
     study: LaterRuns
     for study in _modules("later_runs"):

@@ -8,7 +8,6 @@ from typing import ParamSpec
 
 from pydantic import JsonValue, ValidationError
 
-from ci_evals import study_registry
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
@@ -29,6 +28,7 @@ from ci_evals.reports.names import (
 )
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
+from ci_evals.study_registry import study_kinds
 
 P = ParamSpec("P")
 
@@ -131,7 +131,7 @@ def _studies(data: JsonValue, source: str) -> object:
     """The studies of a file: each of its own type, if that is known."""
     if not isinstance(data, dict) or not data:
         return () if data is None else data
-    kinds, studies = study_registry.kinds(), []
+    kinds, studies = study_kinds(), []
     for key, value in data.items():
         if value is None:
             continue

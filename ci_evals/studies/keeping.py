@@ -4,7 +4,6 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from ci_evals import study_registry
 from ci_evals.adapters import files
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
@@ -13,6 +12,7 @@ from ci_evals.domain.results.studies import Study
 from ci_evals.reports import report_files, results_json, sanitize
 from ci_evals.reports.facts.parts import PlainTable, StudyReport
 from ci_evals.reports.names import RESULTS
+from ci_evals.study_registry import study_reports
 
 _MAX_CELL = 90
 """Characters of a cell."""
@@ -33,7 +33,7 @@ def check_whole(results: Results, file: Path) -> None:
 def text_of(results: Results, study: Study, *, warnings: bool = True) -> str:
     """The tables of a study, then what it says in words."""
     report: StudyReport
-    (report,) = study_registry.reports(results.model_copy(update={"studies": (study,)}))
+    (report,) = study_reports(results.model_copy(update={"studies": (study,)}))
     blocks = [_table(table) for table in report.tables if table.rows]
     sentences = (report.remark, *(report.warnings if warnings else ()))
     return "\n\n".join([*blocks, *map(sanitize.log_line, sentences)]) + "\n"

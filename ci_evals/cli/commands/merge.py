@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ci_evals import study_registry
 from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.files.publish import publish
 from ci_evals.cli.files.saved_run import SavedRun
@@ -23,6 +22,7 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import ShardRun
+from ci_evals.study_registry import after_merging
 
 _NO_SHARDS = "; if the shards' artifacts were to be in it, no shard has left any"
 
@@ -67,7 +67,7 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         run.results.model_copy(update={"studies": tuple(map(redactor.model, run.results.studies))})
         for run in runs
     ]
-    results = study_registry.merged(results, known)
+    results = after_merging(results, known)
     sys.exit(publish(results, places, context, before))
 
 

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ci_evals import study_registry
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.files.publish import publish
@@ -38,6 +37,7 @@ from ci_evals.reports.names import RESULTS
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
+from ci_evals.study_registry import after_rejudging
 from ci_evals.wiring import WITHOUT_KEY, Connections, checked, llm_key_of, names_in, no_key
 
 
@@ -91,7 +91,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     )
     with _listening(settings, _Told(judged, console, len(trials)), context) as listen:
         again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
-    again = replace(again, results=study_registry.rejudged(again.results, judged))
+    again = replace(again, results=after_rejudging(again.results, judged))
     code = publish(again.results, places, context, work.baseline, verbose=settings.verbose)
     context.show(_told(judged, again, verbose=settings.verbose))
     if interruption.stop.bug:

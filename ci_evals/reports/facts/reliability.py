@@ -7,10 +7,10 @@ study in its folder.
 from collections import defaultdict
 from dataclasses import dataclass
 
-from ci_evals import study_registry
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.facts import judge, simulated_user, votes
 from ci_evals.reports.facts.parts import CriterionWarning, PlainTable, StudyReport
+from ci_evals.study_registry import study_reports
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def warnings(results: Results) -> tuple[str, ...]:
 
 def studies(results: Results) -> tuple[StudyReport, ...]:
     """What each study has to say of this run."""
-    return tuple(study_registry.reports(results)) if results.studies else ()
+    return tuple(study_reports(results)) if results.studies else ()
 
 
 class CriterionWarnings:
