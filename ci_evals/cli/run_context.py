@@ -2,16 +2,21 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import weakref
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from asyncio import Runner
+
     from ci_evals.cli.terminal.console import Console
     from ci_evals.domain.prices import PriceTable
     from ci_evals.support.redaction import Redactor
+
+T = TypeVar("T")
 
 
 class RunContext:
@@ -31,6 +36,7 @@ class RunContext:
         """
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.options = options or {}
+        self._runner: Runner | None = None
 
     @cached_property
     def redactor(self) -> "Redactor":
@@ -72,6 +78,20 @@ class RunContext:
         with suppress(OSError, ValueError):  # ValueError: somebody's code has closed it
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run asynchronous work to its end: all that a process has runs on one event loop."""
+        import asyncio
+
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+            weakref.finalize(self, self._runner.close)
+        return self._runner.run(work)
+
+    def close(self) -> None:
+        """Close the event loop, if there is one."""
+        if self._runner:
+            self._runner.close()
 
     @property
     def in_actions(self) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -35,7 +34,7 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import PROVIDERS, Connections, checked, keys_of, participants_for
+from ci_evals.wiring import PROVIDERS, Connections, checked, keys_of, participants_for, process_environment
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
 ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
@@ -91,7 +90,7 @@ def create_adapter(
         raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
     options = None
     if adapter_options is not None:
-        options = read_options(json.dumps(adapter_options), "(adapter_options)", os.environ)
+        options = read_options(json.dumps(adapter_options), "(adapter_options)", process_environment())
     asked = Connections(
         provider=provider,
         llm_key=llm_key,

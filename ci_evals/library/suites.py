@@ -1,7 +1,6 @@
 """Suites as a library's caller has them: files, bundled ones, or plain data."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from ci_evals.adapters.code import plugins
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.schema import suite_schema as schema
 from ci_evals.planning.parse import LoadedSuite, Reading, load
+from ci_evals.wiring import process_environment
 
 SuiteLike = LoadedSuite | Mapping[str, Any] | str | Path
 """A suite that was loaded, its data, or where it is: a path or the name of a bundled one."""
@@ -49,7 +49,7 @@ def load_suite(
         UsageError: there is no such file, or it stands for several.
         SuiteError: it cannot be run; every problem is listed with its place.
     """
-    reading = Reading(environ=os.environ if environ is None else environ, plugins=plugins.names())
+    reading = Reading(environ=process_environment() if environ is None else environ, plugins=plugins.names())
     if isinstance(suite, Mapping):
         try:
             text = json.dumps(suite, indent=2, ensure_ascii=False)

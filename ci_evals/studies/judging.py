@@ -123,7 +123,7 @@ def settled(
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
     key, token = llm_key_of(named, llm_key, context.environ)
     if not (key or token or named in WITHOUT_KEY):
-        raise UsageError(no_key(named))
+        raise UsageError(no_key(named, context.environ))
     return named, key, token
 
 

@@ -1,6 +1,14 @@
 """Builds the real agents and models that settings and suites ask for."""
 
-from ci_evals.wiring.connections import Connections, checked, keys_of, names_in, panel_of, votes_of
+from ci_evals.wiring.connections import (
+    Connections,
+    checked,
+    keys_of,
+    names_in,
+    panel_of,
+    process_environment,
+    votes_of,
+)
 from ci_evals.wiring.models import JudgeCache
 from ci_evals.wiring.participants import RunParticipants, build_participants, participants_for
 from ci_evals.wiring.providers import (
@@ -35,6 +43,7 @@ __all__ = [
     "no_key",
     "panel_of",
     "participants_for",
+    "process_environment",
     "runs_here",
     "votes_of",
 ]

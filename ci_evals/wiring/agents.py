@@ -47,7 +47,7 @@ class RunAgents:
 
             host = None if self._connections.agent_in_process else self._python_host
             about = about_agent(suite, self._redactor, debug=self._connections.debug)
-            return code.agent(name, about, self._redactor, host)
+            return code.agent(name, about, self._redactor, host, self._connections.environ)
         match name:
             case "demo":
                 return self._demo(suite)
@@ -131,10 +131,11 @@ class RunAgents:
         return AuiAgent(AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=url, debug=debug))
 
     def _python_host(self) -> "Host":
-        from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
+        from ci_evals.adapters.code.hosting.host import Host  # noqa: PLC0415  # as above
+        from ci_evals.wiring import code  # noqa: PLC0415  # as above
 
         if self._host is None:
-            self._host = code.new_host(self._redactor)
+            self._host = Host(self._connections.environ, self._redactor)
             if self._connections.agent_log:
                 self._stack.callback(code.write_log, self._host, self._connections.agent_log)
             self._stack.push_async_callback(self._host.end)

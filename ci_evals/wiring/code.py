@@ -1,7 +1,6 @@
 """Agents that are code: a function or object, a program, a plug-in."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +18,13 @@ from ci_evals.reports import sanitize
 from ci_evals.support.redaction import Redactor
 
 
-def agent(adapter: str, about: About, redactor: Redactor, host: Callable[[], Host] | None) -> Agent:
+def agent(
+    adapter: str,
+    about: About,
+    redactor: Redactor,
+    host: Callable[[], Host] | None,
+    environ: Mapping[str, str],
+) -> Agent:
     """The agent that the name of an adapter says where to find.
 
     Python runs in the process of `host`, and is loaded when that starts; without one it runs in this process.
@@ -28,18 +33,13 @@ def agent(adapter: str, about: About, redactor: Redactor, host: Callable[[], Hos
         UsageError: a module, a program or a plug-in cannot be used.
     """
     if adapter.startswith(COMMAND):
-        return CommandAgent(adapter, about, os.environ, redactor=redactor)
+        return CommandAgent(adapter, about, environ, redactor=redactor)
     if host:
         return host().agent(adapter, about)
     if adapter.startswith(PYTHON):
         _import_what_comes_late()
         return python_agent.load(adapter, about, Path.cwd(), redactor)
     return plugin_agent.load(adapter, about, redactor)
-
-
-def new_host(redactor: Redactor) -> Host:
-    """A host for agents in Python, with the environment of this process. It starts nothing yet."""
-    return Host(os.environ, redactor)
 
 
 def write_log(host: Host, path: Path) -> None:

@@ -1,5 +1,6 @@
 """The settings of a run's agents and models, checked before anything is built."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,11 @@ _NOBODY_TO_ASK = (
     "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "
     "effect"
 )
+
+
+def process_environment() -> Mapping[str, str]:
+    """Return the environment of this process, for all who were given none."""
+    return os.environ
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class Connections:
     agent_log: Path | None = None
     """The file for what agents in Python print; None for no such file."""
     debug: bool = False
+    environ: Mapping[str, str] = field(default_factory=process_environment, repr=False, compare=False)
+    """The environment that models and programs get, as far as they may see it."""
 
     @property
     def offline(self) -> bool:

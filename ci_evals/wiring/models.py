@@ -1,6 +1,5 @@
 """The real models of a run, and the cache of answers before those that judge."""
 
-import os
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -46,7 +45,9 @@ class RunModels:
             connections = self._connections
             if connections.provider == CLAUDE_CODE:
                 timeout = connections.llm_timeout
-                llm: ProviderLLM = ClaudeCodeLLM(model, os.environ, redactor=self._redactor, timeout=timeout)
+                llm: ProviderLLM = ClaudeCodeLLM(
+                    model, connections.environ, redactor=self._redactor, timeout=timeout
+                )
             else:
                 llm = self._over_sdk(model)
             self._llms[model] = llm
@@ -106,15 +107,15 @@ class RunModels:
         connections = self._connections
         key, token = connections.llm_key, connections.llm_token
         if not (key or token):
-            raise UsageError(no_key(connections.provider))
-        sdk = sdk_of(connections.provider, os.environ)
+            raise UsageError(no_key(connections.provider, connections.environ))
+        sdk = sdk_of(connections.provider, connections.environ)
         return sdk(
             model,
             key,
             timeout=connections.llm_timeout,
             token=token,
             redactor=self._redactor,
-            environ=os.environ,
+            environ=connections.environ,
         )
 
 
@@ -132,7 +133,7 @@ class JudgeCache:
         """The cache that the settings ask for, or an empty one that keeps nothing."""
         if connections.judge_cache is None:
             return cls(None, connections.provider, purpose)
-        key = signing_key(connections.llm_key or connections.llm_token, os.environ)
+        key = signing_key(connections.llm_key or connections.llm_token, connections.environ)
         answers = AnswerCache(connections.judge_cache, redactor, key)
         return cls(answers, connections.provider, purpose)
 

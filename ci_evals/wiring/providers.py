@@ -1,6 +1,5 @@
 """Providers of models by name: their default models, their keys, and the SDK that calls them."""
 
-import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -55,9 +54,9 @@ def llm_key_of(provider: str, option: str | None, environ: Mapping[str, str]) ->
     return ProviderKey(token=(environ.get(vendor.bearer) or None) if vendor.bearer else None)
 
 
-def no_key(provider: str) -> str:
+def no_key(provider: str, environ: Mapping[str, str]) -> str:
     """The message for a plan that needs an LLM and has no key for it."""
-    vendor = sdk_of(provider, os.environ).vendor
+    vendor = sdk_of(provider, environ).vendor
     own = f"{vendor.key} or {vendor.bearer}" if vendor.bearer else vendor.key
     return (
         f"no key for the LLM ({provider}) that plays the user and judges: set LLM_API_KEY or {own} "

@@ -1,7 +1,5 @@
 """`comment`: posts the results of a run that is over: the second workflow, the last job of a matrix."""
 
-import asyncio
-
 from ci_evals.adapters import files
 from ci_evals.adapters.github.archive import MOST_MB
 from ci_evals.cli.files.saved_run import SavedRun
@@ -43,7 +41,7 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
         )
         return
     try:
-        told = asyncio.run(post(text_of(results, github), settings.comment_key, github))
+        told = context.wait(post(text_of(results, github), settings.comment_key, github))
     except GitHubError as error:
         actions.warn(f"no comment was posted: {error}", context)
     else:

@@ -63,7 +63,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         raise UsageError(f"{file}: it holds no judged verdict, so that there is nothing to judge again")
     incomplete = _unknown_names(policy, judged)
     if adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
-        raise UsageError(no_key(adapter.provider))
+        raise UsageError(no_key(adapter.provider, context.environ))
     console = context.console
     places.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)

@@ -98,7 +98,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     adapter, uncached = _checked_cache(adapter, settings, context)
     if LLM_KEY in missing and not skipped:
         _explain_missing(github)
-        raise UsageError(no_key(settings.provider))
+        raise UsageError(no_key(settings.provider, context.environ))
     keys = (settings.llm_key, settings.agent_key, settings.github_token, *keys_of(adapter, loaded))
     redactor = context.hide(keys, values_of(loaded, context.environ))
     context.mask()

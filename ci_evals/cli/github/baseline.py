@@ -18,7 +18,7 @@ from ci_evals.reports import report_files
 _FIND_SECONDS = 180.0
 
 
-def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait = asyncio.run) -> BaselineResults:
+def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None = None) -> BaselineResults:
     """The baseline that the settings ask for. `wait` sees the search to its end, or gives None.
 
     Raises:
@@ -28,7 +28,7 @@ def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait = asyn
         case "none":
             return BaselineResults()
         case "auto" | "required":
-            return _recorded(settings, github, wait)
+            return _recorded(settings, github, wait or github.context.wait)
     try:
         return BaselineResults(load_results(asked))
     except UsageError as error:

@@ -47,7 +47,7 @@ def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
     reason = github.context.redactor.text(str(error))
     text = comment.refused(reason, _place(github))
     with suppress(GitHubError):  # the error itself is what counts
-        asyncio.run(post(text, key, github, pushed=False, create=False))
+        github.context.wait(post(text, key, github, pushed=False, create=False))
 
 
 def text_of(results: Results, github: GitHubJob) -> str:

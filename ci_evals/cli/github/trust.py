@@ -97,15 +97,13 @@ class FileTrust:
     def _pull(self) -> Context | None:
         if self._github.missing:
             return None
-        import asyncio  # noqa: PLC0415  # most runs ask GitHub nothing
-
         try:
-            return asyncio.run(self._asked())
+            return self._github.context.wait(self._ask())
         except (GitHubError, TimeoutError):
             return None
 
-    async def _asked(self) -> Context:
-        import asyncio  # noqa: PLC0415  # as above
+    async def _ask(self) -> Context:
+        import asyncio  # noqa: PLC0415  # most runs ask GitHub nothing
 
         from ci_evals.adapters.github.pulls import located  # noqa: PLC0415  # as above
 

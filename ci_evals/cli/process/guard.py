@@ -51,6 +51,7 @@ def guarded(
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
         signal.signal(signal.SIGHUP, _interrupt)
     ending = _ending(command, context)
+    context.close()
     if ending.code == Exit.INTERRUPTED:
         # Another signal would only disturb what is left to do.
         for number in supervision.ENDING:

@@ -55,7 +55,7 @@ class Interruption:
         gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
         try:
             with _same_folder():
-                return asyncio.run(self._played(run))
+                return self._context.wait(self._played(run))
         except SystemExit as error:  # nothing of ours raises it here
             raise RuntimeError("code in this process tried to end the run by sys.exit()") from error
         finally:
@@ -67,7 +67,7 @@ class Interruption:
             work.close()
             return None
         try:
-            return asyncio.run(self._cut_off(work))
+            return self._context.wait(self._cut_off(work))
         except asyncio.CancelledError:
             return None
         finally:
@@ -82,6 +82,7 @@ class Interruption:
                 return await run
             finally:
                 self.over = True
+                await _cancel_leftovers()
 
     async def _cut_off(self, work: Coroutine[Any, Any, T]) -> T:
         self._loop, self._aside = asyncio.get_running_loop(), asyncio.current_task()
@@ -104,6 +105,14 @@ class Interruption:
             self._loop.call_soon_threadsafe(self._aside.cancel)
         elif self._loop and not self.over:
             self._loop.call_soon_threadsafe(self.stop.interrupt)
+
+
+async def _cancel_leftovers() -> None:
+    """End tasks that code in this process has left behind: later work shares the event loop with them."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextmanager

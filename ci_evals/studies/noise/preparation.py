@@ -208,7 +208,7 @@ def _judge(settings: NoiseSettings, results: Results, made: Sheet, adapter: Conn
 def _check_key(adapter: Connections, made: Sheet) -> None:
     asked = of_plan(made.plan).needs_llm or made.judged.suites
     if asked and adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
-        raise UsageError(no_key(adapter.provider))
+        raise UsageError(no_key(adapter.provider, adapter.environ))
 
 
 def _check_cost(ready: Ready, most: float | None) -> None:
