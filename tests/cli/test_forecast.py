@@ -13,7 +13,7 @@ from commands import ci_evals, results_in, write_suite
 from fakes import ScriptedLLM
 from plans import planned
 
-from ci_evals.cli.commands.forecast import sizes_of
+from ci_evals.cli.commands.forecast import measure_prompts
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.grading.judge import Judge
@@ -52,7 +52,7 @@ def test_sizes_are_those_of_the_real_prompts():
             await context.decide(evaluation)
 
     asyncio.run(ask())
-    sizes = sizes_of(suite, test)
+    sizes = asyncio.run(measure_prompts(suite, test))
     assert [len(asked.system + asked.text) for asked in user.prompts] == [
         sizes.user + 3 * sizes.user_turn + words
     ]
@@ -71,7 +71,7 @@ def test_a_real_run_lies_in_the_range(tmp_path):
 
     loaded = load_suite("demo:retail")
     suite = loaded.suite
-    trials = [of_trial(suite, test, sizes_of(suite, test)) for test in suite.tests]
+    trials = [of_trial(suite, test, asyncio.run(measure_prompts(suite, test))) for test in suite.tests]
     with world.llm(answers) as models:
         ran = ci_evals("run", "demo:retail", "--parallel=4", "--no-gate", cwd=tmp_path, env=models.env)
     assert ran.returncode in {0, 3}, ran.stderr
@@ -95,7 +95,7 @@ def test_votes_cost_from_the_first_batch_to_all_of_them():
     assert [votes_of(place, 2, 5) for place in (0, 1)] == [Range(2, 3), Range(1, 2)]
     assert votes_of(0, 1, 1) == Range(1, 1)
     suite = load_suite("demo:retail").suite
-    trial = of_trial(suite, suite.tests[0], sizes_of(suite, suite.tests[0]))
+    trial = of_trial(suite, suite.tests[0], asyncio.run(measure_prompts(suite, suite.tests[0])))
     assert with_votes(trial, 1).judging == trial.judging
     assert with_votes(trial, 5).judging == trial.judging * Range(1, 3)
 

@@ -1,6 +1,5 @@
-"""What `plan` says of tokens, cost and time, told from the sizes of the real prompts."""
+"""The estimate of tokens, cost and time in `plan`, from the sizes of the real prompts."""
 
-import asyncio
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -35,47 +34,52 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Connections, runs_here
 
 
-def lines(
+async def lines(
     plan: Plan, adapter: Connections, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
 ) -> str:
-    """Tokens, cost and duration of playing the plan, a line each, and a line that says what they are."""
+    """Estimate tokens, cost and duration of playing the plan, a line each."""
     spent: dict[str, Spending] = {}
     trials: list[Forecast] = []
     for planned in plan.suites:
         models = adapter.models(planned.suite)
         for test in planned.tests:
-            sizes = None if adapter.offline else sizes_of(planned.suite, test, audited=adapter.audit_user)
+            sizes = (
+                None
+                if adapter.offline
+                else await measure_prompts(planned.suite, test, audited=adapter.audit_user)
+            )
             trial = with_votes(of_trial(planned.suite, test, sizes), adapter.judge_votes)
             loops = plan.loops_of(test)
             trials += [trial] * loops
-            asking = list(_judging(models, trial))
+            by_model = list(_judging(models, trial))
             if models.user:
-                asking.append((models.user, trial.user))
+                by_model.append((models.user, trial.user))
             if models.auditor:
-                asking.append((models.auditor, trial.auditor))
+                by_model.append((models.auditor, trial.auditor))
             if adapter.embedder and not runs_here(adapter.embedder):
-                asking.append((adapter.embedder, trial.embedder))
-            for model, spending in asking:
+                by_model.append((adapter.embedder, trial.embedder))
+            for model, spending in by_model:
                 spent[model] = spent.get(model, Spending()) + spending.times(loops)
     seconds = duration(trials, parallel)
     if judges := checked_judges(plan, adapter, check):
-        checking = of_check(len(control.questions()), _characters_of_check(), control.CONCURRENT)
-        wanted = Range(check is CheckMode.ALWAYS, 1)  # a passed check of before saves the questions
+        size = await _measure_check()
+        checking = of_check(len(control.questions()), size, control.CONCURRENT)
+        likely = Range(check is CheckMode.ALWAYS, 1)  # a passed check of before saves the questions
         for judge in judges:
-            spent[judge] = spent.get(judge, Spending()) + checking.judge.between(wanted)
-        beside = checking.judging * wanted
-        seconds = Range(max(seconds.low, beside.low), max(seconds.high, beside.high))
-    asked = {model: spending for model, spending in spent.items() if spending.calls.high}
+            spent[judge] = spent.get(judge, Spending()) + checking.judge.between(likely)
+        meanwhile = checking.judging * likely
+        seconds = Range(max(seconds.low, meanwhile.low), max(seconds.high, meanwhile.high))
+    spent = {model: spending for model, spending in spent.items() if spending.calls.high}
     return (
-        f"tokens      {_tokens(asked.values())}\n"
-        f"cost        {_cost(asked, prices, told=adapter.tells_cost)}\n"
+        f"tokens      {_tokens(spent.values())}\n"
+        f"cost        {_cost(spent, prices, reported=adapter.tells_cost)}\n"
         f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
         "estimated: conversations may end early; what fails and is played again comes on top"
     )
 
 
 def checked_judges(plan: Plan, adapter: Connections, check: CheckMode) -> set[str]:
-    """The judges that may be asked the control questions."""
+    """Return the judges that may be asked the control questions."""
     if check is CheckMode.OFF:
         return set()
     judging = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
@@ -83,44 +87,44 @@ def checked_judges(plan: Plan, adapter: Connections, check: CheckMode) -> set[st
 
 
 def _judging(models: SuiteModels, trial: Forecast) -> Iterator[tuple[str, Spending]]:
-    """What each of the models that vote in turn uses."""
-    for place, judge in enumerate(models.judges):
-        yield judge, trial.judge.between(votes_of(place, len(models.judges), models.votes))
+    """Yield what each of the models that vote in turn uses."""
+    for index, judge in enumerate(models.judges):
+        yield judge, trial.judge.between(votes_of(index, len(models.judges), models.votes))
 
 
-def _tokens(asked: Iterable[Spending]) -> str:
-    both = sum((spending.input + spending.output for spending in asked), Range())
+def _tokens(spent: Iterable[Spending]) -> str:
+    both = sum((spending.input + spending.output for spending in spent), Range())
     return numbers.extent(both.low, both.high, numbers.tokens) if both.high else "none"
 
 
-def _cost(asked: dict[str, Spending], prices: PriceTable, *, told: bool) -> str:
-    if not asked:
+def _cost(spent: dict[str, Spending], prices: PriceTable, *, reported: bool) -> str:
+    if not spent:
         return "none"
-    if missing := unpriced(asked, prices):
+    if missing := unpriced(spent, prices):
         names = ", ".join(sanitize.log_line(name, 80) for name in missing)
-        if told:
+        if reported:
             return f"not known beforehand ({names}): the provider tells it as it answers"
         return f"not known: there is no price for {names}; name a file with its price by --prices"
     low = high = 0.0
-    for model, spending in asked.items():
+    for model, spending in spent.items():
         price = prices.price_of(model)
         assert price is not None  # noqa: S101  # else it were among the missing
         low += price.cost(spending.input.low, spending.output.low)
         high += price.cost(spending.input.high, spending.output.high)
-    names = ", ".join(sanitize.log_line(name, 80) for name in sorted(asked))
+    names = ", ".join(sanitize.log_line(name, 80) for name in sorted(spent))
     day = f"; prices of {prices.as_of.isoformat()}" if prices.as_of else ""
     return f"{numbers.extent(low, high, numbers.money)} ({names}{day})"
 
 
-def sizes_of(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:
-    """The sizes of the prompts of judge and simulated user for this test, in characters. Asks nobody.
+async def measure_prompts(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:
+    """Measure the prompts of judge and simulated user for this test, in characters. Calls no model.
 
-    With `audited` also those of the model that looks at the simulated user.
+    With `audited` also those of the model that checks the simulated user.
     """
-    sizes = asyncio.run(_measured(suite, test))
+    sizes = await _measure_trial(suite, test)
     if not audited:
         return sizes
-    one, two = (asyncio.run(_of_auditor(test, turns)) for turns in (1, 2))
+    one, two = [await _measure_audit(test, turns) for turns in (1, 2)]
     return replace(sizes, auditor=2 * one - two, auditor_turn=two - one)
 
 
@@ -137,7 +141,7 @@ _ANSWER = json.dumps(
 
 
 class _Ruler:
-    """A model that measures what it is asked, and answers so that a plain criterion is asked for once."""
+    """A model that measures its prompts, and answers so that a plain criterion takes one call."""
 
     model = "ruler"
 
@@ -151,21 +155,21 @@ class _Ruler:
         return Completion(_ANSWER)
 
 
-def _characters_of_check() -> int:
-    """The size of all prompts of the judge check."""
+async def _measure_check() -> int:
+    """Measure all prompts of the judge check."""
     ruler = _Ruler()
-    asyncio.run(control.ask(ruler, Redactor()))
+    await control.ask(ruler, Redactor())
     return ruler.total
 
 
-async def _of_auditor(test: Test, turns: int) -> int:
+async def _measure_audit(test: Test, turns: int) -> int:
     ruler = _Ruler()
     transcript = Transcript(turns=_wordless(turns), status=EndState.COMPLETED)
     await Auditor(ruler, Redactor()).audit(test, transcript)
     return ruler.characters
 
 
-async def _measured(suite: Suite, test: Test) -> PromptSizes:
+async def _measure_trial(suite: Suite, test: Test) -> PromptSizes:
     ruler = _Ruler()
     user, judge = ModelUser(ruler, Redactor()), Judge([ruler], Redactor())
 

@@ -1,4 +1,4 @@
-"""`plan`: what would run, and what it would take."""
+"""`plan`: the tests that would run, and an estimate of what they take."""
 
 from tabulate import tabulate
 
@@ -8,7 +8,7 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import EstimateSettings
-from ci_evals.domain.plan import Plan
+from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results.judge import CheckMode
 from ci_evals.grading import control
 from ci_evals.planning.selection import Selection
@@ -20,15 +20,15 @@ from ci_evals.wiring import Connections
 
 
 def plan(settings: EstimateSettings, context: RunContext) -> None:
-    """Shows the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
+    """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
     FileTrust(settings, context).check_options(settings)
     table = context.prices(settings.prices)()
     adapter = models_asked(settings)
     loaded = load_suites(settings, context)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
-    for place, suite in enumerate(planned.suites):
+    for suite in planned.suites:
         context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        context.show(_table(_rows(planned, place, adapter, context.redactor)) + "\n")
+        context.show(_table(planned, suite, adapter, context.redactor) + "\n")
     for warning in adapter.warnings(planned):
         context.console.say(f"warning: {warning}")
     total = of_plan(planned)
@@ -45,41 +45,30 @@ def plan(settings: EstimateSettings, context: RunContext) -> None:
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
         f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
-        f"{forecast.lines(planned, adapter, table, settings.parallel, check)}"
+        f"{context.wait(forecast.lines(planned, adapter, table, settings.parallel, check))}"
     )
 
 
 def _calls(work: Workload, adapter: Connections) -> tuple[int, int, int]:
-    """Calls of agent, simulated user and judge, at most."""
+    """Return the most calls of agent, simulated user and judge."""
     if adapter.offline:
         return work.agent_calls, 0, 0
     return work.agent_calls, work.user_calls, work.judge_calls * adapter.judge_votes
 
 
-def _rows(plan: Plan, place: int, adapter: Connections, redactor: Redactor) -> list[list[str]]:
-    planned = plan.suites[place]
-    header = [
-        "test",
-        "tags",
-        "trials",
-        "turns",
-        "strict",
-        "judged",
-        "agent calls",
-        "user calls",
-        "judge calls",
-    ]
-    rows = [header]
+def _table(plan: Plan, planned: PlannedSuite, adapter: Connections, redactor: Redactor) -> str:
+    numeric = ["trials", "turns", "strict", "judged", "agent calls", "user calls", "judge calls"]
+    rows = []
     for test in planned.tests:
         work = of_test(plan, planned, test)
         counts = (work.trials, work.turns, work.strict, work.judge_calls)
-        calls = _calls(work, adapter)
         shown = redactor.model(test)  # before anything is cut
         name, tags = sanitize.log_line(shown.name, 60), sanitize.log_line(", ".join(shown.tags), 40)
-        rows.append([name, tags, *map(str, counts), *map(str, calls)])
-    return rows
-
-
-def _table(rows: list[list[str]]) -> str:
-    align = ["left", "left"] + ["right"] * (len(rows[0]) - 2)
-    return tabulate(rows[1:], headers=rows[0], tablefmt="simple", disable_numparse=True, colalign=align)
+        rows.append([name, tags, *map(str, counts), *map(str, _calls(work, adapter))])
+    return tabulate(
+        rows,
+        headers=["test", "tags", *numeric],
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=["left", "left", *(["right"] * len(numeric))],
+    )
