@@ -17,7 +17,7 @@ from typing import Any
 from unittest import SkipTest
 
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.any_agent import agent_of
+from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply

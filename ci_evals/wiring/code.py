@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.adapters.code import plugin_agent, python_agent
+from ci_evals.adapters.code import loading
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.adapters.code.hosting.host import Host
@@ -37,9 +37,8 @@ def agent(
     if host:
         return host().agent(adapter, about)
     if adapter.startswith(PYTHON):
-        _import_what_comes_late()
-        return python_agent.load(adapter, about, Path.cwd(), redactor)
-    return plugin_agent.load(adapter, about, redactor)
+        _import_late_packages()
+    return loading.load(adapter, about, Path.cwd(), redactor)
 
 
 def write_log(host: Host, path: Path) -> None:
@@ -52,7 +51,7 @@ def write_log(host: Host, path: Path) -> None:
             path.unlink(missing_ok=True)  # an earlier run's
 
 
-def _import_what_comes_late() -> None:
+def _import_late_packages() -> None:
     """Once a folder of the user's is on the path, a `tabulate.py` in there would be taken for the package."""
     connections.load()
     for name in ("jinja2", "junit_xml", "rapidfuzz.distance", "svg", "tabulate", "yaml"):

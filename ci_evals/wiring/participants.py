@@ -95,8 +95,8 @@ def participants_for(
     Raises:
         UsageError: it is none of these, or cannot be called as it will be.
     """
-    from ci_evals.adapters.code.any_agent import agent_of  # noqa: PLC0415  # 0.2 s, for libraries alone
     from ci_evals.adapters.code.four_methods import FourMethodAgent, MethodLLM  # noqa: PLC0415  # likewise
+    from ci_evals.adapters.code.loading import agent_of  # noqa: PLC0415  # 0.2 s, for libraries alone
 
     if isinstance(target, Participants):
         return target

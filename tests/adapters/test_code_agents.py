@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 from ci_evals import load_suite
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.any_agent import agent_of
 from ci_evals.adapters.code.four_methods import MethodLLM
+from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import Reply
@@ -510,7 +510,7 @@ def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
     """A thread cannot be killed, but it can be left."""
     program = """
 import asyncio, threading
-from ci_evals.adapters.code.any_agent import agent_of
+from ci_evals.adapters.code.loading import agent_of
 from ci_evals.adapters.code.about import About
 from ci_evals.contract import AgentContract
 async def main():

@@ -13,10 +13,10 @@ import pytest
 import world
 from fakes import ScriptedAgent
 
-from ci_evals.adapters.code import plugin_agent, python_agent
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.adapters.code.hosting.host import Host
+from ci_evals.adapters.code.loading import load_plugin, load_python
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -173,7 +173,7 @@ class Function(Ported):
         self.path = tmp_path
 
     def named(self, name: str) -> Agent:
-        return python_agent.load(f"python:echoing:{name}", About(), self.path)
+        return load_python(f"python:echoing:{name}", About(), self.path)
 
     def agent(self) -> Any:
         return self.named(self.name)
@@ -338,4 +338,4 @@ class PlugIn(Function):
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-evals\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[ci_evals.adapters]\nacme = echoing:Echo\n")
-        return plugin_agent.load("acme", About())
+        return load_plugin("acme", About())

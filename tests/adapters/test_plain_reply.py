@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.any_agent import agent_of
+from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration, Reply

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from ci_evals.adapters.code import python_agent
 from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.loading import load_python
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
 
@@ -27,7 +27,7 @@ def load(folder, text, attribute="reply", module="mine", **about):
     file = folder / f"{module.replace('.', '/')}.py"
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
-    return python_agent.load(f"python:{module}:{attribute}", About(**about), folder)
+    return load_python(f"python:{module}:{attribute}", About(**about), folder)
 
 
 async def said(agent) -> str:
@@ -111,11 +111,11 @@ def test_the_name_of_a_file_is_not_that_of_its_module(tmp_path):
     """The slip that is made most often."""
     (tmp_path / "mine.py").write_text("def reply(message): return 'Hi'")
     with pytest.raises(UsageError, match=r"a module is named without '.py': 'python:mine:…'"):
-        python_agent.load("python:mine.py:reply", About(), tmp_path)
+        load_python("python:mine.py:reply", About(), tmp_path)
 
 
 @pytest.mark.parametrize("module", ["mine_not_there", "mine_not_there.bot", "json.mine"])
 def test_a_module_that_is_not_there(tmp_path, module):
     """It is looked for in the folder, and among what is installed."""
     with pytest.raises(UsageError, match=rf"there is no module '.*', neither in '{tmp_path}' nor.*{PAGE}"):
-        python_agent.load(f"python:{module}:reply", About(), tmp_path)
+        load_python(f"python:{module}:reply", About(), tmp_path)

@@ -1,4 +1,4 @@
-"""Calling code that is not ours: functions and coroutines alike, and what they raise in words."""
+"""Calls of code that is not ours, functions and coroutines alike, and messages for its exceptions."""
 
 import asyncio
 import inspect
@@ -19,8 +19,8 @@ from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.support.redaction import Redactor
 
 _OURS = Path(__file__).parents[2]
-_MOST_CHARACTERS = 100_000
-"""Of a message of foreign code that are looked at: no more of it is ever shown."""
+_MAX_CHARACTERS = 100_000
+"""The part of a message of foreign code that is read: no more of it is ever shown."""
 _INSTALLED = frozenset(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 
@@ -28,16 +28,16 @@ class ForeignError(Exception):
     """Foreign code raised the exception that is this one's cause, be it one that would end the program."""
 
 
-class Lane:
+class CodeCaller:
     """Calls foreign code, one call at a time: functions in a thread that stays, coroutines in a loop.
 
-    What belongs to one conversation has a lane of its own, so that a slow function holds nobody else up and
-    finds what it kept for its thread. A thread cannot be stopped: one that is given up goes on until its
+    Each conversation has one of its own, so that a slow function holds nobody else up and finds what it kept
+    for its thread. A thread cannot be stopped: one that is given up goes on until its
     function returns, but holds up neither this program nor its end.
     """
 
     def __init__(self, *, apart: bool = False) -> None:
-        """With `apart` all lanes' coroutines share an event loop in a thread of its own.
+        """With `apart` the coroutines of all callers share an event loop in a thread of its own.
 
         There one that blocks holds up no timeout and no end of ours. Without, they are awaited here, as what
         the caller's code has opened in its own loop wants it.
@@ -46,7 +46,7 @@ class Lane:
         self._jobs: queue.SimpleQueue[_Job | None] | None = None
 
     async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """What the function gives; where that is to be awaited, what it gives then.
+        """Return the result of the function, awaited if it is awaitable.
 
         Raises:
             ForeignError: it raised.
@@ -72,7 +72,7 @@ class Lane:
                 raise asyncio.CancelledError
 
     def end(self) -> None:
-        """Lets the thread end, once its function has returned."""
+        """Let the thread end, once its function has returned."""
         if self._jobs:
             self._jobs.put(None)
             self._jobs = None
@@ -106,12 +106,12 @@ class Lane:
 
 
 def shares_loop() -> bool:
-    """Whether any coroutine has been called in the event loop of all lanes."""
+    """Whether any coroutine has been called in the shared event loop."""
     return _loop_apart.cache_info().currsize > 0
 
 
 async def shared_loop_answers(seconds: float) -> bool:
-    """Whether the event loop of all lanes is free within so many seconds: a function may block it."""
+    """Whether the shared event loop is free within so many seconds: a function may block it."""
     answer = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), _loop_apart()))
     done, _ = await asyncio.wait([answer], timeout=seconds)
     return bool(done)
@@ -131,7 +131,7 @@ class _Outcome:
 
 
 async def _caught(value: Awaitable[Any]) -> _Outcome:
-    """What comes of it, in whose loop nothing that it raises may be raised: some would end the loop."""
+    """The outcome as a value: some exceptions, raised in the shared loop, would end it."""
     try:
         return _Outcome(await value)
     except BaseException as error:  # raised again where it is waited for
@@ -142,7 +142,7 @@ async def _caught(value: Awaitable[Any]) -> _Outcome:
 
 
 class _Job:
-    """One call in a thread, and what came of it."""
+    """One call in a thread, and its outcome."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.value: Any = None
@@ -180,7 +180,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 def takes(function: Callable[..., Any], *args: Any, **options: Any) -> bool:
-    """Whether the function can be called so. One that does not tell can."""
+    """Whether the function can be called like this, as far as is known."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -193,16 +193,16 @@ def takes(function: Callable[..., Any], *args: Any, **options: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Words:
-    """A message of ours around words of foreign code, which lose secrets before they are cut short."""
+class ForeignMessage:
+    """A message of ours around text of foreign code, which loses secrets before it is cut short."""
 
     before: str
     quoted: str = ""
     after: str = ""
 
-    def around(self, before: str, after: str = "") -> "Words":
-        """The same within more words of ours."""
-        return Words(before + self.before, self.quoted, self.after + after)
+    def around(self, before: str, after: str = "") -> "ForeignMessage":
+        """Return the same within more text of ours."""
+        return ForeignMessage(before + self.before, self.quoted, self.after + after)
 
     def shown(self, redactor: Redactor) -> str:
         """The message, short and without secrets."""
@@ -212,9 +212,9 @@ class Words:
 class CodeError(AgentError):
     """A failure of an agent that is code."""
 
-    def __init__(self, words: Words, redactor: Redactor) -> None:
-        super().__init__(words.shown(redactor))
-        self.words = words
+    def __init__(self, message: ForeignMessage, redactor: Redactor) -> None:
+        super().__init__(message.shown(redactor))
+        self.message = message
 
 
 class CodeTimeoutError(AgentError):
@@ -224,25 +224,25 @@ class CodeTimeoutError(AgentError):
 class CodeUsageError(UsageError):
     """Code that cannot be used as an agent."""
 
-    def __init__(self, words: Words, redactor: Redactor) -> None:
-        super().__init__(words.shown(redactor))
-        self.words = words
+    def __init__(self, message: ForeignMessage, redactor: Redactor) -> None:
+        super().__init__(message.shown(redactor))
+        self.message = message
 
 
-def words_of(error: BaseException) -> Words:
-    """An exception of foreign code on one line: its type, its message, and the place in that code."""
+def message_of(error: BaseException) -> ForeignMessage:
+    """An exception of foreign code on one line: its type, its message, and its location in that code."""
     if isinstance(error, ForeignError) and error.__cause__:
         error = error.__cause__
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    message, where = text_of(error)[:_MOST_CHARACTERS], _place(error)
+    message, location = text_of(error)[:_MAX_CHARACTERS], _location(error)
     kind = type.__dict__["__name__"].__get__(type(error))  # a metaclass may answer by code of its own
-    return Words(f"{kind}{': ' if message else ''}", message, f" ({where})" if where else "")
+    return ForeignMessage(f"{kind}{': ' if message else ''}", message, f" ({location})" if location else "")
 
 
-def told(error: BaseException, redactor: Redactor) -> str:
-    """The words of an exception of foreign code, short and without secrets."""
-    return words_of(error).shown(redactor)
+def describe(error: BaseException, redactor: Redactor) -> str:
+    """An exception of foreign code in a few words, without secrets."""
+    return message_of(error).shown(redactor)
 
 
 def text_of(error: BaseException) -> str:
@@ -259,7 +259,7 @@ def own_error(error: AgentError) -> AgentError:
     return kind(text_of(error))
 
 
-def _place(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     """The last line of foreign code that was being run: the author's own before a library's."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(Path(error.filename))}:{error.lineno}"

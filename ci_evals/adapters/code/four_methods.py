@@ -11,8 +11,9 @@ from itertools import count
 from typing import Any
 
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.foreign_code import ForeignError, Lane, takes, told
-from ci_evals.adapters.code.object_agent import CodeAgent, CodeSession, Plain, callable_as
+from ci_evals.adapters.code.code_agent import CodeAgent, CodeSession, callable_as
+from ci_evals.adapters.code.foreign_code import CodeCaller, ForeignError, describe, takes
+from ci_evals.adapters.code.plain_reply import PlainAnswer
 from ci_evals.adapters.endpoints import aui_wire
 from ci_evals.adapters.models.sdk_llm import with_schema
 from ci_evals.domain.errors import LLMAnswerError, LLMError
@@ -32,7 +33,7 @@ class FourMethodAgent(CodeAgent):
     """The agent of such an object."""
 
     def __init__(self, target: Any, name: str, about: About, **how: Any) -> None:
-        """Looks at the methods and calls none.
+        """Inspect the methods; none is called.
 
         Raises:
             UsageError: one of them cannot be called as it will be.
@@ -40,29 +41,29 @@ class FourMethodAgent(CodeAgent):
         super().__init__(name, about, **how)
         self._target = target
         self._numbers = count(1)
-        self._spawn = _most(target.spawn_session, 4)
-        self._send = _most(target.send_message, 4)
+        self._spawn = _accepted(target.spawn_session, 4)
+        self._send = _accepted(target.send_message, 4)
         spawn_form = "spawn_session(agent_id, api_key, label, model)"
         callable_as(target.spawn_session, spawn_form, name, *[None] * self._spawn)
         send_form = "send_message(session_key, message, user_info, timeout)"
         callable_as(target.send_message, send_form, name, *[None] * max(2, self._send))
 
-    async def _opened(self, lane: Lane, test: Test) -> Any:
+    async def _opened(self, caller: CodeCaller, test: Test) -> Any:
         label = f"{test.name} #{next(self._numbers)}"
         given = (self.about.agent_id or "", self.about.api_key or "", label, self.about.model)
-        key = await lane.call(self._target.spawn_session, *given[: self._spawn])
+        key = await caller.call(self._target.spawn_session, *given[: self._spawn])
         return key, test.user_info
 
     async def _answer(self, session: CodeSession, text: str, timeout: float) -> Any:  # noqa: ASYNC109  # told to the code, kept by the caller
         key, user_info = session.inner
         given = (key, text, user_info, timeout)
-        return await session.lane.call(self._target.send_message, *given[: self._send])
+        return await session.caller.call(self._target.send_message, *given[: self._send])
 
     async def _closed(self, session: CodeSession) -> None:
         if callable(close := getattr(self._target, "close", None)):
-            await session.lane.call(close, *((session.inner[0],) if takes(close, None) else ()))
+            await session.caller.call(close, *((session.inner[0],) if takes(close, None) else ()))
 
-    def _read(self, answer: Plain, seconds: float) -> Reply:
+    def _read(self, answer: PlainAnswer, seconds: float) -> Reply:
         value = answer.value
         if isinstance(value, dict) and not answer.is_reply and not _AUI_KEYS.isdisjoint(value):
             return aui_wire.read_reply(value, seconds, self._redactor, keep_raw=self.about.debug)
@@ -81,13 +82,13 @@ class MethodLLM:
         redactor: Redactor | None = None,
         timeout: float = ANSWER_SECONDS,
     ) -> None:
-        """Calls nothing yet.
+        """Call nothing yet.
 
         Args:
             method: Is called with the whole prompt and `model`, if it takes two arguments.
-            name: What errors call it, and results if no model is named.
+            name: Its name in errors, and in results if no model is named.
             model: The one that the suite names, if it does.
-            redactor: Knows the run's secrets, for what is told of errors.
+            redactor: Knows the run's secrets, which messages lose.
             timeout: Seconds that an answer may take.
 
         Raises:
@@ -98,26 +99,28 @@ class MethodLLM:
         self._name = name
         self._redactor = redactor or Redactor()
         self._timeout = timeout
-        self._given = _most(method, 2)
-        self._named = model
-        callable_as(method, f"{name.rpartition('.')[2]}(prompt, model)", name, *[None] * max(1, self._given))
+        self._arguments = _accepted(method, 2)
+        self._named_model = model
+        callable_as(
+            method, f"{name.rpartition('.')[2]}(prompt, model)", name, *[None] * max(1, self._arguments)
+        )
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks with system and text in one; a schema stands in the text."""
+        """Ask with system and text in one; a schema is added to the text."""
         prompt = with_schema(prompt)
-        whole = "\n\n".join(part for part in (prompt.system, prompt.text) if part)
-        lane = Lane()
+        question = "\n\n".join(part for part in (prompt.system, prompt.text) if part)
+        caller = CodeCaller()
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await lane.call(self._method, *(whole, self._named)[: self._given])
+                answer = await caller.call(self._method, *(question, self._named_model)[: self._arguments])
         except TimeoutError:
             raise LLMError(f"{self._name} did not answer within {self._timeout:g} s") from None
         except ForeignError as error:
             if isinstance(error.__cause__, LLMError):
                 raise error.__cause__ from None
-            raise LLMError(f"{self._name} raised {told(error, self._redactor)}") from error.__cause__
+            raise LLMError(f"{self._name} raised {describe(error, self._redactor)}") from error.__cause__
         finally:
-            lane.end()
+            caller.end()
         if not isinstance(answer, str):
             raise LLMAnswerError(f"{self._name} gave back {type(answer).__name__}, which is no text")
         if not answer.strip():
@@ -125,8 +128,8 @@ class MethodLLM:
         return Completion(answer)
 
 
-def _most(method: Any, most: int) -> int:
-    """How many of so many arguments the method takes by place; 0 for one that cannot be called so."""
+def _accepted(method: Any, most: int) -> int:
+    """The number of positional arguments, at most `most`, that the method takes; 0 if it takes none."""
     if not callable(method):
         return 0
     return next((number for number in range(most, 0, -1) if takes(method, *[None] * number)), 0)

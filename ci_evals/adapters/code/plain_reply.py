@@ -1,9 +1,16 @@
-"""An agent's answer in our own words, as functions and programs give it: JSON to a `Reply`. Pure."""
+"""The answers of functions, objects and programs, read as a `Reply`."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from types import NoneType
+from typing import Any, NamedTuple
 
-from pydantic import Field, JsonValue, ValidationError, field_validator
+from pydantic import BaseModel, Field, JsonValue, ValidationError, field_validator
+from pydantic_core import to_jsonable_python
 
+from ci_evals.adapters.code.foreign_code import text_of
+from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.domain.base import Amount, Model
 from ci_evals.domain.transcript import Integration, Reply
@@ -17,7 +24,7 @@ class _Integration(Model):
 
 
 class PlainReply(Model):
-    """What an agent may tell of one reply. What it leaves out is unknown, and no evidence of anything."""
+    """The keys of one reply. Those that are left out are unknown, and no evidence of anything."""
 
     text: str
     workflows: tuple[str, ...] | None = None
@@ -55,49 +62,48 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
             any length: secrets must go before it is cut.
     """
     try:
-        plain = PlainReply.model_validate({"text": value} if isinstance(value, str) else value)
+        reply = PlainReply.model_validate({"text": value} if isinstance(value, str) else value)
     except ValidationError as error:
         raise ValueError(_fault(value, error)) from None
-    if len(plain.text) > MAX_ANSWER_MB * 1_000_000:
+    if len(reply.text) > MAX_ANSWER_MB * 1_000_000:
         raise ValueError(f"is longer than {MAX_ANSWER_MB} MB")
-    error_told = "error" in plain.model_fields_set
     return Reply(
-        agent=plain.text,
+        agent=reply.text,
         latency_seconds=seconds,
-        workflows=plain.workflows,
-        handed_over=plain.escalated,
-        params=plain.params,
-        rules=plain.rules,
+        workflows=reply.workflows,
+        handed_over=reply.escalated,
+        params=reply.params,
+        rules=reply.rules,
         integrations=None
-        if plain.integrations is None
-        else tuple(Integration(**call.model_dump()) for call in plain.integrations),
-        error_response=bool(plain.error) if error_told else None,
-        error_detail=plain.error if isinstance(plain.error, str) and plain.error else None,
-        input_tokens=plain.input_tokens,
-        output_tokens=plain.output_tokens,
-        trace=plain.trace,
+        if reply.integrations is None
+        else tuple(Integration(**call.model_dump()) for call in reply.integrations),
+        error_response=bool(reply.error) if "error" in reply.model_fields_set else None,
+        error_detail=reply.error if isinstance(reply.error, str) and reply.error else None,
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+        trace=reply.trace,
         raw=value if keep_raw else None,
     )
 
 
 def _fault(value: JsonValue, error: ValidationError) -> str:
-    """The first thing that is wrong, in words."""
+    """The first error, as a clause."""
     if not isinstance(value, dict):
         return f"is neither a text nor an object: {json.dumps(value, ensure_ascii=False)}"
     first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
+    key = ".".join(str(part) for part in first["loc"])
     match first["type"]:
         case "missing":
-            return f"has no {place!r}"
+            return f"has no {key!r}"
         case "extra_forbidden":
-            return f"has a key {place!r}, which is none of {', '.join(KEYS)}"
+            return f"has a key {key!r}, which is none of {', '.join(KEYS)}"
         case kind:
-            wanted = _WANTED.get(kind)
-            why = f"it must be {wanted}" if wanted else first["msg"].lower()
-            return f"has a {place!r} that cannot be read: {why}"
+            expected = _EXPECTED.get(kind)
+            reason = f"it must be {expected}" if expected else first["msg"].lower()
+            return f"has a {key!r} that cannot be read: {reason}"
 
 
-_WANTED = {
+_EXPECTED = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
     "dict_type": "an object",
@@ -105,3 +111,61 @@ _WANTED = {
     "string_type": "a text",
     "tuple_type": "a list",
 }
+
+
+class NoAnswerError(ValueError):
+    """An answer that cannot be read; its text is a clause to go after "the answer of AGENT"."""
+
+
+class PlainAnswer(NamedTuple):
+    """An answer of code, as clean JSON."""
+
+    value: JsonValue
+    is_reply: bool = False
+    """Whether it was a `Reply`, and has the keys of one."""
+
+
+_MAX_DEPTH = 8
+"""Levels of an answer that are looked through for objects."""
+
+
+def is_data(answer: Any, levels: int = _MAX_DEPTH) -> bool:
+    """Whether an answer has only Python's own types, so that reading it calls no foreign code."""
+    kind = type(answer)
+    if kind in (str, int, float, bool, NoneType):
+        return True
+    if not levels or kind not in (dict, list, tuple):
+        return False
+    items = [*answer, *answer.values()] if kind is dict else answer
+    return all(is_data(item, levels - 1) for item in items)
+
+
+def to_plain(answer: Any) -> PlainAnswer:
+    """Read an answer of code as data. It may be code itself, and do anything while it is read.
+
+    Raises:
+        NoAnswerError: it is none.
+    """
+    if isinstance(answer, Reply):
+        return PlainAnswer(_to_json(answer.model_dump()), is_reply=True)
+    return PlainAnswer(_to_json(answer))
+
+
+def _to_json(answer: Any) -> JsonValue:
+    """A text, a mapping, a dataclass or a pydantic model as clean JSON."""
+    match answer:
+        case str():
+            return payload.clean(str.__str__(answer))
+        case None:
+            raise NoAnswerError("is None: it must return a text, or an object with a 'text'")
+        case Mapping() | BaseModel():
+            pass
+        case _ if not is_dataclass(answer) or isinstance(answer, type):
+            raise NoAnswerError(
+                f"is of the type {type(answer).__name__}, which is neither a text nor an object"
+            )
+    try:
+        value = to_jsonable_python(dict(answer) if isinstance(answer, Mapping) else answer, by_alias=True)
+    except Exception as error:  # noqa: BLE001  # an object of foreign code may raise anything
+        raise NoAnswerError(f"holds what is no JSON: {text_of(error)}") from None
+    return payload.clean(value)

@@ -16,20 +16,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ci_evals.adapters.code import plugin_agent, python_agent
+from ci_evals.adapters.code import loading
 from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.code_agent import CodeAgent
 from ci_evals.adapters.code.foreign_code import (
     CodeError,
     CodeTimeoutError,
-    Words,
+    ForeignMessage,
     shared_loop_answers,
     shares_loop,
 )
 from ci_evals.adapters.code.hosting import wire
 from ci_evals.adapters.code.hosting.wire import Message
-from ci_evals.adapters.code.object_agent import CodeAgent
 from ci_evals.adapters.transport.descendants import MARK, kill_marked
-from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor
@@ -103,7 +102,9 @@ class _Child:
             try:
                 line = wire.encode(answer | {"value": value})
             except ValueError as error:  # a number of thousands of digits
-                words = Words(f"the answer of {self._name(message)} holds what is no JSON: ", str(error))
+                words = ForeignMessage(
+                    f"the answer of {self._name(message)} holds what is no JSON: ", str(error)
+                )
                 raise CodeError(words, Redactor()) from None
             if len(line) > wire.MOST_BYTES:
                 raise AgentError(f"the answer of {self._name(message)} is too large")  # noqa: TRY301
@@ -134,11 +135,7 @@ class _Child:
     async def _load(self, message: Message) -> None:
         about, name = About(**message["about"]), message["name"]
         sys.path[:] = message["path"]
-        if name.startswith(PYTHON):
-            agent = python_agent.load(name, about, Path(message["folder"]))
-        else:
-            agent = plugin_agent.load(name, about)
-        self._agents.append(agent)
+        self._agents.append(loading.load(name, about, Path(message["folder"])))
 
     async def _open(self, message: Message) -> None:
         agent = self._agents[message["agent"]]

@@ -15,10 +15,10 @@ from pathlib import Path
 from pydantic import JsonValue, ValidationError
 
 from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.code_agent import CLOSING_SECONDS
 from ci_evals.adapters.code.foreign_code import CodeTimeoutError
 from ci_evals.adapters.code.hosting import wire
 from ci_evals.adapters.code.hosting.wire import Message
-from ci_evals.adapters.code.object_agent import CLOSING_SECONDS
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.process import Process, for_code
 from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
@@ -62,8 +62,8 @@ class Host:
 
     def agent(self, name: str, about: About) -> "HostedAgent":
         """The agent of that name, `python:module:attribute` or a plug-in's; it is loaded by `start`."""
-        said = {"name": name, "about": wire.of_about(about), "folder": self._folder, "path": self._path}
-        self._loads.append({"do": "load", **said})
+        fields = {"name": name, "about": wire.of_about(about), "folder": self._folder, "path": self._path}
+        self._loads.append({"do": "load", **fields})
         return HostedAgent(self, name, len(self._loads) - 1)
 
     async def start(self) -> None:

@@ -1,4 +1,4 @@
-"""What a run and the process of its agents say to each other: JSON, one message a line.
+"""Messages between a run and the process of its agents: JSON, one a line.
 
 The run asks `{"id", "do", ...}`, and each question is answered by `{"id", "value"}` or `{"id", "error"}`.
 Questions are `load`, `open`, `send`, `close`, and `cancel`, which has no answer. `{"event": "blocked"}` comes
@@ -12,7 +12,13 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.code.about import About
-from ci_evals.adapters.code.foreign_code import CodeError, CodeTimeoutError, CodeUsageError, Words, text_of
+from ci_evals.adapters.code.foreign_code import (
+    CodeError,
+    CodeTimeoutError,
+    CodeUsageError,
+    ForeignMessage,
+    text_of,
+)
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentAccessError, AgentError, CiEvalsError, UsageError
 from ci_evals.support.redaction import Redactor
@@ -49,19 +55,19 @@ def decode(line: bytes) -> Message:
 
 
 def of_about(about: About) -> Message:
-    """What a suite says of its agent, as data."""
+    """The suite's settings of its agent, as data."""
     return asdict(about) | {"options": dict(about.options)}
 
 
 def of_error(error: BaseException, name: str) -> Message:
-    """An error as data. Words of foreign code stay whole: only the run knows the secrets to take out."""
+    """An error as data. Text of foreign code stays whole: only the run knows the secrets to take out."""
     match error:
         case CodeError() | CodeUsageError():
-            words = error.words
+            message = error.message
         case CiEvalsError():
-            words = Words(text_of(error))
+            message = ForeignMessage(text_of(error))
         case _:
-            words = Words(f"{name} raised {type(error).__name__}: ", text_of(error))
+            message = ForeignMessage(f"{name} raised {type(error).__name__}: ", text_of(error))
     match error:
         case AgentAccessError():
             kind = "access"
@@ -71,13 +77,13 @@ def of_error(error: BaseException, name: str) -> Message:
             kind = "usage"
         case _:
             kind = "agent"
-    return {"kind": kind, "words": [words.before, words.quoted, words.after]}
+    return {"kind": kind, "words": [message.before, message.quoted, message.after]}
 
 
 def to_error(value: JsonValue, redactor: Redactor) -> CiEvalsError:
-    """The error that an answer tells of."""
+    """The error that an answer carries."""
     match value:
         case {"kind": str(kind), "words": [str(before), str(quoted), str(after)]} if kind in _KINDS:
-            return _KINDS[kind](Words(before, quoted, after).shown(redactor))
+            return _KINDS[kind](ForeignMessage(before, quoted, after).shown(redactor))
         case _:
             return AgentError("the agent's process gave an answer that cannot be read")

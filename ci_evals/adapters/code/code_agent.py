@@ -1,0 +1,295 @@
+"""Agents that are Python code in this process: objects with the methods of the port, and functions.
+
+An exception of their code is the agent's failure, never a bug of ours. Timeouts and the clock are ours.
+"""
+
+import asyncio
+import inspect
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import JsonValue
+
+from ci_evals.adapters.code import plain_reply
+from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.foreign_code import (
+    CodeCaller,
+    CodeError,
+    CodeTimeoutError,
+    ForeignError,
+    ForeignMessage,
+    message_of,
+    own_error,
+    takes,
+)
+from ci_evals.adapters.code.plain_reply import PlainAnswer, is_data, to_plain
+from ci_evals.domain.errors import AgentError, UsageError
+from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.support.redaction import Redactor
+
+CLOSING_SECONDS = 3.0
+"""The longest that code may take to close a session: an interrupted run has six for everything."""
+
+
+@dataclass
+class CodeSession:
+    """One conversation: the code's own session, and the thread in which the code is called."""
+
+    inner: Any
+    caller: CodeCaller
+    closed: bool = False
+
+
+class CodeAgent(ABC):
+    """The common part of all agents that are code. Implements the port `Agent`."""
+
+    def __init__(
+        self,
+        name: str,
+        about: About,
+        *,
+        redactor: Redactor | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+        open_timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        apart: bool = False,
+    ) -> None:
+        """Call nothing yet.
+
+        Args:
+            name: The agent's name in errors.
+            about: The suite's settings of it.
+            redactor: Knows the run's secrets, which messages lose.
+            clock: Seconds, for latencies.
+            open_timeout: Seconds that opening a session may take; a message has its turn's timeout.
+            apart: Whether its coroutines run in another event loop than ours: see `Lane`.
+        """
+        self.name = name
+        self.about = about
+        self._redactor = redactor or Redactor()
+        self._clock = clock
+        self._open_timeout = open_timeout
+        self._apart = apart
+
+    async def open_session(self, test: Test) -> Any:
+        """Begin a conversation. The code gets a copy of the test: changes to it change no other."""
+        caller = CodeCaller(apart=self._apart)
+        try:
+            inner = await self._within(
+                self._open_timeout, self._opened(caller, test.model_copy(deep=True)), "open a session"
+            )
+        except BaseException:
+            caller.end()
+            raise
+        return CodeSession(inner, caller)
+
+    async def send_message(self, session: CodeSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+        """Send `text` and read the code's answer."""
+        started = self._clock()
+        try:
+            answer = await self._within(timeout, self._plain_answer(session, text, timeout), "answer")
+            return self._read(answer, self._clock() - started)
+        except ValueError as error:
+            message = ForeignMessage(f"the answer of {self.name} ", str(error))
+            raise CodeError(message, self._redactor) from None
+
+    async def close(self, session: CodeSession) -> None:
+        """Let the code close its session, if it wants to. Its exceptions do not matter any more."""
+        if session.closed:
+            return
+        session.closed = True
+        try:
+            with suppress(ForeignError, TimeoutError):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await self._closed(session)
+        finally:
+            session.caller.end()
+
+    @abstractmethod
+    async def _opened(self, caller: CodeCaller, test: Test) -> Any:
+        """Open the code's own session."""
+
+    @abstractmethod
+    async def _answer(self, session: CodeSession, text: str, timeout: float) -> Any:  # noqa: ASYNC109  # told to the code, kept by the caller
+        """Return the code's answer as it is."""
+
+    @abstractmethod
+    async def _closed(self, session: CodeSession) -> None:
+        """Let the code free what it holds."""
+
+    async def _plain_answer(self, session: CodeSession, text: str, timeout: float) -> PlainAnswer:  # noqa: ASYNC109  # as above
+        """The code's answer as data. An answer that is an object is code too, and called as such."""
+        answer = await self._answer(session, text, timeout)
+        return to_plain(answer) if is_data(answer) else await session.caller.call(to_plain, answer)
+
+    def _read(self, answer: PlainAnswer, seconds: float) -> Reply:
+        """The reply in the code's answer.
+
+        Raises:
+            ValueError: there is none, with a clause to go after "the answer of AGENT".
+        """
+        if answer.is_reply:
+            return Reply.model_validate(answer.value)
+        return plain_reply.read(answer.value, seconds, keep_raw=self.about.debug)
+
+    async def _within(self, seconds: float, work: Any, doing: str) -> Any:
+        try:
+            async with asyncio.timeout(seconds):
+                return await work
+        except TimeoutError:
+            raise CodeTimeoutError(f"{self.name} did not {doing} within {seconds:g} s") from None
+        except ForeignError as error:
+            # No variable holds an exception here: in its own traceback it would live on, with all it holds.
+            if isinstance(error.__cause__, AgentError):
+                raise own_error(error.__cause__) from None
+            if isinstance(error.__cause__, plain_reply.NoAnswerError):
+                raise error.__cause__ from None
+            message = message_of(error).around(f"{self.name} raised ")
+            raise CodeError(message, self._redactor) from error.__cause__
+
+
+class ObjectAgent(CodeAgent):
+    """An object with `open_session(test)`, `send_message(session, text)` and, if it likes, `close(session)`.
+
+    Each may be a coroutine or not. `open_session` may do without the test, `send_message` may take `timeout`.
+    """
+
+    def __init__(self, target: Any, name: str, about: About, **how: Any) -> None:
+        """Inspect the methods; none is called.
+
+        Raises:
+            UsageError: one of them cannot be called as it will be.
+        """
+        super().__init__(name, about, **how)
+        self._target = target
+        self._wants_test = takes(target.open_session, None)
+        self._wants_timeout = takes(target.send_message, None, "", timeout=1.0)
+        if not self._wants_test:
+            callable_as(target.open_session, "open_session(test)", name)
+        if not self._wants_timeout:
+            callable_as(target.send_message, "send_message(session, text)", name, None, "")
+
+    async def _opened(self, caller: CodeCaller, test: Test) -> Any:
+        return await caller.call(self._target.open_session, *((test,) if self._wants_test else ()))
+
+    async def _answer(self, session: CodeSession, text: str, timeout: float) -> Any:  # noqa: ASYNC109  # as above
+        options = {"timeout": timeout} if self._wants_timeout else {}
+        return await session.caller.call(self._target.send_message, session.inner, text, **options)
+
+    async def _closed(self, session: CodeSession) -> None:
+        if callable(close := getattr(self._target, "close", None)):
+            await session.caller.call(close, *((session.inner,) if takes(close, None) else ()))
+
+
+@dataclass
+class Conversation:
+    """The conversation that a function is called in: its second argument, `session`."""
+
+    user_info: dict[str, JsonValue]
+    """The test's `userInfo`."""
+    system_prompt: str | None
+    """The test's `systemPrompt`."""
+    agent_id: str | None
+    model: str | None
+    base_url: str | None
+    api_key: str | None = field(repr=False)
+    options: Mapping[str, JsonValue]
+    """The suite's `adapterOptions`."""
+    history: list[dict[str, str]] = field(default_factory=list)
+    """The messages before this one, `{"role": "user" or "assistant", "content": text}`, oldest first."""
+    state: dict[str, Any] = field(default_factory=dict)
+    """Values that the function keeps for the next message of this conversation."""
+
+
+@dataclass
+class _FunctionSession:
+    """A conversation as the function may see and change it, and its true history."""
+
+    conversation: Conversation
+    history: list[dict[str, str]] = field(default_factory=list)
+
+
+class FunctionAgent(CodeAgent):
+    """A function that takes a message and returns the reply."""
+
+    def __init__(self, function: Callable[..., Any], name: str, about: About, **how: Any) -> None:
+        """Inspect the function's parameters; it is not called.
+
+        Raises:
+            UsageError: it cannot be called as it will be.
+        """
+        super().__init__(name, about, **how)
+        self._function = function
+        self._wants_session = _wants_session(function)
+        callable_as(
+            function,
+            "reply(message) or reply(message, session)",
+            name,
+            *(("", None) if self._wants_session else ("",)),
+        )
+
+    async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+        """Call the function, and add message and reply to the history."""
+        reply = await super().send_message(session, text, timeout=timeout)
+        session.inner.history.append({"role": "user", "content": text})
+        session.inner.history.append({"role": "assistant", "content": reply.agent})
+        return reply
+
+    async def _opened(self, caller: CodeCaller, test: Test) -> Any:
+        del caller  # nothing of the function's is called yet
+        about = self.about
+        return _FunctionSession(
+            Conversation(
+                user_info=test.user_info,
+                system_prompt=test.system_prompt,
+                agent_id=about.agent_id,
+                model=about.model,
+                base_url=about.base_url,
+                api_key=about.api_key,
+                options=deepcopy(dict(about.options)),
+            )
+        )
+
+    async def _answer(self, session: Any, text: str, timeout: float) -> Any:  # noqa: ASYNC109, ARG002  # as it is called
+        inner: _FunctionSession = session.inner
+        if not self._wants_session:
+            return await session.caller.call(self._function, text)
+        inner.conversation.history = [dict(message) for message in inner.history]
+        return await session.caller.call(self._function, text, inner.conversation)
+
+    async def _closed(self, session: Any) -> None:
+        """A function holds nothing of a conversation."""
+
+
+def callable_as(function: Any, form: str, name: str, *args: Any) -> None:
+    """Check that the function can be called with these arguments.
+
+    Raises:
+        UsageError: it cannot; `form` is how it should look.
+    """
+    if not callable(function) or not takes(function, *args):
+        taken = _parameters(function)
+        raise UsageError(f"{name}{taken}, but is called as {form}; see docs/writing-an-adapter.md")
+
+
+def _parameters(function: Any) -> str:
+    """The parameters of the function, to go after the name of its agent."""
+    called = getattr(function, "__name__", type(function).__name__)
+    return f": {called} takes {inspect.signature(function)}" if callable(function) else " has no such method"
+
+
+def _wants_session(function: Callable[..., Any]) -> bool:
+    """Whether the function wants a second argument: one without a default, or one called `session`."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(positional) > 1 and (
+        positional[1].default is positional[1].empty or positional[1].name == "session"
+    )
