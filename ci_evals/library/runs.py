@@ -309,11 +309,11 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
         UsageError: it is no test of the run.
     """
     name = test if isinstance(test, str) else test.name
-    doubts = reliability.CriterionWarnings(results)
+    warnings = reliability.CriterionWarnings(results)
     for suite in results.suites:
         for found in suite.tests:
             if found is test or found.name == test:
-                told = doubts.of_test(suite.name, found.name)
+                told = warnings.of_test(suite.name, found.name)
                 return "".join(documents.test_report(suite, found, results.run, told))
     raise UsageError(f"no test of the run is named {name!r}")
 

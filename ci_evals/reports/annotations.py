@@ -1,4 +1,4 @@
-"""What a run's results say at the lines of its suites' files, where a reviewer reads the change."""
+"""Annotations at the lines of the suites' files, where a reviewer reads the change."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from ci_evals.reports.facts.labels import RunOutcome
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
 _WHY_LIMIT = 400
-"""Of a cause that several tests share: there is to be room for their names."""
+"""Characters of a reason that several tests share, which leave room for their names."""
 _NAMED = 3
 """Tests that an annotation names."""
 
 
 class Level(StrEnum):
-    """How loud an annotation is."""
+    """The severity of an annotation."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,7 +28,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Annotation:
-    """One message, at a place in a file where there is one. Its texts are sanitised, each of one line."""
+    """One message, at a place in a file where there is one. Its texts are sanitized, each of one line."""
 
     level: Level
     title: str
@@ -54,7 +54,7 @@ def annotations(results: Results) -> tuple[Annotation, ...]:
         *([] if green else [_of_run(results, Level.ERROR)]),
         *_failed(results, Level.WARNING if green else Level.ERROR),
         *_trial_errors(results),
-        *_doubts(results),
+        *_criterion_warnings(results),
     )
 
 
@@ -97,12 +97,12 @@ def _trial_errors(results: Results) -> Iterator[Annotation]:
         yield _made(Level.WARNING, f"{result}: {met}", told, *errors.affected[0])
 
 
-def _doubts(results: Results) -> Iterator[Annotation]:
+def _criterion_warnings(results: Results) -> Iterator[Annotation]:
     """The criteria that are to be trusted less, a warning for each test."""
-    doubts = reliability.CriterionWarnings(results)
+    warnings = reliability.CriterionWarnings(results)
     for suite in results.suites:
         for test in suite.tests:
-            told = [f"{name}: {why}" for name, why in doubts.of_test(suite.name, test.name).items()]
+            told = [f"{name}: {why}" for name, why in warnings.of_test(suite.name, test.name).items()]
             if told:
                 yield _made(Level.WARNING, f"To be trusted less: {test.name}", " | ".join(told), suite, test)
 

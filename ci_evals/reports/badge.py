@@ -22,7 +22,7 @@ _MARGIN = 6
 
 @dataclass(frozen=True)
 class Badge:
-    """What the badge says of a run, and in which colour."""
+    """The text and colors of a badge."""
 
     message: str
     ground: str
@@ -32,7 +32,7 @@ class Badge:
 
 
 def badge_of(results: Results) -> Badge:
-    """What the badge says: whether the gate held, and the score as all reports show it."""
+    """The badge of a run: whether the gate passed, and the score as all reports show it."""
     if results.run.status == "skipped":
         return Badge("not run", "#57606a", "lightgrey")
     if results.score is None:

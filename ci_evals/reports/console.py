@@ -78,7 +78,7 @@ def comparison(results: Results, *, color: bool = False) -> str:
 
 
 def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
-    """How often another run would fail each of these checks and the gate, and what that means."""
+    """The odds that another run fails each of these checks and the gate, and what they mean."""
     found: dict[object, deque[float]] = defaultdict(deque)
     for one in odds.checks:
         found[one.key].append(one.share)
@@ -133,7 +133,7 @@ def _suites(results: Results, *, color: bool) -> list[str]:
 
 
 def _repeated(suite: SuiteResult) -> str:
-    """How likely one and all trials of a test pass, where tests have several."""
+    """The chance that one and all trials of a test pass, if tests have several."""
     most = max(suite.pass_hat_k, default=1)
     if most < 2:
         return ""
@@ -148,10 +148,10 @@ def _test_row(test: TestResult, *, color: bool) -> list[str]:
 
 
 def _failed(results: Results, *, color: bool, verbose: bool) -> str:
-    lines, doubts = [], reliability.CriterionWarnings(results)
+    lines, warnings = [], reliability.CriterionWarnings(results)
     for suite, test in highlights.tests_of(results, "failed"):
         failed = failed_tests.failed_criteria(test)
-        doubted = doubts.of_test(suite.name, test.name)
+        warned = warnings.of_test(suite.name, test.name)
         where = f"{sanitize.log_line(suite.name, _NAME_LIMIT)} › " if len(results.suites) > 1 else ""
         lines.append(
             f"{_painted('✗', _RED, color=color)} {where}{sanitize.log_line(test.name, 2 * _NAME_LIMIT)}"
@@ -159,8 +159,8 @@ def _failed(results: Results, *, color: bool, verbose: bool) -> str:
         for criterion in failed if verbose else failed[:1]:
             times = f" (in {criterion.times} of {criterion.trials} trials)" if criterion.trials > 1 else ""
             lines.append(f"    {sanitize.log_line(criterion.finding.criterion, _REASON_LIMIT)}{times}")
-            if doubt := doubted.get(criterion.finding.criterion):
-                lines.append(f"      {_painted('!', _YELLOW, color=color)} {sanitize.log_line(doubt)}")
+            if warning := warned.get(criterion.finding.criterion):
+                lines.append(f"      {_painted('!', _YELLOW, color=color)} {sanitize.log_line(warning)}")
             if verbose:
                 reason = sanitize.one_line(criterion.finding.reason) or "no reason was given"
                 lines.append(f"      {sanitize.log(reason)}")
@@ -184,7 +184,7 @@ def _trial_errors(results: Results, *, color: bool) -> str:
 
 
 def _trust(results: Results) -> str:
-    """What is known of judge and simulated user."""
+    """The facts about judge and simulated user."""
     told = [
         sanitize.log_line(f"{remark.topic}: {remark.text}", 3 * _REASON_LIMIT)
         for remark in reliability.remarks(results)
@@ -193,7 +193,7 @@ def _trust(results: Results) -> str:
 
 
 def _against(results: Results, *, color: bool, named: bool = True) -> str:
-    """What became of the suites and, if `named`, of the tests of the baseline, a line each."""
+    """The comparison of the suites and, if `named`, of the tests with the baseline."""
     found = results.comparison
     if found is None:
         return ""
@@ -270,7 +270,7 @@ def _changed_with_evidence(results: Results, found: Comparison, *, color: bool) 
 
 
 def _remarks(results: Results, found: Comparison) -> dict[tuple[str, str], str]:
-    """What else is to be known of newly failing tests: that nothing failed, or why to doubt that it did."""
+    """Remarks on newly failing tests: that nothing failed, or why a verdict is less reliable."""
     warnings, remarks = reliability.CriterionWarnings(results), change.not_failed(results)
     for test in found.regressed:
         key = (test.suite, test.name)
@@ -358,7 +358,7 @@ def _skipped(results: Results, *, color: bool) -> str:
 
 
 def _origin(results: Results) -> list[str]:
-    """Where the conversations are from, if they were not held in this run."""
+    """The source of the conversations, if they were not held in this run."""
     said = highlights.origin(results.run)
     return [said] if said else []
 

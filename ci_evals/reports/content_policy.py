@@ -1,4 +1,4 @@
-"""What a page that we write may do in a browser."""
+"""The content-security policy of the pages that we write."""
 
 import base64
 import hashlib

@@ -1,6 +1,6 @@
 """Results as JUnit XML: one test case per test, its verdicts in the text.
 
-`junit-xml` builds the elements, out of sanitised text only; its own serialiser is not used. That one drops a
+`junit-xml` builds the elements, out of sanitized text only; its own serialiser is not used. That one drops a
 failure without a message, loses line breaks in attributes, and fails on characters that XML cannot hold.
 """
 
@@ -59,7 +59,7 @@ class _Told:
     """Of those that fail newly, by suite and name."""
     not_tested: str | None
     """Why no test was played."""
-    doubts: reliability.CriterionWarnings
+    warnings: reliability.CriterionWarnings
 
 
 def render(results: Results) -> str:
@@ -222,13 +222,13 @@ def _why_not_tested(results: Results) -> str | None:
 
 
 def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> Any:
-    file, doubts = highlights.file_of(suite), run.doubts.of_test(suite.name, test.name)
+    file, warnings = highlights.file_of(suite), run.warnings.of_test(suite.name, test.name)
     case = TestCase(
         sanitize.xml(sanitize.one_line(test.name)),
         classname=class_name,
         file=sanitize.xml(sanitize.one_line(file)) if file else None,
         line=str(test.line) if file else None,
-        stdout=sanitize.xml(_trials(test, doubts)),
+        stdout=sanitize.xml(_trials(test, warnings)),
     )
     if run.not_tested:
         case.add_skipped_info(run.not_tested)
@@ -244,7 +244,10 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> 
         return case
     failed = failed_tests.failed_criteria(test)  # looks through all trials: once for a test, not for each
     message = _message(test, failed)
-    told = [run.before.get((suite.name, test.name)), *(_told(trial, failed, doubts) for trial in test.trials)]
+    told = [
+        run.before.get((suite.name, test.name)),
+        *(_told(trial, failed, warnings) for trial in test.trials),
+    ]
     text = sanitize.xml("\n\n".join(text for text in told if text))
     match test.outcome:
         case "failed":
@@ -290,12 +293,12 @@ def _left_out(test: TestResult) -> bool:
     return ended == {EndState.INVALID_USER} and not test.not_run
 
 
-def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], doubts: Mapping[str, str]) -> str:
+def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], warnings: Mapping[str, str]) -> str:
     """What is to be known of one trial: its verdicts, and the turns that failed ones rest on."""
     head = f"Trial {trial.index}: {labels.spaced(trial.status)}"
     why = trial_errors.reason(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
-    lines += [_verdict(finding, doubts) for finding in trial.findings]
+    lines += [_verdict(finding, warnings) for finding in trial.findings]
     failed = [criterion for criterion in all_failed if criterion.trial is trial]
     shown = {turn.index: turn for criterion in failed if (turn := criterion.turn)}
     for turn in shown.values():
@@ -304,15 +307,15 @@ def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], doubts: Map
     return "\n".join(lines)
 
 
-def _verdict(finding: Finding, doubts: Mapping[str, str]) -> str:
+def _verdict(finding: Finding, warnings: Mapping[str, str]) -> str:
     weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
     reason = sanitize.cut(finding.reason or "no reason was given", _REASON_BYTES)
     head = f"{finding.outcome.upper()}  {finding.criterion} ({highlights.kind(finding)}{weight}): {reason}"
-    behind = judged.lines(finding, doubts.get(finding.criterion))
+    behind = judged.lines(finding, warnings.get(finding.criterion))
     return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in behind)])
 
 
-def _trials(test: TestResult, doubts: Mapping[str, str]) -> str:
+def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     """What all trials came to, the verdicts where no failure tells them, and what was said."""
     rows = [
         [
@@ -330,7 +333,7 @@ def _trials(test: TestResult, doubts: Mapping[str, str]) -> str:
     )
     told = test.trials if test.outcome == "passed" else ()
     verdicts = [
-        "\n".join([f"Trial {trial.index}", *(_verdict(finding, doubts) for finding in trial.findings)])
+        "\n".join([f"Trial {trial.index}", *(_verdict(finding, warnings) for finding in trial.findings)])
         for trial in told
     ]
     parts = [head, table, *verdicts, _conversations(test.trials)]

@@ -1,4 +1,4 @@
-"""What the files and folders of a run are called."""
+"""Names of the files and folders of a run."""
 
 from collections.abc import Collection, Container, Iterable
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ PAGE = "report.html"
 BADGE = "badge.svg"
 BADGE_DATA = "badge.json"
 AGENT_LOG = "agent.log"
-"""What an agent in Python has printed."""
+"""The output of an agent in Python."""
 OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA)
 """The files that may lie beside the suites' folders."""
 

@@ -1,4 +1,4 @@
-"""How every number in a report is written.
+"""The format of every number in a report.
 
 | what | rule | example |
 | --- | --- | --- |
@@ -77,7 +77,7 @@ def fault(share: float | None) -> str:
 
 
 def excess(part: float | None) -> str:
-    """What is beyond a whole, as a part of it; less than nothing where it falls short."""
+    """The part by which something exceeds a whole; negative if it falls short."""
     if part is None:
         return NONE
     text = _rounded(_near(part), Decimal("0.01"), ROUND_HALF_EVEN, 100)
@@ -85,17 +85,17 @@ def excess(part: float | None) -> str:
 
 
 def coefficient(number: float | None) -> str:
-    """How far raters agree beyond chance: kappa, alpha."""
+    """Agreement of raters beyond chance: kappa, alpha."""
     return NONE if number is None else _rounded(_near(number), Decimal("0.01"), ROUND_FLOOR)
 
 
 def grade(worth: float | None, floor: float | None = None) -> str:
-    """What a rubric gives, 0 to 1; where it is held against a floor, with as many decimals as that has."""
+    """A rubric's grade, 0 to 1; with as many decimals as its floor, if it has one."""
     return NONE if worth is None else _rounded(_near(worth), _step(floor, 2), ROUND_FLOOR)
 
 
 def average(number: float | None) -> str:
-    """How many of something there are in each, on average."""
+    """The mean number of something."""
     if number is None:
         return NONE
     return "below 0.1" if 0 < number < 0.1 else _rounded(number, _TENTH, ROUND_HALF_EVEN)
@@ -136,7 +136,7 @@ def plain(number: float | None) -> str:
 
 
 def least(number: float | None, limit: float | None = None) -> str:
-    """What was seen where the gate sets an upper limit, with as many decimals as that has."""
+    """A number that has an upper limit, with as many decimals as that."""
     if number is None:
         return NONE
     return plain(_near(float(_rounded(_near(number), _step(limit, 1), ROUND_CEILING))))
@@ -161,19 +161,19 @@ def spread(points: float | None) -> str:
 
 
 def gain(square_points: float | None) -> str:
-    """What a dollar, or a call, takes off a variance."""
+    """The variance that a dollar, or a call, removes."""
     if not square_points:
         return NONE if square_points is None else "0.0"
     return f"{square_points:,.1f}" if abs(square_points) >= 10 else f"{square_points:.4f}"
 
 
 def chance(p: float | None) -> str:
-    """How often chance alone would show such a thing."""
+    """A p value."""
     return NONE if p is None else written(p)
 
 
 def p_value(p: float | None) -> str:
-    """The same where it is not said what it is: `p = 0.06`."""
+    """A p value with its name: `p = 0.06`."""
     return f"p = {NONE}" if p is None else named(p)
 
 
@@ -183,7 +183,7 @@ def decimal(share: float | None) -> str:
 
 
 def odds(share: float | None) -> str:
-    """How often something would happen, of what was drawn at random."""
+    """The probability of an event, from random draws."""
     if share is None:
         return NONE
     if share < 0.01:
@@ -194,7 +194,7 @@ def odds(share: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """How long something took, for people."""
+    """A duration for people."""
     if seconds is None:
         return NONE
     if seconds < 9.95:
@@ -207,7 +207,7 @@ def duration(seconds: float | None) -> str:
 
 
 def about(seconds: float) -> str:
-    """How long something may take, where nobody knows to the second."""
+    """An estimated duration."""
     if seconds < 59.5:
         return duration(seconds)
     minutes = round(seconds / 60)
@@ -215,7 +215,7 @@ def about(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago something was."""
+    """The age of something."""
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:
             return count(int(seconds // size), unit)
@@ -223,7 +223,7 @@ def age(seconds: float) -> str:
 
 
 def latency(seconds: float | None, limit: float | None = None) -> str:
-    """How long the agent took to answer; longer than the `limit` in seconds also where it is rounded."""
+    """The agent's time to answer; above the `limit` in seconds even when rounded."""
     if seconds is None:
         return NONE
     if 0 < seconds < 0.0005 and limit is None:

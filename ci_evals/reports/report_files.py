@@ -1,4 +1,4 @@
-"""Which files a run makes, and what stands in each. Opens none of them."""
+"""The files of a run, and the text of each. Opens none of them."""
 
 import json
 import re
@@ -33,7 +33,7 @@ from ci_evals.study_registry import study_kinds
 P = ParamSpec("P")
 
 OF_EVERY_RUN = tuple(one for one in Format if one is not Format.BADGE)
-"""What every run writes."""
+"""The formats that every run writes."""
 
 _SCHEMA_VERSION = 2
 _SHOWN_PROBLEMS = 10
@@ -145,12 +145,12 @@ def _studies(data: JsonValue, source: str) -> object:
 
 def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
     """The files of a suite's folder, out of the results that are its own."""
-    stems, doubts = _stems(suite), reliability.CriterionWarnings(own)
+    stems, warnings = _stems(suite), reliability.CriterionWarnings(own)
     return {
         RESULTS: results_json.render(own),
         SUITE_SUMMARY: _once(documents.suite_summary, own, suite, stems),
         **{
-            f"{stem}.md": documents.test_report(suite, test, own.run, doubts.of_test(suite.name, test.name))
+            f"{stem}.md": documents.test_report(suite, test, own.run, warnings.of_test(suite.name, test.name))
             for stem, test in zip(stems, suite.tests, strict=True)
         },
     }

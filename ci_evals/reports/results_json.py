@@ -57,7 +57,7 @@ def _filled(record: Record, name: str, items: Iterable[Iterable[str]], *, depth:
 
 
 def _around_list(text: str, name: str, depth: int) -> tuple[str, str]:
-    """What stands before and behind the empty list `name` of a record: its own names alone stand so deep."""
+    """The text before and after the empty list `name` of a record: only its own names are indented so."""
     key = f'{_line(depth + 1)}"{name}": '
     head, _, tail = text.partition(f"{key}[]")
     return head + key, tail

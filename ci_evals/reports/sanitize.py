@@ -1,4 +1,4 @@
-"""The one sanitiser of untrusted text: what agents, simulated users, judges and the authors of suites wrote.
+"""The one sanitizer of untrusted text: what agents, simulated users, judges and the authors of suites wrote.
 
 Every string that a report shows goes through the function of the place it is put in. Nothing else in
 the program escapes anything.
@@ -107,7 +107,7 @@ def inline(text: str, limit: int | None = None) -> str:
 
 
 def sentence(text: str, limit: int | None = None) -> str:
-    """As `inline`, with commits' ids as code: a zero-width space in them would come along when copied."""
+    """`inline` with commits' ids as code: a zero-width space in them would be copied along."""
     words = groupby(one_line(text, limit).split(" "), lambda word: bool(_COMMIT_ID.fullmatch(word)))
     return " ".join(
         part
@@ -194,7 +194,7 @@ def file_name(text: str) -> str:
 
 
 def _enough(limit: int) -> int:
-    """How many characters to look at for so many that can be seen: cleaning megabytes would take seconds."""
+    """Characters to look at for as many as `limit` visible ones: cleaning megabytes would take seconds."""
     return min(50 * limit, limit + 50_000)
 
 

@@ -99,11 +99,11 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
-    doubts = reliability.CriterionWarnings(RUN)
-    assert doubts.of("Refunds", trust_cases.TOO_LATE, trust_cases.KIND) == FLAG
-    assert doubts.of("Refunds", trust_cases.IN_TIME, trust_cases.KIND) == ""
-    assert doubts.of("Exchanges", trust_cases.TOO_LATE, trust_cases.KIND) == ""
-    assert list(doubts.of_test("Refunds", trust_cases.IN_TIME)) == [trust_cases.CLEAR]
+    warnings = reliability.CriterionWarnings(RUN)
+    assert warnings.of("Refunds", trust_cases.TOO_LATE, trust_cases.KIND) == FLAG
+    assert warnings.of("Refunds", trust_cases.IN_TIME, trust_cases.KIND) == ""
+    assert warnings.of("Exchanges", trust_cases.TOO_LATE, trust_cases.KIND) == ""
+    assert list(warnings.of_test("Refunds", trust_cases.IN_TIME)) == [trust_cases.CLEAR]
 
 
 def test_an_outdated_calibration_is_told_in_one_line():

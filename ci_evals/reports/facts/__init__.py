@@ -1,1 +1,1 @@
-"""What is worth saying about results, in plain words that all reports share; not yet sanitized."""
+"""Facts about results as data and sentences that all reports share; not yet sanitized."""

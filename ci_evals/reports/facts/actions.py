@@ -11,7 +11,7 @@ NO_TRACE = "no trace came with this reply"
 NOTHING = "nothing: no workflow, parameter, rule or integration"
 HANDED_OVER = "handed over to a person"
 NO_DETAIL = "no detail"
-"""Of a reply that the agent marked as an error, and said no more of."""
+"""The detail of an error of which the agent says no more."""
 _ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -55,7 +55,7 @@ def text(action: AgentAction) -> str:
 
 
 def change(action: AgentAction, before: Reply | None) -> str | None:
-    """How a parameter's value differs from the turn before: `new`, `was 5`; None if it does not."""
+    """A parameter's change since the turn before: `new`, `was 5`; None if there is none."""
     if action.kind is not LogicKind.PARAMETER or not action.value_reported:
         return None
     if before is None or before.params is None:

@@ -1,4 +1,4 @@
-"""What became of the score since the baseline, in plain words that all reports share; not yet sanitised."""
+"""The change of the score since the baseline, in words that all reports share; not yet sanitized."""
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
@@ -44,7 +44,7 @@ def sentence(results: Results) -> str:
 
 
 def brief(results: Results) -> str:
-    """The same up to what the change is worth. `sight` has the rest."""
+    """The score, its change, and the significance of the change. `sight` has the rest."""
     comparison = results.comparison
     if too_little := too_little_decided(results):
         return f"{too_little[:1].upper()}{too_little[1:]}."
@@ -80,24 +80,24 @@ def why_not(comparison: Comparison) -> str:
 
 
 def worth_of(results: Results, comparison: Comparison) -> str:
-    """What the change is worth: `not a proven drop`."""
+    """The significance of the change: `not a proven drop`."""
     return significance.of(comparison, flawless=_flawless(results))
 
 
 def sight(comparison: Comparison) -> str | None:
-    """Which drop the run could have seen, in sentences of their own; None where that says nothing."""
+    """The drop that the run could have detected, in sentences; None if there is nothing to say."""
     told = significance.sight(comparison)
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in told) or None
 
 
 def tells_p(change: Change) -> bool:
-    """Whether p says something: of a drop, and where the trials are enough for a small one."""
+    """Whether p is worth showing: for a drop, and with enough trials for a small p."""
     fell = change.delta is not None and change.delta < 0
     return fell and change.p is not None and not significance.too_few(change)
 
 
 def settling(comparison: Comparison, results: Results) -> str | None:
-    """How many trials would tell a drop like this one from chance; None where it is proven, or none would."""
+    """The number of trials that would prove a drop of this size; None if it is proven, or none would."""
     wanted = comparison.trials_needed
     most = max((len(test.trials) for suite in results.suites for test in suite.tests), default=0)
     if not tells_p(comparison) or wanted is None or not most < wanted <= _MOST_TRIALS:
@@ -106,7 +106,7 @@ def settling(comparison: Comparison, results: Results) -> str | None:
 
 
 def small_print(comparison: Comparison, results: Results) -> str:
-    """What the numbers of a comparison mean, and what the run could have seen, in sentences."""
+    """The meaning of the numbers of a comparison, and what the run could have detected."""
     said = [
         "95 %: the interval that would hold the true change in 95 of 100 such comparisons.",
         "p: how often chance alone would show a drop like this one or a larger one."
@@ -130,7 +130,7 @@ def moment(at: datetime) -> str:
 
 
 def age(results: Results, comparison: Comparison) -> str:
-    """How much older than the run its baseline is, told from the two alone: `2 days before this run`."""
+    """The baseline's age relative to the run: `2 days before this run`."""
     seconds = (_utc(results.run.started_at) - _utc(comparison.baseline.at)).total_seconds()
     return f"{numbers.age(abs(seconds))} {'before' if seconds >= 0 else 'after'} this run"
 
@@ -150,13 +150,13 @@ def pace(comparison: Comparison) -> str | None:
 
 
 def other_score(comparison: Comparison) -> bool:
-    """Whether the baseline's score is another than that of the tests that were compared."""
+    """Whether the baseline's score differs from that of the tests that were compared."""
     whole, part = comparison.baseline.score, comparison.base
     return comparison.delta is not None and numbers.score(whole) != numbers.score(part)
 
 
 def score_column(results: Results) -> str:
-    """What heads the scores of this run's suites: not all of their tests may have been compared."""
+    """The header of the scores of this run's suites, of which not all tests may have been compared."""
     pairs = zip(results.suites, of_suites(results), strict=True)
     compared = [(suite, found) for suite, found in pairs if found and found.delta is not None]
     part = any(numbers.score(suite.score) != numbers.score(found.head) for suite, found in compared)
@@ -164,7 +164,7 @@ def score_column(results: Results) -> str:
 
 
 def not_failed(results: Results) -> dict[tuple[str, str], str]:
-    """What the newly failing tests came to in which nothing failed, by suite and name: `undecided`."""
+    """The outcomes of newly failing tests in which nothing failed, by suite and name: `undecided`."""
     found = results.comparison
     wanted = {(test.suite, test.name) for test in found.regressed} if found else set()
     return {
@@ -187,7 +187,7 @@ def suspects(comparison: Comparison) -> tuple[TestChange, ...]:
 
 
 def on_failing(tests: Collection[TestChange], *, titled: bool = False) -> str:
-    """What a reader must know of tests that passed in the baseline. `titled`: a title says that they did."""
+    """A remark on tests that passed in the baseline; shorter if a title says that they did."""
     one = len(tests) == 1
     did = "It passed in the baseline, and does" if one else "They passed in the baseline, and do"
     fell = any(test.delta is None or test.delta < 0 for test in tests)
@@ -196,14 +196,14 @@ def on_failing(tests: Collection[TestChange], *, titled: bool = False) -> str:
 
 
 def on_fixed(tests: Collection[TestChange]) -> str:
-    """What a reader must know of tests that failed in the baseline."""
+    """A remark on tests that failed in the baseline."""
     if len(tests) == 1:
         return "It failed in the baseline, and passes now."
     return "They failed in the baseline, and pass now."
 
 
 def on_suspects(tests: Collection[TestChange]) -> str:
-    """What a reader must know of tests that fell far."""
+    """A remark on tests whose score fell far."""
     return f"{'It' if len(tests) == 1 else 'They'} fell by {SUSPECT} points or more. {_by_chance(tests)}"
 
 
@@ -277,7 +277,7 @@ def narrowed(results: Results, suite: SuiteResult, found: SuiteComparison | None
 
 
 def _of_models(results: Results, suite: SuiteResult) -> dict[str, object]:
-    """What is known of one suite's judge and simulated user, as far as it is known of the run's."""
+    """The facts about one suite's judge and simulated user, of those known about the run's."""
     return {
         "vote_agreement": vote_agreement((suite,)) if results.vote_agreement else None,
         "user_checks": user_checks(suite.tests) if results.user_checks else None,
@@ -333,7 +333,7 @@ def _baseline_tests(results: Results, comparison: Comparison) -> int:
 
 
 def _flawless(results: Results) -> bool:
-    """Whether every trial that was planned was played to its end, and nothing failed or is wanting."""
+    """Whether every planned trial was completed, and nothing failed or is missing."""
     counting = Counting(offline=results.run.offline)
     tests = [test for suite in results.suites for test in suite.tests]
     trials = [trial for test in tests for trial in test.trials]

@@ -1,6 +1,6 @@
-"""Where a conversation parts from the baseline's, in a sentence: `parting.sentence(parting) -> str`.
+"""The divergence of a conversation from the baseline's, in a sentence.
 
-The text is plain and not sanitised: names and values in it are the agent's. Who shows it as Markdown or HTML
+The text is plain and not sanitized: names and values in it are the agent's. Who shows it as Markdown or HTML
 escapes it there, or gives the function for names.
 """
 
@@ -21,7 +21,7 @@ UNTRACED = "A side carries no trace, so it cannot be told where this conversatio
 
 
 def sentence(divergence: Divergence, show: Callable[[str], str] = str, *, trials: bool = True) -> str:
-    """What the agent did differently, and in which turn. `show` writes a name, or a parameter's value.
+    """The agent's different actions, and their turn. `show` writes a name, or a parameter's value.
 
     `trials`: whether to say which trials they are, unless both are the first.
     """
@@ -48,7 +48,7 @@ def _of_agent(divergence: Divergence, show: Callable[[str], str], *, trials: boo
 
 
 def _same(divergence: Divergence, baseline: str) -> str:
-    """Where all that the agent did is the same."""
+    """The words for equal actions throughout."""
     if divergence.unknown:
         listed = ", ".join(map(str, divergence.unknown))
         where = f"turn {listed}" if len(divergence.unknown) == 1 else f"turns {listed}"

@@ -16,7 +16,7 @@ from ci_evals.reports.facts import change, highlights, reliability
 from ci_evals.reports.facts.labels import OUTCOMES
 
 CONFIRMED = "confirmed"
-"""How the remark on a confirmed drop begins."""
+"""The first word of the remark on a confirmed drop."""
 NO_REASON = "no reason was given"
 
 
@@ -86,7 +86,7 @@ class FailedTest:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What else is to be known of it. That its drop is confirmed comes first."""
+        """Remarks on the test; a confirmed drop comes first."""
         test, became = self.test, self.change
         found = [
             CONFIRMED + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
@@ -173,7 +173,7 @@ def others(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedTest, .
 
 
 def on_others(tests: Sequence[FailedTest]) -> str:
-    """What a reader must know of those that follow the newly failing tests."""
+    """A remark on the tests that follow the newly failing ones."""
     it, was = ("It", "was") if len(tests) == 1 else ("They", "were")
     return f"{it} did not pass in the baseline either, or {was} not compared."
 

@@ -1,4 +1,4 @@
-"""The gate's checks in words: what each asks and what it found. Not yet sanitised."""
+"""The gate's checks in words: what each asks and what it found. Not yet sanitized."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ def _test(check: GateCheck) -> str:
 
 
 def required(check: GateCheck) -> str:
-    """What a gate check asks, in words and its own unit."""
+    """The requirement of a check, in words and its own unit."""
     if check.required is None:
         return ""
     if is_chance(check):
@@ -129,7 +129,7 @@ def required(check: GateCheck) -> str:
 
 
 def seen(check: GateCheck) -> str:
-    """What a gate check found; of a floor with its interval, and with both scores where they differ."""
+    """The value that a check saw; for a floor with its interval, and with both scores if they differ."""
     if check.seen is None:
         return numbers.NONE if check.required is not None else ""
     if is_chance(check):
@@ -150,7 +150,7 @@ def seen(check: GateCheck) -> str:
 
 
 def is_chance(check: GateCheck) -> bool:
-    """Whether the check holds a p against its limit: `regression`, unless it counts newly failing tests."""
+    """Whether the check compares a p with its limit: `regression`, unless it counts newly failing tests."""
     return check.kind is CheckKind.REGRESSION and bool(check.required)
 
 

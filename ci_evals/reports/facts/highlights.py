@@ -1,6 +1,6 @@
-"""What a reader of results looks for first: the verdict in words, what failed and where, what to know of it.
+"""What a reader looks for first: the verdict in words, the notes on it, and the tests.
 
-Facts only, in plain words and not yet sanitised; each report puts them into its own form.
+Facts only, in plain words and not yet sanitized; each report puts them into its own form.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ def run_outcome(results: Results) -> RunOutcome:
 
 
 def verdict(results: Results) -> str:
-    """The same in words, with the checks that decided it: `the gate does not hold (min-score, max-drop)`.
+    """The verdict in words, with the checks that decided it: `the gate does not hold (min-score, max-drop)`.
 
     Why a run was skipped is too long for it: `why_skipped` tells that.
     """
@@ -60,7 +60,7 @@ def why_skipped(results: Results) -> str | None:
 
 
 def origin(run: RunInfo) -> str | None:
-    """That these conversations were held earlier, in a sentence; None where they were not."""
+    """The origin of conversations that were held earlier, in a sentence; None if they were not."""
     if (earlier := run.origin) is None:
         return _resumed(run.resumed) if run.resumed else None
     at = change.moment(earlier.started_at)
@@ -72,7 +72,7 @@ def origin(run: RunInfo) -> str | None:
 
 
 def _resumed(part: Resumed) -> str:
-    """How much of the run came from its journal."""
+    """The part of the run that came from its journal."""
     trials = "1 trial" if part.trials == 1 else f"{part.trials} trials"
     when = f", the last written {change.moment(part.written_at)}" if part.written_at else ""
     where = f", begun in attempt {part.attempt}" if part.attempt else ""
@@ -80,7 +80,7 @@ def _resumed(part: Resumed) -> str:
 
 
 def only_reported(results: Results) -> bool:
-    """Whether the gate does not hold and fails nothing, as `--no-gate` asks."""
+    """Whether the gate failed without failing the run, as `--no-gate` asks."""
     return run_outcome(results) is RunOutcome.FAILED and results.gate.exit_code == Exit.HOLDS
 
 
@@ -90,7 +90,7 @@ def file_of(suite: SuiteResult) -> str | None:
 
 
 def notes(results: Results) -> tuple[str, ...]:
-    """What a reader must know before the numbers: sentences, the gravest first.
+    """Notes that a reader needs before the numbers: sentences, the gravest first.
 
     Why a run cannot be trusted is not among them: that is told with the verdict.
     """
@@ -119,7 +119,7 @@ def _looked_twice(results: Results) -> str | None:
 
 
 def _counted_otherwise(results: Results) -> str | None:
-    """Where the gate's p is not that of the comparison."""
+    """A note if the gate's p differs from the comparison's."""
     found = results.comparison
     of_gate = [check.seen for check in results.gate.checks if gate.is_chance(check)]
     if found is None or not change.tells_p(found) or all(seen in {None, found.p} for seen in of_gate):
@@ -128,7 +128,7 @@ def _counted_otherwise(results: Results) -> str | None:
 
 
 def _explained(results: Results) -> bool:
-    """Whether the gate fails on more than noise: a proven drop, or verdicts that are wanting."""
+    """Whether the gate fails on more than noise: a proven drop, or missing verdicts."""
     found = results.comparison
     proven = (
         found is not None
@@ -141,12 +141,12 @@ def _explained(results: Results) -> bool:
 
 
 def paid(results: Results) -> bool:
-    """Whether there is a cost to tell of: it is known, and a model was asked."""
+    """Whether there is a cost to show: it is known, and a model was asked."""
     return results.usage.cost_usd is not None and results.usage.calls > 0
 
 
 def counts(results: Results) -> tuple[str, ...]:
-    """How many tests passed, what became of the others, and what the run took."""
+    """The number of tests by outcome, and the time and cost of the run."""
     found = results.counts
     return (
         f"{found.passed:,} of {numbers.count(found.tests, 'test')} passed",
@@ -162,7 +162,7 @@ def counts(results: Results) -> tuple[str, ...]:
 
 
 def unchanged(odds: Odds) -> str:
-    """How often the same agent would fail the gate in another run, and which floor it would hold."""
+    """The odds that the same agent fails the gate in another run, and the floor that it would pass."""
     failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
     if not failing or odds.share < 0.01:
         return "Another run of this same agent would fail this gate in fewer than 1 % of runs."
@@ -184,7 +184,7 @@ def unchanged(odds: Odds) -> str:
 
 
 def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
-    """How many verdicts of these suites are undecided because no judge was configured.
+    """The number of verdicts of these suites that are undecided because no judge was configured.
 
     Where a judge was wanted (not under --provider=offline), those of trials that failed are left out.
     """
@@ -195,7 +195,7 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
 
 
 def only_judge_missing(test: TestResult) -> bool:
-    """Whether nothing but a judge was wanting to decide this test."""
+    """Whether only a judge was missing to decide this test."""
     undecided = [f for trial in test.trials for f in trial.findings if f.outcome is Outcome.UNDECIDED]
     return test.outcome == "undecided" and {finding.cause for finding in undecided} == {Cause.NO_JUDGE}
 
@@ -212,7 +212,7 @@ def result(test: TestResult) -> str:
 
 
 def passes(test: TestResult) -> str:
-    """How many of a test's scored trials passed every evaluation: `2 of 3`."""
+    """The number of scored trials that passed every evaluation: `2 of 3`."""
     scored = sum(trial.scored for trial in test.trials)
     return f"{round((test.pass_rate or 0) * scored)} of {scored}"
 

@@ -8,7 +8,7 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 
 TOPIC = "Judge"
-"""Of remarks on the verdicts themselves, whatever studies found."""
+"""The topic of remarks on the verdicts themselves."""
 _TAKEN = {None: "", "baseline": ", as the baseline has it", "cache": ", as the judge's cache has it"}
 
 
@@ -19,7 +19,7 @@ def remarks(results: Results) -> Iterator[str]:
 
 
 def passes_by_grounds(results: Results) -> tuple[int, int]:
-    """How many judged passes rest on the absence of something, and how many of all say what they rest on."""
+    """The number of judged passes that rest on an absence, and of all that state their grounds."""
     findings = [
         finding
         for suite in results.suites
@@ -32,7 +32,7 @@ def passes_by_grounds(results: Results) -> tuple[int, int]:
 
 
 def _checks(found: Sequence[JudgeCheck]) -> str:
-    """How the judges did on control questions."""
+    """The judges' results on control questions."""
     return " ".join(
         f"{one.model} answered {one.right} of {numbers.count(one.asked, 'control question')} right on "
         f"{one.at:%Y-%m-%d}{_TAKEN[one.taken_from]} ({one.required} required): "
@@ -42,7 +42,7 @@ def _checks(found: Sequence[JudgeCheck]) -> str:
 
 
 def _grounds(results: Results) -> str | None:
-    """What judged passes rest on; None where no verdict says so."""
+    """The grounds of judged passes; None if no verdict states them."""
     absence, passes = passes_by_grounds(results)
     if not passes:
         return None
@@ -56,7 +56,7 @@ def _grounds(results: Results) -> str | None:
 
 
 def cached(results: Results) -> str | None:
-    """How much of what the judge said came from the cache; None where nothing did."""
+    """The share of the judge's answers that came from the cache; None if none did."""
     judges = [role for role in results.usage.by_role if role.role == "judge"]
     calls, known = sum(role.calls for role in judges), sum(role.cached for role in judges)
     if not known:

@@ -17,7 +17,7 @@ class Tone(Enum):
 
 @dataclass(frozen=True)
 class OutcomeLabel:
-    """How an outcome is shown."""
+    """The words, sign and tone of an outcome."""
 
     words: str
     sign: str
@@ -67,7 +67,7 @@ ENDINGS = {
     EndState.INVALID_USER: "Left out of every score, since the simulated user broke its role.",
     EndState.INTERRUPTED: "The run was stopped while this trial was under way.",
 }
-"""How a conversation ended, in a sentence."""
+"""End states of a conversation, in a sentence each."""
 
 ERRORS = {
     EndState.AGENT_ERROR: "ended with an error of the agent",
@@ -75,7 +75,7 @@ ERRORS = {
     EndState.INTERRUPTED: "interrupted",
     EndState.INVALID_USER: "left out, since the simulated user broke its role",
 }
-"""How trials ended that say little of the agent, behind their number: `2 trials failed`."""
+"""End states of excluded trials, to follow their number: `2 trials failed`."""
 
 ROLES = {
     "user": "simulated user",
@@ -84,7 +84,7 @@ ROLES = {
     "embedder": "embedding model",
     "agent": "agent",
 }
-"""Who used tokens."""
+"""Roles that use tokens."""
 
 
 def spaced(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What facts about judge and simulated user are made of: tables, warnings about criteria, and phrases."""
+"""Parts of facts about judge and simulated user: tables, warnings about criteria, and phrases."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class PlainTable:
     texts: tuple[str, ...] = ()
     """The columns, beside the first, that hold words and no numbers."""
     bad: tuple[bool, ...] = ()
-    """Of each row whether it is bad news; empty where none is."""
+    """Whether each row is bad news; empty if none is."""
     in_remark: bool = False
     """Whether the remark on its topic has all of it."""
     long: bool = False
@@ -88,7 +88,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def other_judge(results: Results, judge: JudgeUsed | None, *, own_prompt: bool = False) -> str:
-    """Who judged in a study, if that is another judge than the run's.
+    """The judge of a study, if it is not the run's.
 
     Args:
         results: The run's.

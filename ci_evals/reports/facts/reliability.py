@@ -1,4 +1,4 @@
-"""How far judge and simulated user can be trusted, in words and numbers; not yet sanitized.
+"""The reliability of judge and simulated user, in words and numbers; not yet sanitized.
 
 Brackets behind a number hold its 95 % interval. Each part has its facts in a module of its own, and each
 study in its folder.
@@ -29,14 +29,14 @@ def remarks(results: Results) -> tuple[Remark, ...]:
 
 
 def tables(results: Results) -> tuple[PlainTable, ...]:
-    """The same in numbers, in the same order."""
+    """The tables behind the remarks, in the same order."""
     of_run = (*votes.tables(results), *simulated_user.tables(results))
     found = (*of_run, *(table for study in studies(results) for table in study.tables))
     return tuple(table for table in found if table.rows)
 
 
 def warnings(results: Results) -> tuple[str, ...]:
-    """What a reader must know before the numbers: for each thing what it is, and what to do."""
+    """Warnings that a reader needs before the numbers, each with what to do."""
     of_run = (*simulated_user.warnings(results), *votes.warnings(results))
     return (*of_run, *(warning for study in studies(results) for warning in study.warnings))
 

@@ -65,7 +65,7 @@ def groups_of(suite: SuiteResult) -> tuple[tuple[str, str, tuple[ScoreGroup, ...
 
 
 def of_test(test: TestResult) -> list[str]:
-    """What one needs to know of each test."""
+    """The result of a test and of its trials."""
     scored = sum(trial.scored for trial in test.trials)
     return [
         highlights.result(test),
@@ -77,7 +77,7 @@ def of_test(test: TestResult) -> list[str]:
 
 
 def of_trial(trial: TrialResult) -> list[str]:
-    """How a trial ended."""
+    """The end state and the verdicts of a trial."""
     return [
         labels.spaced(trial.status),
         numbers.score(trial.score),
@@ -88,5 +88,5 @@ def of_trial(trial: TrialResult) -> list[str]:
 
 
 def of_check(check: GateCheck) -> list[str]:
-    """What a check of the gate asked and saw."""
+    """The requirement of a check and the value it saw."""
     return [gate.required(check), gate.seen(check), check.note or ""]

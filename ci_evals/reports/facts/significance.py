@@ -1,4 +1,4 @@
-"""What a change of the score is worth, and which change could have been seen; in words, not yet sanitised."""
+"""The significance of a change of the score, and the change that could have been detected, in words."""
 
 from math import comb
 
@@ -8,7 +8,7 @@ from ci_evals.scoring.statistics import ALPHA
 
 
 def of(change: Change, *, flawless: bool) -> str:
-    """What it is worth: `no change`, `a proven drop`. `flawless`: nothing failed in the run or is wanting."""
+    """The significance: `no change`, `a proven drop`. `flawless`: nothing in the run failed or is missing."""
     delta, of_it = change.delta or 0, " of this one test" if change.tests == 1 else ""
     if _rose(change):
         return "a rise, and more than chance explains"
@@ -28,7 +28,7 @@ def of(change: Change, *, flawless: bool) -> str:
 
 
 def sight(change: Change | None) -> tuple[str, ...]:
-    """Which drop would not have gone unseen, in clauses; none where nothing was compared or more is known."""
+    """The drop that could have been detected, in clauses; none if nothing was compared or more is known."""
     if change is None or change.delta is None or _rose(change) or _proven(change):
         return ()
     if too_few(change):
@@ -40,7 +40,7 @@ def sight(change: Change | None) -> tuple[str, ...]:
 
 
 def too_few(change: Change) -> bool:
-    """Whether no drop at all could have been proven with so many trials."""
+    """Whether there are too few trials to prove any drop."""
     return change.smallest_p is not None and change.smallest_p > ALPHA
 
 
@@ -68,7 +68,7 @@ def _caught(change: Change) -> tuple[str, ...]:
 
 
 def _enough(change: Change) -> str:
-    """How many trials it takes to prove a drop."""
+    """The number of trials that it takes to prove a drop."""
     able = next(k for k in (1, 2, 3) if comb(2 * k, k) ** -min(max(1, change.tests), 100) <= ALPHA)
     trials = numbers.count(max(able, change.trials_needed or 1), "trial")
     return f"at least {trials} {'' if change.tests == 1 else 'of each test '}on each side are needed"

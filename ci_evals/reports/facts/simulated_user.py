@@ -12,7 +12,7 @@ TOPIC = "Simulated user"
 
 
 def remarks(results: Results) -> Iterator[str]:
-    """How many conversations were checked, and which rules were broken."""
+    """The number of conversations that were checked, and the rules that were broken."""
     if results.user_checks:
         yield _remark(results.user_checks)
 
@@ -24,7 +24,7 @@ def tables(results: Results) -> Iterator[PlainTable]:
 
 
 def warnings(results: Results) -> Iterator[str]:
-    """That trials do not count, or that no model checked the simulated user."""
+    """Warnings about excluded trials, and simulated users that no model checked."""
     found = results.user_checks
     if found is None:
         return

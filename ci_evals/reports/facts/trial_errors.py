@@ -22,7 +22,7 @@ class TrialErrors:
     """`24 trials failed`, `2 verdicts undecided`."""
     reason: str
     outcome: TestOutcome
-    """What it makes of a test, if nothing worse happens to that."""
+    """The outcome of an affected test, if nothing worse happens to it."""
     affected: tuple[tuple[SuiteResult, TestResult], ...]
     """In the order of the run."""
 

@@ -11,7 +11,7 @@ TOPIC = "Votes"
 
 
 def remarks(results: Results) -> Iterator[str]:
-    """Which part of the pairs of votes agrees."""
+    """The share of the pairs of votes that agree."""
     if results.vote_agreement:
         yield _remark(results.vote_agreement)
 
@@ -23,7 +23,7 @@ def tables(results: Results) -> Iterator[PlainTable]:
 
 
 def warnings(results: Results) -> Iterator[str]:
-    """That votes disagree."""
+    """A warning if votes disagree."""
     found = results.vote_agreement
     low = [part for part in found.criteria if part.low] if found else []
     if not found or not low:

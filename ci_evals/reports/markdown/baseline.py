@@ -16,11 +16,11 @@ _WIDTHS = (1, 2, 5, 10, 20)
 """Points that a bar may stand for."""
 _MOST_BARS = 12
 _STILL = 1e-9
-"""What binary arithmetic leaves of no change."""
+"""Rounding errors of binary arithmetic."""
 
 
 def line(results: Results) -> Section | None:
-    """Which run it was, or why there is none; None where none was looked for."""
+    """The baseline's run, or why there is none; None if none was looked for."""
     said = sanitize.sentence((results.run.baseline_note or "").rstrip("."), 300)
     note = f"{said[:1].upper()}{said[1:]}"
     text = section("baseline", comparison=results.comparison, results=results, note=note)
@@ -118,7 +118,7 @@ def _ranges(changes: Sequence[float]) -> tuple[list[str], list[int]]:
 
 
 def _place(delta: float, width: int) -> int:
-    """Which range a change is in, counted from zero: -1 is the first fall, 1 the first rise."""
+    """The range that a change is in, counted from zero: -1 is the first fall, 1 the first rise."""
     share = round(delta / width, 9)
     return floor(share) if share < 0 else ceil(share)
 

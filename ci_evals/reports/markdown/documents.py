@@ -92,12 +92,12 @@ def test_report(
     suite: SuiteResult,
     test: TestResult,
     run: RunInfo,
-    doubts: Mapping[str, str] | None = None,  # noqa: PT028  # no test
+    warnings: Mapping[str, str] | None = None,  # noqa: PT028  # no test
 ) -> Iterator[str]:
     """The whole story of one test: every trial's conversation, what the agent did, and each verdict.
 
-    The text comes in parts: that of a thousand trials would be large. `doubts`: of the criteria those that
-    are to be trusted less, and why.
+    The text comes in parts: that of a thousand trials would be large. `warnings`: why criteria are less
+    reliable, by criterion.
     """
     yield section(
         "test",
@@ -119,7 +119,7 @@ def test_report(
             process=process.of_trial(trial),
             violations=judged.violations(trial),
             verdicts=[
-                (_facts_of(finding, doubts or {}), _reason(finding), judged.behind(finding))
+                (_facts_of(finding, warnings or {}), _reason(finding), judged.behind(finding))
                 for finding in trial.findings
             ],
             conversation=[_said(turn) for turn in trial.turns.without_traces()],
@@ -139,7 +139,7 @@ def _against(results: Results) -> tuple[Section, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A turn as it is shown, sanitised."""
+    """A turn as it is shown, sanitized."""
 
     number: int
     source: str
@@ -166,7 +166,7 @@ def _quoted(text: str) -> str:
     return sanitize.quote(text) if text.strip() else "(no text)"
 
 
-def _facts_of(finding: Finding, doubts: Mapping[str, str]) -> Iterator[str]:
+def _facts_of(finding: Finding, warnings: Mapping[str, str]) -> Iterator[str]:
     """A verdict in short."""
     cause = f" ({labels.CAUSES[finding.cause]})" if finding.cause else ""
     sign = labels.OUTCOMES[finding.outcome].sign
@@ -181,8 +181,8 @@ def _facts_of(finding: Finding, doubts: Mapping[str, str]) -> Iterator[str]:
         noun = "turn" if len(finding.evidence) == 1 else "turns"
         on = "what is absent from " if finding.rests_on == "absence" else ""
         yield f"rests on {on}{noun} {', '.join(map(str, finding.evidence))}"
-    if doubt := doubts.get(finding.criterion):
-        yield f"⚠️ {sanitize.inline(doubt)}"
+    if warning := warnings.get(finding.criterion):
+        yield f"⚠️ {sanitize.inline(warning)}"
 
 
 def _reason(finding: Finding) -> str:
@@ -190,7 +190,7 @@ def _reason(finding: Finding) -> str:
 
 
 def _actions(turn: Turn) -> tuple[str, ...]:
-    """What the agent did for a reply."""
+    """The agent's actions for a reply."""
     out = [
         f"{found.label}: {', '.join(sanitize.code(actions.text(one)) for one in found.actions)}"
         for found in actions.lists(turn)

@@ -1,4 +1,4 @@
-"""What stands behind a judged verdict, in Markdown or in lines: its words, its grade, and its votes."""
+"""The details of a judged verdict, in Markdown or in lines: its quotes, its grade, and its votes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from ci_evals.reports.markdown.sections import REASON_BYTES, section, table
 
 _QUOTE_BYTES = 2_048
 _SHORT_BYTES = 1_024
-"""Of a vote's reason, or a quote, in a log."""
+"""Bytes of a vote's reason, or of a quote, in a log."""
 _CELL = 400
 """Characters of a dimension's reason."""
 
@@ -30,10 +30,10 @@ def behind(finding: Finding) -> str:
     )
 
 
-def lines(finding: Finding, doubt: str | None) -> Iterator[str]:
-    """The same in lines for a log, plain; `doubt`: why to trust the criterion less."""
-    if doubt:
-        yield f"! {doubt}"
+def lines(finding: Finding, warning: str | None) -> Iterator[str]:
+    """The same details in plain lines for a log; `warning`: why the criterion is less reliable."""
+    if warning:
+        yield f"! {warning}"
     if finding.rests_on == "absence":
         yield f"rests on what is absent from turn {', '.join(map(str, finding.evidence))}"
     for quote in finding.quotes:
@@ -67,7 +67,7 @@ def violations(trial: TrialResult) -> str:
 
 
 def tally(votes: Sequence[Vote]) -> str:
-    """How the votes went: `3 votes: 2 passed, 1 failed`."""
+    """The outcome of the votes: `3 votes: 2 passed, 1 failed`."""
     return f"{numbers.count(len(votes), 'vote')}: {highlights.tally(votes)}"
 
 

@@ -1,4 +1,4 @@
-"""What Markdown reports tell of how the agent went about it: steps, time, cost, and what fired."""
+"""Measures of the agent's process in Markdown: steps, time, cost, and the logic that fired."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -17,7 +17,7 @@ _MOST_BEGUN = 12
 
 
 def lost(results: Results) -> Section | None:
-    """What fired in the baseline and in the same tests fires no longer; None where there is no such thing.
+    """The logic that fired in the baseline and no longer does in the same tests; None if there is none.
 
     What may well be missing by chance is told with the measures alone.
     """
@@ -48,7 +48,7 @@ def measures(results: Results) -> Section | None:
 
 
 def of_suite(suite: SuiteResult) -> Section | None:
-    """The same of one suite, open: its table, and where its time went."""
+    """The measures of one suite, not folded: its table, and its time by role."""
     whole = suite.process
     if whole.completion_rate is None:
         return None
@@ -85,7 +85,7 @@ def _table(rows: Sequence[dict[str, str]]) -> str:
 
 
 def _in_short(found: ProcessSummary) -> str:
-    """What the title says of it."""
+    """A summary for the title."""
     parts = []
     if found.steps_per_trial is not None:
         parts.append(f"{numbers.average(found.steps_per_trial)} steps a trial")
@@ -125,7 +125,7 @@ def _logic(found: Coverage) -> Iterator[str]:
 
 
 def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
-    """Where the time went, with its shares, or in few words."""
+    """The time by role, with its shares, or in few words."""
     if times is None:
         return
     parts = {
@@ -162,7 +162,7 @@ def _steps(found: TrialProcess) -> Iterator[str]:
 
 
 def _reached(found: Coverage, told: Sequence[Reach] = ()) -> str:
-    """How many of the named parts fired, and which did not, but for those that were told of before."""
+    """The number of named parts that fired, and those that did not, except for those already `shown`."""
     named, never = coverage.named(found), coverage.never(found)
     if not named:
         return ""

@@ -15,19 +15,19 @@ from ci_evals.support.templates import render
 REASON_LIMIT = 800
 """Characters of a reason in a summary."""
 REASON_BYTES = 4_096
-"""Of a reason in a test's own report."""
+"""Bytes of a reason in a test's own report."""
 OPEN = 5
 """Items of a list that are shown at once; the rest is folded."""
 _NAMED = 5
 """Sections that the note on what is left out names."""
 _LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=400, listed=OPEN, named=80)
 _BLANK_LINES = re.compile(r"\n\n\n+")  # `\n{3,}` begins with no text to look for, and takes ten times as long
-"""What conditions in a template leave behind. Foreign text has none: it stands in quotes and in code."""
+"""Blank lines that conditions in a template leave behind. Foreign text, in quotes and code, has none."""
 _PADDING = re.compile(r" {2,}")
-"""What only aligns a table's source: cells have no such run of spaces."""
+"""Padding that only aligns a table's source: cells have no such run of spaces."""
 _DASHES = re.compile(r"-{3,}")
 _EMPTY = {"note": {""}}
-"""What counts as nothing in an optional column, where that is not a zero too: a note may be `0`."""
+"""Empty cells of optional columns in which a zero is a value: a note may be `0`."""
 _TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "note"})
 """Columns that hold no numbers."""
 _UNBROKEN = frozenset({"95 %", "95 % of change", "min to max", "tests passed", "compared tests"})
@@ -40,14 +40,14 @@ _OPTIONAL = _UNBROKEN - {"min to max", "tests passed"} | {
 
 
 class Rank(IntEnum):
-    """How important a section is. Where there is little room, the lowest numbers have it first."""
+    """The importance of a section. If there is little room, the lowest numbers have it first."""
 
     ALWAYS = 0
     """The verdict, the scores, the baseline, the run's facts: short whatever the results are."""
     FAILING = 1
     """The first of what fails: checks, newly failing tests, failed tests."""
     TELLING = 2
-    """What else a reviewer asks: suspects, errors, flaky tests, what was fixed, cost."""
+    """Other facts for a reviewer: suspects, errors, flaky tests, fixed tests, cost."""
     REST = 3
     """The rest of the tests that fail."""
     DETAILS = 4
@@ -68,12 +68,12 @@ class Section:
     rank: Rank = Rank.ALWAYS
     rows: tuple[str, ...] = ()
     brief: tuple[str, ...] = ()
-    """The same rows in fewer words, for where not all of the others have room."""
+    """The rows in fewer words, if not all of them have room."""
     titles: str = ""
-    """Of a table: the line of headers and the one below it."""
+    """A table's line of headers and the one below it."""
     tail: str = ""
     noun: str = "test"
-    """What a row is."""
+    """The noun for a row."""
 
     @property
     def text(self) -> str:
@@ -81,7 +81,7 @@ class Section:
         return self._with(self.rows, len(self.rows))
 
     def within(self, room: int) -> str | None:
-        """As much of it as fits into `room` bytes of UTF-8; None where not even one row does."""
+        """The section cut to `room` bytes of UTF-8; None if not even one row fits."""
         if len(self.text.encode()) <= room:
             return self.text
         rows = self.brief or self.rows
@@ -125,7 +125,7 @@ def listing(whole: Section, shown: int = OPEN, rest: Rank = Rank.DETAILS) -> tup
 
 
 def folded(title: str, inner: Section) -> Section:
-    """The section behind a title, sanitised for HTML, that a reader opens."""
+    """The section behind a title, sanitized for HTML, that a reader opens."""
     head = f"<details>\n<summary>{title}</summary>\n\n{inner.head}".rstrip("\n")
     return replace(inner, head=head, tail=f"{inner.tail}\n\n</details>".lstrip("\n"))
 
@@ -138,7 +138,7 @@ def tabled(inner: Section, text: str) -> Section:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[bool] = ()) -> str:
-    """A table of sanitised cells: numbers stand to the right, the first column and texts to the left.
+    """A table of sanitized cells: numbers stand to the right, the first column and texts to the left.
 
     `texts`: of each column whether it holds words, where its header does not tell.
     """
@@ -167,7 +167,7 @@ def joined(sections: Iterable[Section]) -> str:
 
 
 def truncated(sections: Sequence[Section], budget: int, elsewhere: str) -> str:
-    """As much of the sections, in their order, as fits into `budget` bytes of UTF-8.
+    """The sections, in their order, cut to `budget` bytes of UTF-8.
 
     Those of the first ranks have the room first. A list is shortened; what has no room even so leaves it to
     smaller sections, but for the lists of all tests, which stand only where all that fails does. Where

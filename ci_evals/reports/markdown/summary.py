@@ -15,13 +15,13 @@ from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, list
 _SUITES = 15
 """Suites that the first table shows; the others are folded."""
 _CHECKS = 15
-"""The same of gate checks that do not hold."""
+"""Failed checks that are shown at once."""
 _ALL = {1: "its check holds", 2: "both checks hold"}
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a summary is shown, as far as it is known from elsewhere than the results."""
+    """The place where a summary is shown, as known from elsewhere than the results."""
 
     run_url: str | None = None
     """The run that made the results: a trusted address."""
@@ -90,7 +90,7 @@ def suites(results: Results) -> tuple[Section, ...]:
 
 
 def notes(results: Results) -> tuple[Section, ...]:
-    """What is to be known of the numbers."""
+    """Notes on the numbers."""
     rows = tuple(f"- {sanitize.inline(note, 600)}" for note in highlights.notes(results))
     return listing(Section("the notes", "", Rank.TELLING, rows, noun="note")) if rows else ()
 
@@ -108,7 +108,7 @@ def less_trusted(results: Results) -> Section | None:
 
 
 def judge_and_user(results: Results) -> tuple[Section, ...]:
-    """What is known of judge and simulated user: a line for each thing, and its numbers folded."""
+    """The facts about judge and simulated user: a line for each topic, and its numbers folded."""
     found = reliability.remarks(results)
     if not found:
         return ()

@@ -22,7 +22,7 @@ def of_suites(found: Sequence[tuple[SuiteResult, SuiteComparison | None]]) -> st
 
 
 def of_counts(suites: Sequence[SuiteResult]) -> str | None:
-    """What became of the suites' tests and, where trials were repeated, how likely they pass.
+    """Outcomes of the suites' tests and, if trials were repeated, the chance that they pass.
 
     None where all passed in their only trial.
     """
@@ -54,7 +54,7 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
 
 
 def of_checks(checks: Sequence[GateCheck]) -> str:
-    """What each check of the gate asked and saw."""
+    """The requirement of each check and the value it saw."""
     cells = []
     for check in checks:
         required, seen, note = rows.of_check(check)
@@ -70,13 +70,13 @@ def of_facts(found: PlainTable) -> str:
 
 
 def of_tests(suite: SuiteResult) -> str:
-    """What one needs to know of each test."""
+    """The result of a test and of its trials."""
     cells = [[sanitize.cell(test.name), *_test_cells(test)] for test in suite.tests]
     return table(["test", *rows.TEST_COLUMNS], cells)
 
 
 def of_tests_in_full(suite: SuiteResult, stems: Sequence[str]) -> str:
-    """The same with links to the tests' reports, and where trials were repeated what they say together."""
+    """A table of the tests with links to their reports and, if trials were repeated, their spread."""
     names = [
         f"[{sanitize.cell(test.name)}]({quote(stem)}.md)"
         for stem, test in zip(stems, suite.tests, strict=True)
@@ -112,7 +112,7 @@ def _with_spread(test: TestResult, most: int) -> list[str]:
 
 
 def of_trials(test: TestResult) -> str:
-    """How each trial of a test ended."""
+    """The end state of each trial of a test."""
     cells = [[str(trial.index), *rows.of_trial(trial)] for trial in test.trials]
     return table(["trial", *rows.TRIAL_COLUMNS], cells)
 

@@ -22,7 +22,7 @@ def report(results: Results) -> StudyReport | None:
 
 
 def _warnings(found: Attacks) -> Iterator[str]:
-    """That instructions in a reply turn failed verdicts into passes."""
+    """A warning if instructions in a reply turn failed verdicts into passes."""
     if kinds := found.beyond_noise:
         named = [f"{numbers.estimated_fault(kind.share)} by {_name(kind)}" for kind in kinds]
         yield (

@@ -27,7 +27,7 @@ def report(results: Results) -> StudyReport | None:
 
 
 def _warnings(found: Calibration) -> Iterator[str]:
-    """That the judge should not gate."""
+    """A warning if the judge should not gate."""
     barred = [part for part in found.parts if part.may_gate is False]
     if not barred:
         return
@@ -129,7 +129,7 @@ def _table(found: Calibration) -> PlainTable:
 
 
 def _counted(found: Counted | None) -> tuple[str, str]:
-    """Of passes, and of fails, of the judge: how many people say the same of, and how many were labelled."""
+    """Of the judge's passes, and of its fails, the number that people confirm and the number they labeled."""
     if found is None:
         return "", ""
     return (
