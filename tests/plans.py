@@ -7,7 +7,8 @@ from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
 from ci_evals.job.conclude import worded
-from ci_evals.scoring.gate.checks import GateInput, decide
+from ci_evals.scoring.gate.checks import GateInput
+from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import Counting

@@ -13,9 +13,9 @@ from papers import README, ROOT, blocks, code, table
 import ci_evals
 from ci_evals.adapters.github import baseline
 from ci_evals.cli.app import app
+from ci_evals.domain.errors import Exit
 from ci_evals.domain.evaluation import Criterion, Strict
 from ci_evals.domain.suite import Suite
-from ci_evals.scoring.gate.checks import Exit
 
 TOOLS = Path(sys.executable).parent
 PAPERS = [

@@ -10,7 +10,8 @@ from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import against
-from ci_evals.scoring.gate.checks import GateInput, Ruling, decide
+from ci_evals.scoring.gate.checks import GateInput
+from ci_evals.scoring.gate.decision import Ruling, decide
 from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.odds import applied, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding

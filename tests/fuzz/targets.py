@@ -66,7 +66,8 @@ from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.gate.checks import GateInput, checks_of, decide_change
+from ci_evals.scoring.gate.checks import GateInput, checks_of
+from ci_evals.scoring.gate.decision import decide_change
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy, Regression
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds

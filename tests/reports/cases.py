@@ -18,7 +18,8 @@ from ci_evals.job.conclude import worded
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.gate.checks import GateInput, decide
+from ci_evals.scoring.gate.checks import GateInput
+from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import applied, odds_of
 from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops

@@ -14,7 +14,8 @@ from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.job.conclude import worded
 from ci_evals.reports.markdown.comment import Place
-from ci_evals.scoring.gate.checks import GateInput, decide
+from ci_evals.scoring.gate.checks import GateInput
+from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import applied, odds_of
 from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
 from ci_evals.scoring.scorecard import Scorecard

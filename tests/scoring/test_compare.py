@@ -16,7 +16,8 @@ from ci_evals.reports import numbers
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.gate.checks import GateInput, decide
+from ci_evals.scoring.gate.checks import GateInput
+from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.near_threshold import close_calls
 from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold, read_drops
