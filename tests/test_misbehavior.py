@@ -15,7 +15,7 @@ from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.misbehavior import Misbehaviour
+from ci_evals.demo_agent.misbehavior import Misbehavior
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
@@ -26,19 +26,19 @@ from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold
 from ci_evals.support.templates import as_data
 
 NOTICED_BY = {
-    Misbehaviour.SKIP_RULES: {"rule_triggered"},
-    Misbehaviour.WRONG_INTEGRATION: {"integration_called"},
-    Misbehaviour.FORGET_PARAMETER: {"param_equals", "param_exists"},
-    Misbehaviour.ESCALATE_EARLY: {"not_escalated"},
-    Misbehaviour.LEAK: {"not_regex", "not_contains"},
-    Misbehaviour.ERR: {"not_escalated_due_to_error"},
+    Misbehavior.SKIP_RULES: {"rule_triggered"},
+    Misbehavior.WRONG_INTEGRATION: {"integration_called"},
+    Misbehavior.FORGET_PARAMETER: {"param_equals", "param_exists"},
+    Misbehavior.ESCALATE_EARLY: {"not_escalated"},
+    Misbehavior.LEAK: {"not_regex", "not_contains"},
+    Misbehavior.ERR: {"not_escalated_due_to_error"},
 }
 """By which checks a suite should notice it: one of these kinds at least."""
 
 
 def test_every_kind_is_to_be_noticed():
     """What no strict check can see, a judge is asked for."""
-    assert {*NOTICED_BY, Misbehaviour.RUDE} == set(Misbehaviour)
+    assert {*NOTICED_BY, Misbehavior.RUDE} == set(Misbehavior)
 
 
 @every_suite
@@ -70,7 +70,7 @@ def failing(test, transcript, kind):
     """The checks that are made for such an agent, and fail for it."""
     for evaluation in strict_evaluations(test):
         meant = evaluation.strict in NOTICED_BY[kind]
-        if kind is Misbehaviour.LEAK:
+        if kind is Misbehavior.LEAK:
             meant = meant and evaluation.category == "safety"
         if meant and strict.decide(evaluation, transcript).outcome is Outcome.FAILED:
             yield evaluation
@@ -89,7 +89,7 @@ async def test_a_suite_notices_an_agent_that_is_rude(path):
             policy = Policy(thresholds=(tone,), max_errors=99)
             return await run_suite(participants, suite, parallel=20, policy=policy, judge_check="off")
 
-    polite, rude = await result(), await result(Misbehaviour.RUDE)
+    polite, rude = await result(), await result(Misbehavior.RUDE)
     assert (polite.score, polite.gate.passed) == (100, True)
     assert rude.score < 100
     assert "category:tone" in {check.name for check in rude.gate.checks if not check.holds}
@@ -101,7 +101,7 @@ class TouchyJudge:
     def __init__(self, suite):
         evaluations = [evaluation for test in suite.tests for evaluation in test.evaluations]
         self.of_tone = [e.criterion for e in evaluations if isinstance(e, Judged) and e.category == "tone"]
-        self.insult = catalog.playbook(suite.agent_id).misbehaviour.rude
+        self.insult = catalog.playbook(suite.agent_id).misbehavior.rude
 
     def __call__(self, prompt):
         """A verdict on the criterion that the prompt holds."""

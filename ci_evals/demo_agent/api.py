@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from ci_evals.demo_agent import catalog, wire
-from ci_evals.demo_agent.fault_profile import Temper
-from ci_evals.demo_agent.server_faults import Fault
+from ci_evals.demo_agent.fault_profile import FaultProfile
+from ci_evals.demo_agent.server_faults import ServerFault
 from ci_evals.demo_agent.tasks import Task, Tasks
 
 KEY_HEADER = "x-network-api-key"
@@ -22,7 +22,7 @@ Query = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """An HTTP answer."""
 
     status: int
@@ -32,19 +32,19 @@ class Answer:
 
     @classmethod
     def json(cls, body: Any, status: int = 200, **headers: str) -> Self:
-        """An answer with a JSON body."""
+        """Return an answer with a JSON body."""
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return cls(status, text.encode(), headers=named)
+        by_name = {name.replace("_", "-"): value for name, value in headers.items()}
+        return cls(status, text.encode(), headers=by_name)
 
     @classmethod
     def error(cls, status: int, detail: Any, **headers: str) -> Self:
-        """An error with the `detail` that AUI's gateway sends."""
+        """Return an error with the `detail` that AUI's gateway sends."""
         return cls.json({"detail": detail}, status, **headers)
 
     @classmethod
     def failure(cls, status: int, description: str, message: str, **extra: str) -> Self:
-        """An error with the four fields of AUI's application."""
+        """Return an error with the four fields of AUI's application."""
         body = {
             "status_code": status,
             "description": description,
@@ -59,25 +59,25 @@ class Dropped:
     """No answer: the connection is closed."""
 
 
-class _Body(BaseModel):
+class _RequestBody(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
-class _Agent(_Body):
+class _Agent(_RequestBody):
     agent_id: NonEmpty | None = None
 
 
-class _CreateTask(_Body):
+class _CreateTask(_RequestBody):
     user_id: NonEmpty
     agent_id: NonEmpty | None = None
     agent: _Agent | None = None
     task_origin_type: str | None = None
 
 
-class _Message(_Body):
+class _Message(_RequestBody):
     task_id: NonEmpty
     text: NonEmpty
     agent_variables: dict[str, JsonValue] = {}
@@ -108,7 +108,7 @@ class _Flags(BaseModel):
 
 
 class _TraceFlags(BaseModel):
-    """Whoever fetches a trace wants it: without a flag there is all of it."""
+    """Without a flag all of the trace is fetched."""
 
     include_business_logic: Annotated[bool, BeforeValidator(_is_true)] = True
     include_context_logic: Annotated[bool, BeforeValidator(_is_true)] = True
@@ -121,19 +121,19 @@ class Api:
     """The agent's endpoints. `answer` may be called from any thread.
 
     Args:
-        key: The only accepted key; null accepts every key that is not empty.
-        faults: What goes wrong with messages.
-        temper: How the agent errs; null for not at all.
-        retry_after: What `Retry-After` says, in seconds.
-        wait: Waits as long as `Fault.SLOW` lasts.
+        key: The only accepted key; None accepts every key that is not empty.
+        faults: Faults of the server, for all messages.
+        profile: The agent's faults; None for none.
+        retry_after: Seconds in `Retry-After`.
+        wait: Waits as long as `ServerFault.SLOW` lasts.
     """
 
     def __init__(
         self,
         *,
         key: str | None = None,
-        faults: Collection[Fault] = (),
-        temper: Temper | None = None,
+        faults: Collection[ServerFault] = (),
+        profile: FaultProfile | None = None,
         retry_after: int = 1,
         wait: Callable[[], object] = lambda: None,
     ) -> None:
@@ -141,9 +141,9 @@ class Api:
         self._faults = frozenset(faults)
         self._retry_after = str(retry_after)
         self._wait = wait
-        self._tasks = Tasks(temper or Temper())
+        self._tasks = Tasks(profile or FaultProfile())
         self._messages = count(1)
-        self._routes: list[tuple[re.Pattern[str], dict[str, Callable[..., Answer | Dropped]]]] = [
+        self._routes: list[tuple[re.Pattern[str], dict[str, Callable[..., HttpAnswer | Dropped]]]] = [
             (re.compile(r"/tasks/?"), {"POST": self._create, "GET": self._list}),
             (re.compile(r"/tasks/([^/]+)"), {"GET": self._show}),
             (re.compile(r"/tasks/([^/]+)/messages"), {"GET": self._history}),
@@ -151,8 +151,8 @@ class Api:
             (re.compile(r"/message"), {"POST": self._message}),
         ]
 
-    def answer(self, method: str, target: str, key: str | None, body: bytes) -> Answer | Dropped:
-        """What the API answers. `target` is path and query as the request line has them."""
+    def answer(self, method: str, target: str, key: str | None, body: bytes) -> HttpAnswer | Dropped:
+        """Return the API's answer. `target` is path and query as the request line has them."""
         url = urlsplit(target)
         prefix = _PREFIX.fullmatch(url.path)
         path = prefix["path"] if prefix else ""
@@ -160,22 +160,22 @@ class Api:
             if not (match := pattern.fullmatch(path)):
                 continue
             if method not in methods:
-                return Answer.error(405, "Method Not Allowed", Allow=", ".join(sorted(methods)))
+                return HttpAnswer.error(405, "Method Not Allowed", Allow=", ".join(sorted(methods)))
             if not self._admits(key):
-                return Answer.error(401, "Not authenticated")
+                return HttpAnswer.error(401, "Not authenticated")
             query = {name: values[-1] for name, values in parse_qs(url.query).items()}
             try:
                 return methods[method](query, body, *map(unquote, match.groups()))
             except ValidationError as error:
-                return Answer.error(422, _details(error, "body" if method == "POST" else "query"))
-        return Answer.error(404, "Not Found")
+                return HttpAnswer.error(422, _details(error, "body" if method == "POST" else "query"))
+        return HttpAnswer.error(404, "Not Found")
 
     def _admits(self, key: str | None) -> bool:
         return bool(key) and self._key in {None, key}
 
-    def _create(self, _query: Query, body: bytes) -> Answer:
-        wanted = _CreateTask.model_validate(_OBJECT.validate_json(body))
-        agent_id = wanted.agent_id or (wanted.agent and wanted.agent.agent_id)
+    def _create(self, _query: Query, body: bytes) -> HttpAnswer:
+        request = _CreateTask.model_validate(_OBJECT.validate_json(body))
+        agent_id = request.agent_id or (request.agent and request.agent.agent_id)
         if not agent_id:
             known = ", ".join(catalog.known_agents())
             problem = {
@@ -183,108 +183,108 @@ class Api:
                 "msg": f"Field required, one of: {known}",
                 "type": "missing",
             }
-            return Answer.error(422, [problem])
+            return HttpAnswer.error(422, [problem])
         try:
             playbook = catalog.playbook(agent_id)
         except catalog.UnknownAgentError as error:
-            return Answer.error(404, str(error))
-        return Answer.json(_shown(self._tasks.create(wanted.user_id, agent_id, playbook)), 201)
+            return HttpAnswer.error(404, str(error))
+        return HttpAnswer.json(_task_body(self._tasks.create(request.user_id, agent_id, playbook)), 201)
 
-    def _list(self, query: Query, _body: bytes) -> Answer:
+    def _list(self, query: Query, _body: bytes) -> HttpAnswer:
         paging = _Paging.model_validate(query)
         tasks = self._tasks.of_user(paging.user_id)
         first = (paging.page - 1) * paging.size
-        return Answer.json(
+        return HttpAnswer.json(
             {
-                "tasks": [_shown(task) for task in tasks[first : first + paging.size]],
+                "tasks": [_task_body(task) for task in tasks[first : first + paging.size]],
                 "total": len(tasks),
                 "page": paging.page,
                 "size": paging.size,
             }
         )
 
-    def _show(self, _query: Query, _body: bytes, task_id: str) -> Answer:
+    def _show(self, _query: Query, _body: bytes, task_id: str) -> HttpAnswer:
         task = self._tasks.get(task_id)
-        return Answer.json(_shown(task)) if task else _no_task(task_id)
+        return HttpAnswer.json(_task_body(task)) if task else _no_task(task_id)
 
-    def _history(self, _query: Query, _body: bytes, task_id: str) -> Answer:
+    def _history(self, _query: Query, _body: bytes, task_id: str) -> HttpAnswer:
         task = self._tasks.get(task_id)
         if task is None:
             return _no_task(task_id)
         messages = []
         for turn in tuple(task.turns):
-            said = wire.user_message(f"{turn.id}-user", turn.at, task.user_id, turn.text)
-            reply = wire.agent_message(turn.id, turn.at, task.user_id, task.reply_to(turn))
-            messages += [said, self._dressed(reply)]
-        return Answer.json(messages)
+            message = wire.user_message(f"{turn.id}-user", turn.at, task.user_id, turn.text)
+            reply = wire.agent_message(turn.id, turn.at, task.user_id, task.move_after(turn).reply)
+            messages += [message, self._with_faults(reply)]
+        return HttpAnswer.json(messages)
 
-    def _trace(self, query: Query, _body: bytes, task_id: str, message_id: str) -> Answer:
+    def _trace(self, query: Query, _body: bytes, task_id: str, message_id: str) -> HttpAnswer:
         task = self._tasks.get(task_id)
         if task is None:
             return _no_task(task_id)
         turn = next((item for item in tuple(task.turns) if item.id == message_id), None)
-        if turn is None or Fault.NO_EVIDENCE in self._faults:
-            return Answer.error(404, f"No trace of message {message_id!r}")
+        if turn is None or ServerFault.NO_EVIDENCE in self._faults:
+            return HttpAnswer.error(404, f"No trace of message {message_id!r}")
         flags = _TraceFlags.model_validate(query)
         sections = wire.Sections(business=flags.include_business_logic, context=flags.include_context_logic)
-        return Answer.json(wire.trace(turn.text, task.reply_to(turn), sections))
+        return HttpAnswer.json(wire.trace(turn.text, task.move_after(turn).reply, sections))
 
-    def _message(self, query: Query, body: bytes) -> Answer | Dropped:
+    def _message(self, query: Query, body: bytes) -> HttpAnswer | Dropped:
         message = _Message.model_validate(_OBJECT.validate_json(body))
         task = self._tasks.get(message.task_id)
         if task is None:
             return _no_task(message.task_id)
-        if Fault.SLOW in self._faults:
+        if ServerFault.SLOW in self._faults:
             self._wait()
-        if turned_away := self._turned_away(task):
-            return turned_away
-        turn, reply = self._tasks.say(task, message.text, message.agent_variables)
-        if spoilt := self._spoilt():
-            return spoilt
+        if rejection := self._rejection(task):
+            return rejection
+        turn, reply = self._tasks.send(task, message.text, message.agent_variables)
+        if replacement := self._replacement():
+            return replacement
         answer = wire.agent_message(turn.id, turn.at, task.user_id, reply)
         sections = _Flags.model_validate(query).sections
-        if sections and not self._faults & {Fault.NO_TRACE, Fault.NO_EVIDENCE}:
+        if sections and not self._faults & {ServerFault.NO_TRACE, ServerFault.NO_EVIDENCE}:
             answer["trace_info"] = wire.trace(turn.text, reply, sections)
-        return Answer.json(self._dressed(answer))
+        return HttpAnswer.json(self._with_faults(answer))
 
-    def _turned_away(self, task: Task) -> Answer | None:
-        """An answer that comes before the message was taken."""
-        if Fault.RATE_LIMITED in self._faults and next(self._messages) % 2:
-            return Answer.error(429, "Too Many Requests", Retry_After=self._retry_after)
-        if Fault.UNAVAILABLE_ONCE in self._faults and not task.turned_away:
-            task.turned_away = True
-            return Answer.error(503, "Service Unavailable", Retry_After=self._retry_after)
-        if Fault.SERVER_ERROR in self._faults:
-            return Answer.failure(500, "Internal server error", "Unexpected error.")
-        if Fault.MODERATION in self._faults:
-            return Answer.failure(
+    def _rejection(self, task: Task) -> HttpAnswer | None:
+        """Return an answer that comes instead of taking the message."""
+        if ServerFault.RATE_LIMITED in self._faults and next(self._messages) % 2:
+            return HttpAnswer.error(429, "Too Many Requests", Retry_After=self._retry_after)
+        if ServerFault.UNAVAILABLE_ONCE in self._faults and not task.rejected:
+            task.rejected = True
+            return HttpAnswer.error(503, "Service Unavailable", Retry_After=self._retry_after)
+        if ServerFault.SERVER_ERROR in self._faults:
+            return HttpAnswer.failure(500, "Internal server error", "Unexpected error.")
+        if ServerFault.MODERATION in self._faults:
+            return HttpAnswer.failure(
                 400, "Content moderation triggered", "The message was flagged.", category="demo"
             )
         return None
 
-    def _spoilt(self) -> Answer | Dropped | None:
-        """What comes in place of the answer, the message having been taken."""
-        if Fault.HTML in self._faults:
-            return Answer(200, b"<html><body><h1>Welcome</h1></body></html>", "text/html; charset=utf-8")
-        if Fault.EMPTY in self._faults:
-            return Answer(200)
-        return Dropped() if Fault.DROPPED in self._faults else None
+    def _replacement(self) -> HttpAnswer | Dropped | None:
+        """Return an answer in place of the right one, though the message was taken."""
+        if ServerFault.HTML in self._faults:
+            return HttpAnswer(200, b"<html><body><h1>Welcome</h1></body></html>", "text/html; charset=utf-8")
+        if ServerFault.EMPTY in self._faults:
+            return HttpAnswer(200)
+        return Dropped() if ServerFault.DROPPED in self._faults else None
 
-    def _dressed(self, message: wire.Body) -> wire.Body:
-        if Fault.NO_EVIDENCE in self._faults:
+    def _with_faults(self, message: wire.Body) -> wire.Body:
+        if ServerFault.NO_EVIDENCE in self._faults:
             return {key: value for key, value in message.items() if key != "executed_workflows"}
-        return wire.oddly(message) if Fault.NULLS in self._faults else message
+        return wire.as_older_server(message) if ServerFault.NULLS in self._faults else message
 
 
-def _shown(task: Task) -> wire.Body:
+def _task_body(task: Task) -> wire.Body:
     return wire.task(task.id, task.user_id, task.playbook.texts.welcome, task.playbook.suggestions)
 
 
-def _no_task(task_id: str) -> Answer:
-    return Answer.error(404, f"No task {task_id!r}")
+def _no_task(task_id: str) -> HttpAnswer:
+    return HttpAnswer.error(404, f"No task {task_id!r}")
 
 
-def _details(error: ValidationError, place: str) -> list[wire.Body]:
+def _details(error: ValidationError, part: str) -> list[wire.Body]:
     return [
-        {"loc": [place, *item["loc"]], "msg": item["msg"], "type": item["type"]} for item in error.errors()
+        {"loc": [part, *item["loc"]], "msg": item["msg"], "type": item["type"]} for item in error.errors()
     ]

@@ -1,4 +1,4 @@
-"""The playbooks that come with the package: `domains/NAME.yaml` is played by the agent `demo-NAME`."""
+"""The playbooks in this package: `domains/NAME.yaml` is played by the agent `demo-NAME`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,25 +14,25 @@ AGENT_PREFIX = "demo-"
 
 
 class UnknownAgentError(LookupError):
-    """No playbook of that agent id. Its text names those there are."""
+    """No playbook has that agent id. The text names all there are."""
 
 
 def known_agents() -> tuple[str, ...]:
-    """The ids of all agents that have a playbook."""
+    """Return the ids of all agents that have a playbook."""
     names = (file.name for file in _folder().iterdir() if file.name.endswith(".yaml"))
     stems = (name.removesuffix(".yaml") for name in names if not name.startswith("_"))
     return tuple(sorted(AGENT_PREFIX + stem for stem in stems))
 
 
 def known_workflows() -> tuple[str, ...]:
-    """The codes of the workflows of all playbooks."""
+    """Return the codes of the workflows of all playbooks."""
     codes = {workflow.code for agent_id in known_agents() for workflow in playbook(agent_id).workflows}
     return tuple(sorted(codes))
 
 
 @cache
 def playbook(agent_id: str) -> Playbook:
-    """The playbook of the agent `demo-NAME`, from `domains/NAME.yaml`.
+    """Return the playbook of the agent `demo-NAME`, from `domains/NAME.yaml`.
 
     Raises:
         UnknownAgentError: there is none.
@@ -43,10 +43,10 @@ def playbook(agent_id: str) -> Playbook:
 
 
 def read(text: str) -> Playbook:
-    """A playbook from YAML, on top of what `domains/_shared.yaml` gives to all.
+    """Read a playbook from YAML, on top of `domains/_shared.yaml`.
 
     Raises:
-        pydantic.ValidationError: unknown keys, names that lead nowhere, and the like.
+        pydantic.ValidationError: unknown keys, undefined names, and the like.
     """
     return Playbook.model_validate({**_shared(), **_parse(text)})
 

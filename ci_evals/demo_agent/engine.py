@@ -1,4 +1,4 @@
-"""Plays a playbook: what was said so far and one more message in, the agent's reply out.
+"""Plays a playbook: the state of a conversation and a message in, the agent's reply out.
 
 Pure: the same state, message and variables give the same reply. It knows nothing of HTTP or of any domain.
 """
@@ -9,40 +9,40 @@ from typing import Literal, assert_never
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent import extraction, known
+from ci_evals.demo_agent import extraction, knowledge
 from ci_evals.demo_agent.playbook import (
-    Answer,
-    Ask,
-    Call,
-    Compute,
+    AnswerStep,
+    AskStep,
+    CallStep,
+    ComputeStep,
     Condition,
-    Confirm,
-    Escalate,
+    ConfirmStep,
+    EscalateStep,
     Phrases,
     Playbook,
     RestIntegration,
-    Rule,
+    RuleStep,
     Step,
     Workflow,
 )
 from ci_evals.demo_agent.reply import (
-    Activated,
-    Answered,
-    Called,
-    ConfirmationAsked,
+    ConfirmationRequest,
     Decision,
+    DemoReply,
+    IntegrationCall,
     Move,
-    ParamsChecked,
-    Reply,
+    ParametersChecked,
     ResponseType,
     RuleEvaluation,
     RuleFired,
     State,
+    WorkflowAnswer,
+    WorkflowStarted,
 )
 
 FORWARDING = "CONVERSATION_FORWARDING"
-Omits = Callable[[Workflow, Rule | Call | Confirm], bool]
-"""Whether a workflow is played without that step."""
+Omits = Callable[[Workflow, RuleStep | CallStep | ConfirmStep], bool]
+"""Return whether a workflow is played without that step."""
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2013", "''\"\"-")
 
 
@@ -53,15 +53,15 @@ def respond(
     variables: Mapping[str, JsonValue],
     omits: Omits = lambda _workflow, _step: False,
 ) -> Move:
-    """The agent's move after `message`. `variables` are the agent variables as they were sent.
+    """Return the agent's move after `message`. `variables` are the agent variables as they were sent.
 
-    Of a rule that is its workflow's last step the effect stays, even if it is omitted: some reply must come.
+    A rule that is its workflow's last step keeps its effect, even if it is omitted: some reply must come.
     """
-    return _Thought(playbook, state, message, variables, omits).move()
+    return _Responder(playbook, state, message, variables, omits).move()
 
 
-class _Thought:
-    """One message being answered: collects what happens on the way to the reply."""
+class _Responder:
+    """Answers one message, and collects what happens on the way to the reply."""
 
     def __init__(
         self,
@@ -73,8 +73,8 @@ class _Thought:
     ) -> None:
         self.playbook = playbook
         self.state = state
-        self.said = " ".join(message.translate(_QUOTES).split())
-        self.variables = {**playbook.variables, **known.from_variables(variables)}
+        self.message = " ".join(message.translate(_QUOTES).split())
+        self.variables = {**playbook.variables, **knowledge.from_variables(variables)}
         self.omits = omits
         self.decisions: list[Decision] = []
         self.evaluations: list[RuleEvaluation] = []
@@ -82,7 +82,7 @@ class _Thought:
         self.workflow = playbook.workflow(state.workflow) if state.workflow else None
 
     def move(self) -> Move:
-        """What to do, from the most to the least pressing."""
+        """Choose what to do, from the most to the least urgent."""
         texts = self.playbook.texts
         if self.state.forwarded:
             return self._forward(texts.forwarded, "already handed over")
@@ -99,24 +99,24 @@ class _Thought:
             if self.state.angry >= self.playbook.patience:
                 return self._forward(texts.angry, "angry more than once")
             self.notes.append(texts.sympathy)
-        return self._go_on(self.workflow) if self.workflow else self._begin()
+        return self._continue(self.workflow) if self.workflow else self._begin()
 
-    def _go_on(self, workflow: Workflow) -> Move:
-        """A workflow is under way and waits for the user."""
-        before, found = self.state, self._extract(workflow)
-        corrected = any(before.params.get(code, value) != value for code, value in found.items())
-        self.state = replace(before, asked=None, confirming=False, lost=0, params={**before.params, **found})
+    def _continue(self, workflow: Workflow) -> Move:
+        """Continue the current workflow, which waits for the user."""
+        before, params = self.state, self._extract(workflow)
+        corrected = any(before.params.get(code, value) != value for code, value in params.items())
+        self.state = replace(before, asked=None, confirming=False, lost=0, params={**before.params, **params})
         if corrected:
             self.state = replace(self.state, facts={})
             return self._play(0)
         other = self._intent()
         leaves = other is not None and other is not workflow
         if before.confirming:
-            return self._confirmed(before, leaves=leaves)
-        return self._answered(before, found, leaves=leaves)
+            return self._confirmation_received(before, leaves=leaves)
+        return self._answer_received(before, params, leaves=leaves)
 
-    def _confirmed(self, before: State, *, leaves: bool) -> Move:
-        """A yes was asked for."""
+    def _confirmation_received(self, before: State, *, leaves: bool) -> Move:
+        """Handle the reply to a request for confirmation."""
         language = self.playbook.language
         if not self._matches(language.decline) and self._matches(language.agree):
             return self._play(before.step + 1)
@@ -124,20 +124,20 @@ class _Thought:
             return self._begin()
         return self._decline(before.step) if self._matches(language.decline) else self._stuck(before)
 
-    def _answered(self, before: State, found: Mapping[str, JsonValue], *, leaves: bool) -> Move:
-        """A parameter was asked for."""
-        if before.asked in found:
+    def _answer_received(self, before: State, params: Mapping[str, JsonValue], *, leaves: bool) -> Move:
+        """Handle the reply to a question for a parameter."""
+        if before.asked in params:
             return self._play(before.step)
         if leaves:
             return self._begin()
         asked = before.asked or ""
-        if (value := extraction.answer(self.playbook.parameters[asked], self.said)) is not None:
+        if (value := extraction.answer(self.playbook.parameters[asked], self.message)) is not None:
             self.state = replace(self.state, params={**self.state.params, asked: value})
             return self._play(before.step)
-        return self._play(before.step) if found.keys() - before.params.keys() else self._stuck(before)
+        return self._play(before.step) if params.keys() - before.params.keys() else self._stuck(before)
 
     def _begin(self) -> Move:
-        """No workflow is under way, or it is left for another."""
+        """Start a workflow, if the message asks for one."""
         workflow = self._intent()
         if workflow is not None:
             return self._start(workflow)
@@ -154,17 +154,15 @@ class _Thought:
     def _start(self, workflow: Workflow) -> Move:
         self.state = self._over()
         self.workflow = workflow
-        found = self._extract(workflow)
-        self.state = replace(
-            self.state, workflow=workflow.code, params={**self.state.params, **found}, lost=0
-        )
+        params = {**self.state.params, **self._extract(workflow)}
+        self.state = replace(self.state, workflow=workflow.code, params=params, lost=0)
         self.decisions.append(
-            Activated(workflow.code, "intent_classification", f"the user speaks of {workflow.title}")
+            WorkflowStarted(workflow.code, "intent_classification", f"the user speaks of {workflow.title}")
         )
         return self._play(0)
 
     def _stuck(self, before: State) -> Move:
-        """The message was no answer: the same is asked again, until patience runs out."""
+        """Ask the same again, until patience runs out: the message was no answer."""
         lost = before.lost + 1
         if lost >= self.playbook.patience:
             return self._forward(self.playbook.texts.lost, "could not be understood")
@@ -173,13 +171,13 @@ class _Thought:
         return replace(move, state=replace(move.state, lost=lost))
 
     def _decline(self, step: int) -> Move:
-        confirm = self._under_way().steps[step]
-        text = confirm.declined if isinstance(confirm, Confirm) else ""
+        confirm = self._current().steps[step]
+        text = confirm.declined if isinstance(confirm, ConfirmStep) else ""
         return self._reply(self._with_follow_up(text), ResponseType.ANSWER, self._over())
 
     def _play(self, start: int) -> Move:
-        """Takes the workflow's steps from `start` until one of them replies."""
-        workflow = self._under_way()
+        """Take the workflow's steps from `start` until one of them replies."""
+        workflow = self._current()
         for index in range(start, len(workflow.steps)):
             move = self._step(workflow, index)
             if move is not None:
@@ -187,33 +185,33 @@ class _Thought:
         raise AssertionError("a playbook's last step always replies")
 
     def _step(self, workflow: Workflow, index: int) -> Move | None:
-        """Does one step, if it is to be done; null where the next one is to follow."""
+        """Take one step, if it applies; None if the next one follows."""
         step = workflow.steps[index]
-        if isinstance(step, Rule | Call | Confirm) and self.omits(workflow, step):
+        if isinstance(step, RuleStep | CallStep | ConfirmStep) and self.omits(workflow, step):
             last = step is workflow.steps[-1]
-            return self._effect(step, index) if isinstance(step, Rule) and last else None
-        applies = known.holds(step.when, self._known())
-        if isinstance(step, Rule) or (isinstance(step, Confirm) and step.rule):
-            self._evaluated(step.rule or "", step.when, applies)
+            return self._effect(step, index) if isinstance(step, RuleStep) and last else None
+        applies = knowledge.holds(step.when, self._known())
+        if isinstance(step, RuleStep) or (isinstance(step, ConfirmStep) and step.rule):
+            self._record_evaluation(step.rule or "", step.when, applies)
         return self._take(step, index) if applies else None
 
     def _take(self, step: Step, index: int) -> Move | None:
         move: Move | None = None
         match step:
-            case Ask():
+            case AskStep():
                 move = self._ask(step.ask, index)
-            case Rule():
+            case RuleStep():
                 move = self._fire(step, index)
-            case Call():
+            case CallStep():
                 move = self._call(step.call)
-            case Compute():
+            case ComputeStep():
                 left, operation, right = step.of
-                self._learn({step.compute: known.compute(left, operation, right, self._known())})
-            case Confirm():
+                self._learn({step.compute: knowledge.compute(left, operation, right, self._known())})
+            case ConfirmStep():
                 move = self._confirm(step, index)
-            case Answer():
+            case AnswerStep():
                 move = self._answer(step.answer)
-            case Escalate():
+            case EscalateStep():
                 move = self._forward(step.escalate, "a step of the workflow", trigger="rule")
             case _:
                 assert_never(step)
@@ -221,7 +219,7 @@ class _Thought:
 
     def _ask(self, codes: tuple[str, ...], index: int, *, by_rule: bool = False) -> Move | None:
         missing = tuple(code for code in codes if code not in self.state.params)
-        self.decisions.append(ParamsChecked(self._under_way().code, missing))
+        self.decisions.append(ParametersChecked(self._current().code, missing))
         if not missing:
             return None
         state = replace(self.state, step=index, asked=missing[0])
@@ -230,8 +228,8 @@ class _Thought:
             question, ResponseType.QUESTION, state, asking_for=missing[:1], because_of_rule=by_rule
         )
 
-    def _fire(self, rule: Rule, index: int) -> Move | None:
-        tool = self._under_way().code
+    def _fire(self, rule: RuleStep, index: int) -> Move | None:
+        tool = self._current().code
         self.decisions.append(
             RuleFired(
                 tool=tool,
@@ -249,12 +247,12 @@ class _Thought:
             return replace(move, state=replace(move.state, params=params))
         return move
 
-    def _effect(self, rule: Rule, index: int) -> Move | None:
-        tool = self._under_way().code
+    def _effect(self, rule: RuleStep, index: int) -> Move | None:
+        tool = self._current().code
         if rule.answer is not None:
             return self._answer(rule.answer)
         if rule.block is not None:
-            self.decisions.append(Answered(tool, self._fill(rule.block), failed=True))
+            self.decisions.append(WorkflowAnswer(tool, self._fill(rule.block), failed=True))
             return self._reply(self._with_follow_up(rule.block), ResponseType.BLOCKED, self._over())
         if rule.escalate is not None:
             return self._forward(rule.escalate, rule.reason, trigger="rule")
@@ -263,22 +261,22 @@ class _Thought:
         return self._ask((rule.ask,), index, by_rule=True) if rule.ask else None
 
     def _moment(self, index: int) -> Literal["init", "pre-integration"] | None:
-        """When a rule is looked at: before anything is asked for, or before the next call."""
-        steps = self._under_way().steps
-        if not any(isinstance(step, Ask | Call) for step in steps[:index]):
+        """Return when a rule is evaluated: before anything is asked for, or before the next call."""
+        steps = self._current().steps
+        if not any(isinstance(step, AskStep | CallStep) for step in steps[:index]):
             return "init"
-        return "pre-integration" if any(isinstance(step, Call) for step in steps[index:]) else None
+        return "pre-integration" if any(isinstance(step, CallStep) for step in steps[index:]) else None
 
     def _call(self, code: str) -> Move | None:
-        tool, integration = self._under_way().code, self.playbook.integrations[code]
+        tool, integration = self._current().code, self.playbook.integrations[code]
         if not isinstance(integration, RestIntegration):
-            self.decisions.append(Called(tool, code, integration))
+            self.decisions.append(IntegrationCall(tool, code, integration))
             return None
         facts = self._known()
-        failure = next((item for item in integration.failures if known.holds(item.when, facts)), None)
+        failure = next((item for item in integration.failures if knowledge.holds(item.when, facts)), None)
         status = failure.status if failure else 200
         self.decisions.append(
-            Called(
+            IntegrationCall(
                 tool,
                 code,
                 integration,
@@ -291,22 +289,22 @@ class _Thought:
         if status < 500:
             return None
         text = self.playbook.texts.error
-        self.decisions.append(Answered(tool, self._fill(text), failed=True))
+        self.decisions.append(WorkflowAnswer(tool, self._fill(text), failed=True))
         return self._reply(text, ResponseType.ERROR, self._over(), error="integration_failed")
 
-    def _confirm(self, step: Confirm, index: int) -> Move:
-        tool = self._under_way().code
+    def _confirm(self, step: ConfirmStep, index: int) -> Move:
+        tool = self._current().code
         if step.rule:
             self.decisions.append(
                 RuleFired(tool, step.rule, "confirmation", "ASK_FOR_CONFIRMATION", "cannot be undone")
             )
-        self.decisions.append(ConfirmationAsked(tool, self._fill(step.confirm)))
+        self.decisions.append(ConfirmationRequest(tool, self._fill(step.confirm)))
         state = replace(self.state, step=index, confirming=True)
         return self._reply(step.confirm, ResponseType.CONFIRMATION, state)
 
     def _answer(self, text: str) -> Move:
-        workflow = self._under_way()
-        self.decisions.append(Answered(workflow.code, self._fill(text)))
+        workflow = self._current()
+        self.decisions.append(WorkflowAnswer(workflow.code, self._fill(text)))
         return self._reply(
             self._with_follow_up(text), ResponseType.ANSWER, self._over(), suggestions=workflow.suggestions
         )
@@ -317,7 +315,7 @@ class _Thought:
         reason: str,
         trigger: Literal["intent_classification", "rule"] = "intent_classification",
     ) -> Move:
-        self.decisions.append(Activated(FORWARDING, trigger, reason))
+        self.decisions.append(WorkflowStarted(FORWARDING, trigger, reason))
         state = replace(self._over(), forwarded=True)
         return self._reply(text, ResponseType.ANSWER, state, forwarding=True)
 
@@ -334,19 +332,19 @@ class _Thought:
         error: str | None = None,
         suggestions: tuple[str, ...] = (),
     ) -> Move:
-        # The guardrails answer before any workflow is reached, so none has run.
-        at_work = self.workflow if refusal is None else None
-        workflows = (at_work.code,) if at_work else ()
+        # Guardrails answer before any workflow is reached, so none has run.
+        workflow = self.workflow if refusal is None else None
+        workflows = (workflow.code,) if workflow else ()
         # Texts are filled here and nowhere before: filled twice, a user's "{name}" would be filled too.
-        said = " ".join(part for part in (*self.notes, self._fill(text)) if part)
-        if at_work and kind in {ResponseType.ANSWER, ResponseType.BLOCKED}:
-            state = replace(state, last=said)
-            said = f"{self.playbook.texts.repeated} {said}" if said == self.state.last else said
-        reply = Reply(
-            text=said,
+        text = " ".join(part for part in (*self.notes, self._fill(text)) if part)
+        if workflow and kind in {ResponseType.ANSWER, ResponseType.BLOCKED}:
+            state = replace(state, last=text)
+            text = f"{self.playbook.texts.repeated} {text}" if text == self.state.last else text
+        reply = DemoReply(
+            text=text,
             type=kind,
-            intents=(at_work.title,) if at_work else (),
-            params=self._extracted(at_work, asking_for) if at_work else {},
+            intents=(workflow.title,) if workflow else (),
+            params=self._extracted(workflow, asking_for) if workflow else {},
             workflows=(*workflows, FORWARDING) if forwarding else workflows,
             decisions=tuple(self.decisions),
             evaluations=tuple(self.evaluations),
@@ -359,7 +357,7 @@ class _Thought:
         return Move(state, reply)
 
     def _extracted(self, workflow: Workflow, asking_for: tuple[str, ...]) -> dict[str, JsonValue]:
-        """The workflow's parameters so far. AUI shows what is being asked for as `undefined`."""
+        """Return the workflow's parameters so far. AUI shows a requested one as `undefined`."""
         params = self.state.params
         return {
             code: params.get(code, "undefined")
@@ -368,7 +366,7 @@ class _Thought:
         }
 
     def _over(self) -> State:
-        """The state once the workflow under way has ended or was left."""
+        """Return the state after the current workflow has ended or was left."""
         kept = {
             code: value for code, value in self.state.params.items() if self.playbook.parameters[code].keep
         }
@@ -377,21 +375,21 @@ class _Thought:
         )
 
     def _extract(self, workflow: Workflow) -> dict[str, JsonValue]:
-        """What the message says about the workflow's parameters, or else the agent variables do."""
-        found: dict[str, JsonValue] = {}
+        """Return the workflow's parameters in the message, or else in the agent variables."""
+        params: dict[str, JsonValue] = {}
         for code in workflow.parameters:
             parameter = self.playbook.parameters[code]
-            value = extraction.value(parameter, self.said)
+            value = extraction.value(parameter, self.message)
             if value is None and parameter.variable and code not in self.state.params:
                 value = self.variables.get(parameter.variable) or None
             if value is not None:
-                found[code] = value
-        return found
+                params[code] = value
+        return params
 
-    def _evaluated(self, code: str, condition: Condition, applies: bool) -> None:
+    def _record_evaluation(self, code: str, condition: Condition, applies: bool) -> None:
         facts = self._known()
         parts = tuple(
-            (known.describe(name, wanted), known.part_holds(name, wanted, facts))
+            (knowledge.describe(name, wanted), knowledge.part_holds(name, wanted, facts))
             for name, wanted in condition.items()
         )
         self.evaluations.append(RuleEvaluation(code, applies, parts))
@@ -399,21 +397,21 @@ class _Thought:
     def _intent(self) -> Workflow | None:
         return next((item for item in self.playbook.workflows if self._matches(item.intents)), None)
 
-    def _under_way(self) -> Workflow:
-        assert self.workflow is not None  # noqa: S101  # every caller has a workflow under way
+    def _current(self) -> Workflow:
+        assert self.workflow is not None  # noqa: S101  # every caller has a current workflow
         return self.workflow
 
     def _matches(self, phrases: Phrases) -> bool:
-        return any(phrase.search(self.said) for phrase in phrases)
+        return any(phrase.search(self.message) for phrase in phrases)
 
     def _learn(self, facts: Mapping[str, JsonValue]) -> None:
         self.state = replace(self.state, facts={**self.state.facts, **facts})
 
-    def _known(self) -> known.Known:
+    def _known(self) -> knowledge.Knowledge:
         return {**self.variables, **self.state.params, **self.state.facts}
 
     def _fill(self, text: str) -> str:
-        return known.fill(text, self._known())
+        return knowledge.fill(text, self._known())
 
     def _with_follow_up(self, text: str) -> str:
         return f"{text} {self.playbook.texts.follow_up}".strip()

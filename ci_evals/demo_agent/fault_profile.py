@@ -1,6 +1,6 @@
-"""How far the demo agent keeps to its playbook: slips by chance, workflows that are broken, misbehaviour.
+"""The faults of a demo agent: random faults of replies, broken workflows, and misbehavior.
 
-A draw rests on the seed and on what is said, never on the clock or on which conversation came first.
+A draw depends on the seed and on the conversation, never on the clock or on which conversation came first.
 """
 
 import difflib
@@ -13,43 +13,43 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from ci_evals.demo_agent import catalog, engine, misbehavior
-from ci_evals.demo_agent.misbehavior import Misbehaviour
-from ci_evals.demo_agent.playbook import Call, Confirm, Playbook, Rule, Workflow
-from ci_evals.demo_agent.reply import Move, Reply, ResponseType, State
+from ci_evals.demo_agent.misbehavior import Misbehavior
+from ci_evals.demo_agent.playbook import CallStep, ConfirmStep, Playbook, RuleStep, Workflow
+from ci_evals.demo_agent.reply import DemoReply, Move, ResponseType, State
 
 
-class Slip(StrEnum):
+class ReplyFault(StrEnum):
     """One way to answer one message badly."""
 
     LOST = "lost"
     """The agent answers as if it had not understood, and stays where it was."""
     HASTY = "hasty"
-    """The agent plays the workflow under way, or the one that the message begins, without its rules."""
+    """The agent plays the current workflow, or the one that the message starts, without its rules."""
 
 
 class UnknownWorkflowError(LookupError):
-    """No playbook has a workflow of that code. Its text names the nearest, or all there are."""
+    """No playbook has a workflow of that code. The text names the nearest, or all there are."""
 
 
 @dataclass(frozen=True)
-class Temper:
-    """How the agent errs, in all conversations.
+class FaultProfile:
+    """The faults of an agent, in all conversations.
 
     Args:
-        noise: The share of messages at which it slips, from 0 to 1.
-        seed: What the slips are drawn from.
+        noise: The share of messages with a fault, from 0 to 1.
+        seed: The seed of the draws.
         broken: Codes of workflows that run without their rules and call no integration.
         misbehaves: What it does wrong in every conversation.
 
     Raises:
-        ValueError: `noise` is no share.
+        ValueError: `noise` is out of range.
         UnknownWorkflowError: no playbook has a workflow of that code.
     """
 
     noise: float = 0
     seed: int = 0
     broken: frozenset[str] = frozenset()
-    misbehaves: frozenset[Misbehaviour] = frozenset()
+    misbehaves: frozenset[Misbehavior] = frozenset()
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 1:
@@ -60,14 +60,14 @@ class Temper:
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
             raise UnknownWorkflowError(f"no playbook has a workflow {code!r}; {hint}")
 
-    def slip(self, conversation: str, number: int) -> Slip | None:
-        """What goes wrong at a conversation's message of that number; null for nothing.
+    def draw(self, conversation: str, number: int) -> ReplyFault | None:
+        """Draw the fault of a conversation's message of that number, or none.
 
-        More noise adds slips and takes none away.
+        More noise adds faults and removes none.
         """
-        if self._drawn(conversation, number, "slips") >= self.noise:
+        if self._random(conversation, number, "slips") >= self.noise:
             return None
-        return Slip.LOST if self._drawn(conversation, number, "kind") < 0.5 else Slip.HASTY
+        return ReplyFault.LOST if self._random(conversation, number, "kind") < 0.5 else ReplyFault.HASTY
 
     def respond(
         self,
@@ -75,38 +75,30 @@ class Temper:
         state: State,
         message: str,
         variables: Mapping[str, JsonValue],
-        slip: Slip | None,
+        fault: ReplyFault | None,
     ) -> Move:
-        """The agent's move after `message`, with that slip. Pure, as `engine.respond` is."""
-        move = self._move(misbehavior.mistaken(self.misbehaves, playbook), state, message, variables, slip)
-        return misbehavior.spoilt(self.misbehaves, playbook, state, move)
+        """Return the agent's move after `message`, with that fault. Pure, as `engine.respond` is."""
 
-    def _move(
-        self,
-        playbook: Playbook,
-        state: State,
-        message: str,
-        variables: Mapping[str, JsonValue],
-        slip: Slip | None,
-    ) -> Move:
-        if slip is Slip.LOST:
-            text = playbook.texts.fallback
-            return Move(state, Reply(text, ResponseType.QUESTION, suggestions=playbook.suggestions))
-
-        def omits(workflow: Workflow, step: Rule | Call | Confirm) -> bool:
+        def omits(workflow: Workflow, step: RuleStep | CallStep | ConfirmStep) -> bool:
             if misbehavior.omits(self.misbehaves, step):
                 return True
-            hasty = slip is Slip.HASTY and isinstance(step, Rule)
-            return hasty or (workflow.code in self.broken and isinstance(step, Rule | Call))
+            hasty = fault is ReplyFault.HASTY and isinstance(step, RuleStep)
+            return hasty or (workflow.code in self.broken and isinstance(step, RuleStep | CallStep))
 
-        return engine.respond(playbook, state, message, variables, omits)
+        if fault is ReplyFault.LOST:
+            text, suggestions = playbook.texts.fallback, playbook.suggestions
+            move = Move(state, DemoReply(text, ResponseType.QUESTION, suggestions=suggestions))
+        else:
+            mistaken = misbehavior.mistaken(self.misbehaves, playbook)
+            move = engine.respond(mistaken, state, message, variables, omits)
+        return misbehavior.spoil(self.misbehaves, playbook, state, move)
 
-    def _drawn(self, *subject: str | int) -> float:
-        """A number from 0 to below 1, always the same for the same seed and subject."""
-        drawn = hashlib.sha256(json.dumps([self.seed, *subject]).encode()).digest()
-        return int.from_bytes(drawn[:6]) / 2**48
+    def _random(self, *subject: str | int) -> float:
+        """Return a number from 0 to below 1, always the same for the same seed and subject."""
+        digest = hashlib.sha256(json.dumps([self.seed, *subject]).encode()).digest()
+        return int.from_bytes(digest[:6]) / 2**48
 
 
 def opening_of(agent_id: str, text: str, variables: Mapping[str, JsonValue]) -> str:
-    """A digest of how a conversation begins: trials of one test have it in common."""
+    """Return a digest of how a conversation begins, which the trials of one test have in common."""
     return hashlib.sha256(json.dumps([agent_id, text, variables], sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Playbooks: all that the demo agent knows of one domain, read from a file in `domains/`.
+"""Playbooks: all that the demo agent knows about one domain, read from a file in `domains/`.
 
 A playbook is data. `catalogue` reads it, `engine` plays it; a further domain is a further file and no Python.
 """
@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 PLACEHOLDER = re.compile(r"\{([\w-]+)\}")
-"""A name in a text of the playbook, to be replaced by what is known under it."""
+"""A name in a text of the playbook, to be replaced by its value."""
 
 Scalar = bool | int | float | str
 
 
 def _phrase(pattern: Any) -> Any:
-    """A pattern is found anywhere in a message, but only as whole words, and whatever its case."""
+    """Compile a pattern that matches anywhere in a message, but only whole words, without case."""
     if not isinstance(pattern, str):
         return pattern
     try:
@@ -34,8 +34,8 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Comparison(_Entry):
-    """What a value is held against. Limits may be `{names}`; what is not known is never over or under one."""
+class ValueCheck(_Entry):
+    """A check of a value. Limits may be `{names}`; an unknown one is never exceeded."""
 
     over: Scalar | None = None
     under: Scalar | None = None
@@ -45,13 +45,13 @@ class Comparison(_Entry):
     given: bool | None = None
 
 
-Wanted = Comparison | tuple[Scalar, ...] | Scalar
+Wanted = ValueCheck | tuple[Scalar, ...] | Scalar
 Condition = dict[str, Wanted]
 """Names and what they must be: a value, one of several, or a comparison. All must hold."""
 
 
 class Parameter(_Entry):
-    """Something that the agent takes from what the user says."""
+    """A value that the agent extracts from messages."""
 
     ask: str = Field(description="The question for it.")
     patterns: Phrases = Field((), description="The first group, or else the whole match, is the value.")
@@ -69,11 +69,13 @@ class RestIntegration(_Entry):
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     url: str
     category: str
-    failures: tuple["Failure", ...] = Field((), description="The first that applies; else the status is 200.")
+    failures: tuple["IntegrationFailure", ...] = Field(
+        (), description="The first that applies; else the status is 200."
+    )
 
 
 class RagIntegration(_Entry):
-    """A collection of documents that is searched. It has no HTTP status."""
+    """A searchable collection of documents. It has no HTTP status."""
 
     type: Literal["RAG"]
     question: str
@@ -88,7 +90,7 @@ class McpIntegration(_Entry):
     completion: str
 
 
-class Failure(_Entry):
+class IntegrationFailure(_Entry):
     """A status other than 200, and when it comes."""
 
     status: int = Field(ge=400, le=599)
@@ -99,30 +101,30 @@ class Failure(_Entry):
 Integration = Annotated[RestIntegration | RagIntegration | McpIntegration, Field(discriminator="type")]
 
 
-class _Step(_Entry):
+class _BaseStep(_Entry):
     when: Condition = Field({}, description="The step is passed over where this does not hold.")
 
 
-class Ask(_Step):
+class AskStep(_BaseStep):
     """Asks for what is missing, one thing at a time."""
 
     ask: tuple[str, ...] = Field(min_length=1)
 
 
-class Call(_Step):
+class CallStep(_BaseStep):
     """Calls an integration; its status is known afterwards under its code. From 500 on, the agent errs."""
 
     call: str
 
 
-class Compute(_Step):
+class ComputeStep(_BaseStep):
     """Makes a new value of two known ones."""
 
     compute: str = Field(description="The new value's name.")
     of: tuple[str, Literal["plus", "minus", "times"], str]
 
 
-class Confirm(_Step):
+class ConfirmStep(_BaseStep):
     """Asks for a yes before what cannot be undone."""
 
     confirm: str
@@ -130,7 +132,7 @@ class Confirm(_Step):
     rule: str | None = Field(None, description="The code of the rule that asks for the confirmation.")
 
 
-class Rule(_Step):
+class RuleStep(_BaseStep):
     """A rule of the business. It fires where its condition holds, and has at most one effect."""
 
     rule: str
@@ -152,7 +154,7 @@ class Rule(_Step):
 
     @property
     def action(self) -> str | None:
-        """What the rule does, in the words of a trace; null for a rule that only takes note."""
+        """The action in the words of a trace; None for a rule without an effect."""
         actions = {
             "TEXT": self.answer or self.note,
             "BLOCK": self.block,
@@ -162,13 +164,13 @@ class Rule(_Step):
         return next((action for action, effect in actions.items() if effect), None)
 
 
-class Answer(_Step):
+class AnswerStep(_BaseStep):
     """The reply, with which the workflow ends."""
 
     answer: str
 
 
-class Escalate(_Step):
+class EscalateStep(_BaseStep):
     """Hands over to a person."""
 
     escalate: str
@@ -178,24 +180,24 @@ _STEPS = ("confirm", "rule", "call", "ask", "compute", "answer", "escalate")
 
 
 def _kind(value: Any) -> str | None:
-    """A step is told by its key. A rule may have the others' keys, so the order counts."""
+    """Return the kind of a step by its key. A rule may have the others' keys, so the order counts."""
     return next((kind for kind in _STEPS if kind in value), None) if isinstance(value, dict) else None
 
 
 Step = Annotated[
-    Annotated[Confirm, Tag("confirm")]
-    | Annotated[Rule, Tag("rule")]
-    | Annotated[Call, Tag("call")]
-    | Annotated[Ask, Tag("ask")]
-    | Annotated[Compute, Tag("compute")]
-    | Annotated[Answer, Tag("answer")]
-    | Annotated[Escalate, Tag("escalate")],
+    Annotated[ConfirmStep, Tag("confirm")]
+    | Annotated[RuleStep, Tag("rule")]
+    | Annotated[CallStep, Tag("call")]
+    | Annotated[AskStep, Tag("ask")]
+    | Annotated[ComputeStep, Tag("compute")]
+    | Annotated[AnswerStep, Tag("answer")]
+    | Annotated[EscalateStep, Tag("escalate")],
     Discriminator(_kind),
 ]
 
 
 class Workflow(_Entry):
-    """One thing that the agent can do: how users ask for it, and its steps in order."""
+    """One task of the agent: how users ask for it, and its steps in order."""
 
     code: str = Field(pattern=r"^[A-Z][A-Z0-9_]*$")
     title: str
@@ -209,7 +211,7 @@ class Workflow(_Entry):
 
 
 class Refusal(_Entry):
-    """What the guardrails keep out, whatever else is going on."""
+    """A topic that guardrails refuse at any time."""
 
     patterns: Phrases
     reason: str
@@ -217,7 +219,7 @@ class Refusal(_Entry):
 
 
 class SmallTalk(_Entry):
-    """A reply that takes no workflow."""
+    """A reply without a workflow."""
 
     patterns: Phrases
     text: str
@@ -233,7 +235,7 @@ class Language(_Entry):
 
 
 class Texts(_Entry):
-    """What the agent says where no workflow speaks."""
+    """Texts of the agent outside of workflows."""
 
     welcome: str
     follow_up: str = Field(description="Goes after every answer.")
@@ -249,7 +251,7 @@ class Texts(_Entry):
 
 
 class Misconduct(_Entry):
-    """What an agent says that was told to misbehave."""
+    """Texts of an agent that misbehaves."""
 
     leak: str = Field(description="What nobody should be told.")
     rude: str = Field(description="An insult.")
@@ -265,7 +267,7 @@ class Playbook(_Entry):
     patience: int = Field(2, ge=1, description="Lost or angry messages before a person takes over.")
     language: Language
     texts: Texts
-    misbehaviour: Misconduct
+    misbehavior: Misconduct
     guardrails: tuple[Refusal, ...] = Field(description="Refusals that are the same in every domain.")
     refusals: tuple[Refusal, ...]
     small_talk: tuple[SmallTalk, ...]
@@ -277,12 +279,14 @@ class Playbook(_Entry):
 
     @property
     def rules(self) -> frozenset[str]:
-        """The codes of all rules."""
+        """Codes of all rules."""
         steps = (step for workflow in self.workflows for step in workflow.steps)
-        return frozenset(step.rule for step in steps if isinstance(step, Rule | Confirm) and step.rule)
+        return frozenset(
+            step.rule for step in steps if isinstance(step, RuleStep | ConfirmStep) and step.rule
+        )
 
     def workflow(self, code: str) -> Workflow:
-        """The workflow of that code, which must exist."""
+        """Return the workflow of that code, which must exist."""
         return next(workflow for workflow in self.workflows if workflow.code == code)
 
     @model_validator(mode="after")
@@ -293,33 +297,33 @@ class Playbook(_Entry):
         return self
 
     def _problems(self, workflow: Workflow) -> Iterator[str]:
-        """Names that lead nowhere, and workflows that can run out of steps."""
+        """Yield undefined names, and workflows that can run out of steps."""
         yield from (
             f"unknown parameter {code!r}" for code in workflow.parameters if code not in self.parameters
         )
-        computed = {step.compute for step in workflow.steps if isinstance(step, Compute)}
+        computed = {step.compute for step in workflow.steps if isinstance(step, ComputeStep)}
         known = {*self.variables, *self.parameters, *self.integrations, *computed}
         for step in workflow.steps:
-            unknown = sorted(_named(step) - known)
+            unknown = sorted(_names_in(step) - known)
             yield from (f"nothing is known as {name!r}" for name in unknown)
-            stray = [code for code in _asked(step) if code not in workflow.parameters]
+            stray = [code for code in _parameters_in(step) if code not in workflow.parameters]
             yield from (f"{code!r} is not among its parameters" for code in stray)
-            if isinstance(step, Call) and step.call not in self.integrations:
+            if isinstance(step, CallStep) and step.call not in self.integrations:
                 yield f"calls {step.call!r}, which is no integration"
         if workflow.steps[-1].when or not _ends(workflow.steps[-1]):
             yield "its last step must answer, block or escalate, without 'when'"
 
 
-def _named(step: Step) -> set[str]:
+def _names_in(step: Step) -> set[str]:
     names = {*step.when, *PLACEHOLDER.findall(step.model_dump_json())}
-    return names | {step.of[0], step.of[2]} if isinstance(step, Compute) else names
+    return names | {step.of[0], step.of[2]} if isinstance(step, ComputeStep) else names
 
 
-def _asked(step: Step) -> tuple[str, ...]:
+def _parameters_in(step: Step) -> tuple[str, ...]:
     match step:
-        case Ask():
+        case AskStep():
             return step.ask
-        case Rule():
+        case RuleStep():
             return (*step.forget, step.ask) if step.ask else step.forget
         case _:
             return ()
@@ -327,9 +331,9 @@ def _asked(step: Step) -> tuple[str, ...]:
 
 def _ends(step: Step) -> bool:
     match step:
-        case Answer() | Escalate():
+        case AnswerStep() | EscalateStep():
             return True
-        case Rule():
+        case RuleStep():
             return any((step.answer, step.block, step.escalate))
         case _:
             return False

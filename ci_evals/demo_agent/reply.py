@@ -1,4 +1,4 @@
-"""What the engine says and remembers: replies with all that led to them, and the state of a conversation."""
+"""Replies of the engine with all that led to them, and the state of a conversation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from ci_evals.demo_agent.playbook import Integration
 
 
 class ResponseType(StrEnum):
-    """What kind of reply the agent gave."""
+    """Kinds of replies."""
 
     ANSWER = "answer"
     QUESTION = "question"
@@ -21,8 +21,8 @@ class ResponseType(StrEnum):
 
 
 @dataclass(frozen=True)
-class Activated:
-    """A workflow began."""
+class WorkflowStarted:
+    """A workflow started."""
 
     tool: str
     trigger: Literal["intent_classification", "rule"]
@@ -30,8 +30,8 @@ class Activated:
 
 
 @dataclass(frozen=True)
-class ParamsChecked:
-    """The parameters that a workflow needs were looked at."""
+class ParametersChecked:
+    """The parameters that a workflow needs were checked."""
 
     tool: str
     missing: tuple[str, ...]
@@ -51,8 +51,8 @@ class RuleFired:
 
 
 @dataclass(frozen=True)
-class Called:
-    """An integration was called. Its status is null where there is none (RAG, MCP)."""
+class IntegrationCall:
+    """An integration was called. Its status is None if there is none (RAG, MCP)."""
 
     tool: str
     code: str
@@ -63,7 +63,7 @@ class Called:
 
 
 @dataclass(frozen=True)
-class ConfirmationAsked:
+class ConfirmationRequest:
     """The user was asked for a yes."""
 
     tool: str
@@ -71,7 +71,7 @@ class ConfirmationAsked:
 
 
 @dataclass(frozen=True)
-class Answered:
+class WorkflowAnswer:
     """A workflow ended with a text."""
 
     tool: str
@@ -79,12 +79,14 @@ class Answered:
     failed: bool = False
 
 
-Decision = Activated | ParamsChecked | RuleFired | Called | ConfirmationAsked | Answered
+Decision = (
+    WorkflowStarted | ParametersChecked | RuleFired | IntegrationCall | ConfirmationRequest | WorkflowAnswer
+)
 
 
 @dataclass(frozen=True)
 class RuleEvaluation:
-    """A rule that was looked at, whether it fired or not, and how each part of its condition came out."""
+    """A rule that was evaluated, whether it fired or not, with each part of its condition."""
 
     code: str
     triggered: bool
@@ -92,7 +94,7 @@ class RuleEvaluation:
 
 
 @dataclass(frozen=True)
-class Reply:
+class DemoReply:
     """The agent's answer to one message, and all that led to it."""
 
     text: str
@@ -111,23 +113,23 @@ class Reply:
 
 @dataclass(frozen=True)
 class State:
-    """Where a conversation stands after a reply."""
+    """The state of a conversation after a reply."""
 
     workflow: str | None = None
     step: int = 0
-    """The step of the workflow to go on from."""
+    """The step of the workflow to continue from."""
     asked: str | None = None
     """The parameter that the last reply asked for."""
     confirming: bool = False
     params: Mapping[str, JsonValue] = field(default_factory=dict)
     facts: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What rules, computations and integrations found out for the workflow under way."""
+    """Results of rules, computations and integrations of the current workflow."""
     lost: int = 0
     """Messages in a row that led nowhere."""
     angry: int = 0
     forwarded: bool = False
     last: str = ""
-    """The workflow's answer that was given last."""
+    """The last answer of the workflow."""
 
 
 @dataclass(frozen=True)
@@ -135,4 +137,4 @@ class Move:
     """A reply and the state that it leaves."""
 
     state: State
-    reply: Reply
+    reply: DemoReply

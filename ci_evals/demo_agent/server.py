@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from ci_evals.demo_agent.api import KEY_HEADER, Answer, Api, Dropped
-from ci_evals.demo_agent.fault_profile import Temper
-from ci_evals.demo_agent.misbehavior import Misbehaviour
-from ci_evals.demo_agent.server_faults import Fault
+from ci_evals.demo_agent.api import KEY_HEADER, Api, Dropped, HttpAnswer
+from ci_evals.demo_agent.fault_profile import FaultProfile
+from ci_evals.demo_agent.misbehavior import Misbehavior
+from ci_evals.demo_agent.server_faults import ServerFault
 from ci_evals.domain.errors import exhausted
 from ci_evals.threads import begin as begin_thread
 
@@ -29,20 +29,20 @@ class DemoServer:
         host: The address to listen on.
         port: The port; 0 takes a free one.
         key: The only accepted `x-network-api-key`. Without it any key is accepted, but none is not.
-        faults: What goes wrong, in all conversations.
-        delay: Seconds that an answer to a message takes under `Fault.SLOW`.
-        retry_after: Seconds that `Retry-After` names under the faults that send it.
-        noise: The share of messages, from 0 to 1, at which the agent slips: it answers as if it had not
-            understood, or plays on without its rules, the one as often as the other.
-        seed: What the slips are drawn from. Conversations that begin alike are numbered as they come, and
-            their slips drawn by that number: a new server with the same seed meets the trials of a test with
-            the same slips, however many are played at once.
+        faults: Faults of the server, in all conversations.
+        delay: Seconds that an answer to a message takes under `ServerFault.SLOW`.
+        retry_after: Seconds in `Retry-After` under the faults that send it.
+        noise: The share of messages, from 0 to 1, with a fault: the agent answers as if it had not
+            understood, or plays on without its rules, each as often as the other.
+        seed: The seed of these faults. Conversations that begin alike are numbered as they come, and draw
+            their faults by that number: a new server with the same seed gives the trials of a test the same
+            faults, however many are played at once.
         broken: Codes of workflows that have lost their rules and call no integration, in every domain.
         misbehaves: What the agent does wrong, in all conversations.
 
     Raises:
         OSError: the port cannot be had.
-        ValueError: `noise` is no share.
+        ValueError: `noise` is out of range.
         UnknownWorkflowError: no playbook has a workflow that is to be broken.
     """
 
@@ -52,19 +52,19 @@ class DemoServer:
         host: str = "127.0.0.1",
         port: int = 0,
         key: str | None = None,
-        faults: Collection[Fault] = (),
+        faults: Collection[ServerFault] = (),
         delay: float = 2.0,
         retry_after: int = 1,
         noise: float = 0,
         seed: int = 0,
         broken: Collection[str] = (),
-        misbehaves: Collection[Misbehaviour] = (),
+        misbehaves: Collection[Misbehavior] = (),
     ) -> None:
         self._closing = threading.Event()
         api = Api(
             key=key,
             faults=faults,
-            temper=Temper(noise, seed, frozenset(broken), frozenset(misbehaves)),
+            profile=FaultProfile(noise, seed, frozenset(broken), frozenset(misbehaves)),
             retry_after=retry_after,
             wait=lambda: self._closing.wait(delay),
         )
@@ -84,14 +84,14 @@ class DemoServer:
     def __enter__(self) -> Self:
         served = threading.Event()
 
-        def serve_apart() -> None:
+        def serve_in_background() -> None:
             try:
                 self.serve_forever()
             finally:
                 served.set()
 
         try:
-            begin_thread(serve_apart)
+            begin_thread(serve_in_background)
         except RuntimeError:
             self._http.server_close()
             raise
@@ -104,7 +104,7 @@ class DemoServer:
         self.close()
 
     def serve_forever(self) -> None:
-        """Serves until `close` is called from another thread, or an exception such as a Ctrl-C comes."""
+        """Serve until `close` is called from another thread, or an exception such as a Ctrl-C comes."""
         try:
             while not self._closing.is_set():
                 try:
@@ -112,10 +112,10 @@ class DemoServer:
                 except MemoryError:
                     time.sleep(_SOON)  # there may be some again
         finally:
-            self._http.socket.close()  # else whoever connects would wait for an answer
+            self._http.socket.close()  # else new clients would wait for an answer
 
     def close(self) -> None:
-        """Ends all connections and frees the port. A waiting answer is not waited for."""
+        """End all connections and free the port, without waiting for delayed answers."""
         self._closing.set()
         if self._served is not None:
             self._served.wait()
@@ -123,7 +123,7 @@ class DemoServer:
 
 
 def serve(server: DemoServer, announce: Callable[[str], None]) -> None:
-    """Serves in this thread until Ctrl-C or another exception, then closes. `announce` gets the base URL."""
+    """Serve in this thread until Ctrl-C or another exception, then close. `announce` gets the base URL."""
     try:
         announce(server.base_url)
         with suppress(KeyboardInterrupt):
@@ -152,15 +152,15 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Hang up on a client for whom no file can be opened any more, and who would wait in vain."""
+        """Hang up on a client for which no file can be opened any more: it would wait in vain."""
         try:
             return super().get_request()
         except OSError as error:
             if exhausted(error):
-                self._turn_away()
+                self._reject()
             raise
 
-    def _turn_away(self) -> None:
+    def _reject(self) -> None:
         if self._spare is None:
             time.sleep(_SOON)
         else:
@@ -190,7 +190,7 @@ class _Server(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def server_close(self) -> None:
-        """Wakes the threads that wait on kept-alive connections, and gives them a moment to end."""
+        """Wake the threads that wait on kept-alive connections, and give them a moment to end."""
         super().server_close()
         if self._spare:
             self._spare.close()
@@ -200,15 +200,15 @@ class _Server(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._open, timeout=1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news; a bug is, and is shown. A lack of memory takes one line."""
+        """Ignore a client that went away, show a bug, and report a lack of memory in one line."""
         error = sys.exception()
         if isinstance(error, ConnectionError):
             return
-        if not (lack := error and exhausted(error)):
+        if not (shortage := error and exhausted(error)):
             super().handle_error(request, client_address)
             return
         with suppress(MemoryError, OSError, ValueError):
-            sys.stderr.write(f"the demo agent hung up on a client: {lack}\n")
+            sys.stderr.write(f"the demo agent hung up on a client: {shortage}\n")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -232,19 +232,19 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _serve  # noqa: N815  # names of the base class
 
     def _body(self) -> bytes | None:
-        """The request's body; null where it was refused unread, and the connection with it."""
+        """Return the request's body; None if it was refused unread, and the connection with it."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not length.isdecimal():
             self.close_connection = True
-            self._send(Answer.error(411, "Send the body with a Content-Length"))
+            self._send(HttpAnswer.error(411, "Send the body with a Content-Length"))
             return None
         if int(length) > MAX_BODY_BYTES:
             self.close_connection = True
-            self._send(Answer.error(413, f"The body is longer than {MAX_BODY_BYTES} bytes"))
+            self._send(HttpAnswer.error(413, f"The body is longer than {MAX_BODY_BYTES} bytes"))
             return None
         return self.rfile.read(int(length))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: HttpAnswer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

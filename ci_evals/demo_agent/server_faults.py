@@ -1,10 +1,10 @@
-"""Faults that the demo server can be told to have, so that a client's manners can be seen."""
+"""Faults of the demo server, to see how a client copes with them."""
 
 from enum import StrEnum
 
 
-class Fault(StrEnum):
-    """One way to answer a message badly. All other calls are answered as ever."""
+class ServerFault(StrEnum):
+    """One way to answer a message badly. All other calls are answered as usual."""
 
     SLOW = "slow"
     """Every answer takes the server's delay."""
@@ -25,6 +25,6 @@ class Fault(StrEnum):
     NULLS = "nulls"
     """Nulls, lists for maps, and other shapes of older servers."""
     NO_TRACE = "no_trace"
-    """No trace in the answer, whatever was asked for. The trace can still be fetched."""
+    """No trace in the answer, even on request. The trace can still be fetched."""
     NO_EVIDENCE = "no_evidence"
     """No trace anywhere, and no `executed_workflows`."""

@@ -1,4 +1,4 @@
-"""Replies and tasks as the AUI task API writes them. Optional fields are left out, never null."""
+"""Replies and tasks in the format of the AUI task API. Optional fields are left out, never null."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import Any, assert_never
 
 from ci_evals.demo_agent.playbook import McpIntegration, RagIntegration, RestIntegration
 from ci_evals.demo_agent.reply import (
-    Activated,
-    Answered,
-    Called,
-    ConfirmationAsked,
+    ConfirmationRequest,
     Decision,
-    ParamsChecked,
-    Reply,
+    DemoReply,
+    IntegrationCall,
+    ParametersChecked,
     ResponseType,
     RuleFired,
+    WorkflowAnswer,
+    WorkflowStarted,
 )
 
 Body = dict[str, Any]
@@ -23,7 +23,7 @@ AGENT = "intelligent-agent"
 
 @dataclass(frozen=True)
 class Sections:
-    """The parts of a trace that the caller asked for."""
+    """The requested parts of a trace."""
 
     business: bool
     context: bool
@@ -33,7 +33,7 @@ class Sections:
 
 
 def task(task_id: str, user_id: str, welcome: str, suggestions: Iterable[str]) -> Body:
-    """A task as it is created and shown."""
+    """Return a task."""
     return {
         "id": task_id,
         "user_id": user_id,
@@ -43,8 +43,8 @@ def task(task_id: str, user_id: str, welcome: str, suggestions: Iterable[str]) -
     }
 
 
-def agent_message(message_id: str, created_at: str, user_id: str, reply: Reply) -> Body:
-    """The agent's message, without its trace."""
+def agent_message(message_id: str, created_at: str, user_id: str, reply: DemoReply) -> Body:
+    """Return the agent's message, without its trace."""
     return {
         "id": message_id,
         "created_at": created_at,
@@ -58,7 +58,7 @@ def agent_message(message_id: str, created_at: str, user_id: str, reply: Reply) 
 
 
 def user_message(message_id: str, created_at: str, user_id: str, text: str) -> Body:
-    """The user's message, as the list of a task's messages shows it."""
+    """Return the user's message, as in the list of a task's messages."""
     return {
         "id": message_id,
         "created_at": created_at,
@@ -70,9 +70,9 @@ def user_message(message_id: str, created_at: str, user_id: str, text: str) -> B
     }
 
 
-def trace(said: str, reply: Reply, sections: Sections) -> Body:
-    """What led to the reply. Calls of integrations belong to the context, all else to the business."""
-    body: Body = {"input": {"message": said}}
+def trace(message: str, reply: DemoReply, sections: Sections) -> Body:
+    """Return the trace of a reply. Calls of integrations belong to the context, all else to the business."""
+    body: Body = {"input": {"message": message}}
     if sections.business:
         body["understanding"] = _understanding(reply)
     if sections.context and (tools := _active_tools(reply)):
@@ -80,7 +80,7 @@ def trace(said: str, reply: Reply, sections: Sections) -> Body:
     body["decisions"] = [
         _decision(item)
         for item in reply.decisions
-        if (sections.context if isinstance(item, Called) else sections.business)
+        if (sections.context if isinstance(item, IntegrationCall) else sections.business)
     ]
     body["response"] = _response(reply)
     if sections.business and reply.evaluations:
@@ -95,8 +95,8 @@ def trace(said: str, reply: Reply, sections: Sections) -> Body:
     return body
 
 
-def oddly(body: Body) -> Body:
-    """The same message in the shapes that older servers are known to send: nulls, lists for maps, no zone."""
+def as_older_server(body: Body) -> Body:
+    """Return the message in shapes that older servers are known to send: nulls, lists for maps, no zone."""
     odd = {key: value for key, value in body.items() if key != "cards"}
     odd |= {
         "created_at": body["created_at"].replace("T", " ").removesuffix("Z"),
@@ -131,7 +131,7 @@ def _odd_trace(trace_info: Body) -> Body:
     return odd
 
 
-def _understanding(reply: Reply) -> Body:
+def _understanding(reply: DemoReply) -> Body:
     guardrails: Body = {"passed": reply.refusal is None}
     if reply.refusal is not None:
         guardrails["reason"] = reply.refusal
@@ -142,12 +142,12 @@ def _understanding(reply: Reply) -> Body:
     }
 
 
-def _active_tools(reply: Reply) -> list[Body]:
+def _active_tools(reply: DemoReply) -> list[Body]:
     status = {ResponseType.QUESTION: "awaiting_params", ResponseType.CONFIRMATION: "awaiting_confirmation"}
     return [{"tool": tool, "status": status[reply.type]} for tool in reply.workflows if reply.type in status]
 
 
-def _response(reply: Reply) -> Body:
+def _response(reply: DemoReply) -> Body:
     body: Body = {"type": str(reply.type), "message": reply.text}
     if reply.suggestions:
         body["suggestions"] = list(reply.suggestions)
@@ -165,10 +165,10 @@ def _response(reply: Reply) -> Body:
 
 def _decision(decision: Decision) -> Body:
     match decision:
-        case Activated():
+        case WorkflowStarted():
             trigger = {"type": decision.trigger, "reasons": [decision.reason]}
             body: Body = {"type": "activate_tool", "tool": decision.tool, "trigger": trigger}
-        case ParamsChecked():
+        case ParametersChecked():
             status = "missing_required" if decision.missing else "all_filled"
             body = {"type": "params_check", "tool": decision.tool, "status": status}
             if decision.missing:
@@ -177,15 +177,15 @@ def _decision(decision: Decision) -> Body:
             body = {"type": "rule_triggered", "tool": decision.tool, "rule": _rule(decision)}
             if decision.trigger is not None:
                 body["trigger_type"] = decision.trigger
-        case Called():
+        case IntegrationCall():
             body = {"type": "call_integration", "tool": decision.tool, "integration": _integration(decision)}
-        case ConfirmationAsked():
+        case ConfirmationRequest():
             body = {
                 "type": "ask_confirmation",
                 "tool": decision.tool,
                 "confirmation_preview": decision.preview,
             }
-        case Answered():
+        case WorkflowAnswer():
             status = "fail" if decision.failed else "success"
             body = {
                 "type": "tool_text_response",
@@ -207,7 +207,7 @@ def _rule(rule: RuleFired) -> Body:
     return body
 
 
-def _integration(call: Called) -> Body:
+def _integration(call: IntegrationCall) -> Body:
     integration = call.integration
     body: Body = {"code": call.code, "type": integration.type}
     match integration:

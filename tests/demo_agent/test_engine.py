@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ci_evals.demo_agent import catalog, engine, extraction
-from ci_evals.demo_agent.reply import Called, ResponseType, RuleFired, State
+from ci_evals.demo_agent.reply import IntegrationCall, ResponseType, RuleFired, State
 
 PLAYBOOK = catalog.read(
     r"""
@@ -104,7 +104,7 @@ def rules(reply):
 
 
 def calls(reply):
-    return [(item.code, item.status) for item in reply.decisions if isinstance(item, Called)]
+    return [(item.code, item.status) for item in reply.decisions if isinstance(item, IntegrationCall)]
 
 
 def test_the_same_words_get_the_same_replies():

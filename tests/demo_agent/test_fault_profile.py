@@ -1,4 +1,4 @@
-"""The demo agent in a bad temper: slips drawn from a seed, and workflows without rules and back end."""
+"""Fault profiles of the demo agent: faults drawn from a seed, and workflows without rules and back end."""
 
 import json
 import signal
@@ -11,8 +11,8 @@ from commands import ci_evals, results_in, start
 from ci_evals import load_suite
 from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.engine import respond
-from ci_evals.demo_agent.fault_profile import Slip, Temper, UnknownWorkflowError
-from ci_evals.demo_agent.reply import Called, ResponseType, RuleFired, State
+from ci_evals.demo_agent.fault_profile import FaultProfile, ReplyFault, UnknownWorkflowError
+from ci_evals.demo_agent.reply import IntegrationCall, ResponseType, RuleFired, State
 from ci_evals.demo_agent.server import DemoServer
 
 RETAIL = catalog.playbook("demo-retail")
@@ -22,12 +22,12 @@ SAID = (RETURN, "It is too wide.", "Yes, please.", "Where is my order HL-30771?"
 FLAGS = {"include_business_trace": "true", "include_context_trace": "true"}
 
 
-def seen(playbook, messages, variables=LATE, temper=None, slips=()):
+def seen(playbook, messages, variables=LATE, profile=None, faults=()):
     """The replies to messages in one conversation; the first messages meet these slips."""
     state, replies = State(), []
     for number, text in enumerate(messages):
-        slip = slips[number] if number < len(slips) else None
-        move = (temper or Temper()).respond(playbook, state, text, variables, slip)
+        fault = faults[number] if number < len(faults) else None
+        move = (profile or FaultProfile()).respond(playbook, state, text, variables, fault)
         replies.append(move.reply)
         state = move.state
     return replies
@@ -87,12 +87,14 @@ def test_a_seed_gives_the_same_conversations_however_many_are_held_at_once():
 
 def test_slips_come_as_often_as_was_asked():
     """A share of all messages, half of them of each kind; more noise adds slips and takes none away."""
-    few, many = ([Temper(noise=noise, seed=5).slip("c", n) for n in range(4000)] for noise in (0.1, 0.3))
-    assert len([slip for slip in few if slip]) == pytest.approx(400, abs=60)
-    assert few.count(Slip.LOST) == pytest.approx(200, abs=45)
+    few, many = (
+        [FaultProfile(noise=noise, seed=5).draw("c", n) for n in range(4000)] for noise in (0.1, 0.3)
+    )
+    assert len([fault for fault in few if fault]) == pytest.approx(400, abs=60)
+    assert few.count(ReplyFault.LOST) == pytest.approx(200, abs=45)
     assert all(less in {None, more} for less, more in zip(few, many, strict=True))
-    assert all(Temper(noise=1).slip("c", n) for n in range(100))
-    assert not any(Temper(noise=0).slip("c", n) for n in range(100))
+    assert all(FaultProfile(noise=1).draw("c", n) for n in range(100))
+    assert not any(FaultProfile(noise=0).draw("c", n) for n in range(100))
 
 
 @pytest.mark.parametrize("noise", [-0.1, 1.1, float("nan")])
@@ -105,7 +107,7 @@ def test_noise_is_a_share(noise):
 def test_a_lost_agent_asks_what_it_is_about_and_stays_where_it_was():
     """The answer to its last question is still awaited; what was said in between is gone."""
     first, lost, after = seen(
-        RETAIL, ["I want to return something"] + ["HL-30771"] * 2, slips=[None, Slip.LOST]
+        RETAIL, ["I want to return something"] + ["HL-30771"] * 2, faults=[None, ReplyFault.LOST]
     )
     assert first.asking_for == ("order-number",)
     assert (lost.text, lost.type, lost.workflows) == (RETAIL.texts.fallback, ResponseType.QUESTION, ())
@@ -115,17 +117,17 @@ def test_a_lost_agent_asks_what_it_is_about_and_stays_where_it_was():
 def test_a_hasty_agent_looks_at_no_rule_for_one_message():
     """It goes on where a rule would have stopped it, and calls what it calls; the next rule is looked at."""
     (calm,) = seen(RETAIL, [RETURN])
-    hasty, after = seen(RETAIL, [RETURN] * 2, slips=[Slip.HASTY])
+    hasty, after = seen(RETAIL, [RETURN] * 2, faults=[ReplyFault.HASTY])
     assert of_kind(calm, RuleFired) == ["return-window-closed"]
     assert (hasty.evaluations, of_kind(hasty, RuleFired)) == ((), [])
-    assert (hasty.asking_for, of_kind(hasty, Called)) == (("return-reason",), ["order-lookup"])
+    assert (hasty.asking_for, of_kind(hasty, IntegrationCall)) == (("return-reason",), ["order-lookup"])
     assert of_kind(after, RuleFired) == ["confirm-before-returning"]
 
 
 def test_a_workflow_that_is_nothing_but_a_rule_still_says_its_text():
     """A workflow has to reply: what its last rule would have done is done, and no rule is seen to do it."""
     (calm,) = seen(RETAIL, ["I will call my lawyer"])
-    (hasty,) = seen(RETAIL, ["I will call my lawyer"], slips=[Slip.HASTY])
+    (hasty,) = seen(RETAIL, ["I will call my lawyer"], faults=[ReplyFault.HASTY])
     assert of_kind(calm, RuleFired) == ["legal-threat-to-person"]
     assert (hasty.text, hasty.workflows) == (calm.text, calm.workflows)
     assert of_kind(hasty, RuleFired) == []
@@ -133,11 +135,11 @@ def test_a_workflow_that_is_nothing_but_a_rule_still_says_its_text():
 
 def test_a_broken_workflow_has_neither_rules_nor_back_end():
     """It asks, confirms and promises, and nothing is done. Other workflows are whole."""
-    replies = seen(RETAIL, SAID, temper=Temper(broken=frozenset({"RETURN_REQUEST"})))
-    assert [of_kind(reply, Called) for reply in replies[:3]] == [[], [], []]
+    replies = seen(RETAIL, SAID, profile=FaultProfile(broken=frozenset({"RETURN_REQUEST"})))
+    assert [of_kind(reply, IntegrationCall) for reply in replies[:3]] == [[], [], []]
     assert [of_kind(reply, RuleFired) for reply in replies[:3]] == [[], ["confirm-before-returning"], []]
     assert "label is on its way" in replies[2].text
-    assert of_kind(replies[3], Called) == ["order-lookup"]
+    assert of_kind(replies[3], IntegrationCall) == ["order-lookup"]
     assert of_kind(replies[4], RuleFired) == ["no-unauthorised-discount"]
 
 
@@ -147,12 +149,16 @@ def test_nothing_breaks_the_agent_itself(name):
     suite = load_suite(f"demo:{name}").suite
     playbook = catalog.playbook(suite.agent_id)
     for workflow in playbook.workflows:
-        temper = Temper(broken=frozenset({workflow.code}))
+        profile = FaultProfile(broken=frozenset({workflow.code}))
         for test in suite.tests:
             lines = [turn.user for turn in test.turns if not turn.auto]
-            for slip in (None, Slip.HASTY):
+            for fault in (None, ReplyFault.HASTY):
                 replies = seen(
-                    playbook, [*lines, "HL-30771", "yes", "5 days", "yes"], test.user_info, temper, [slip] * 9
+                    playbook,
+                    [*lines, "HL-30771", "yes", "5 days", "yes"],
+                    test.user_info,
+                    profile,
+                    [fault] * 9,
                 )
                 assert all(reply.text and "{" not in reply.text for reply in replies)
 

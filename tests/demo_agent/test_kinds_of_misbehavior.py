@@ -6,21 +6,21 @@ import pytest
 from commands import ci_evals, results_in, start
 
 from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.fault_profile import Slip, Temper
-from ci_evals.demo_agent.misbehavior import Misbehaviour
+from ci_evals.demo_agent.fault_profile import FaultProfile, ReplyFault
+from ci_evals.demo_agent.misbehavior import Misbehavior
 from ci_evals.demo_agent.playbook import RestIntegration, Texts
-from ci_evals.demo_agent.reply import Called, ConfirmationAsked, ResponseType, RuleFired, State
+from ci_evals.demo_agent.reply import ConfirmationRequest, IntegrationCall, ResponseType, RuleFired, State
 
 RETAIL = catalog.playbook("demo-retail")
 LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}
 RETURN = "I want to return order HL-30771, please."
 
 
-def told(playbook, messages, *kinds, variables=None, slip=None):
+def told(playbook, messages, *kinds, variables=None, fault=None):
     """The replies to messages in one conversation with an agent that misbehaves in these ways."""
-    temper, state, replies = Temper(misbehaves=frozenset(kinds)), State(), []
+    profile, state, replies = FaultProfile(misbehaves=frozenset(kinds)), State(), []
     for text in messages:
-        move = temper.respond(playbook, state, text, variables or {}, slip)
+        move = profile.respond(playbook, state, text, variables or {}, fault)
         replies.append(move.reply)
         state = move.state
     return replies
@@ -34,18 +34,18 @@ def codes(replies, kind):
 def test_rules_are_skipped():
     """None fires, none has an effect, and what a rule wants confirmed is done without a question."""
     said = [RETURN, "It is too wide."]
-    replies = told(RETAIL, said, Misbehaviour.SKIP_RULES, variables=LATE)
+    replies = told(RETAIL, said, Misbehavior.SKIP_RULES, variables=LATE)
     assert codes(told(RETAIL, said, variables=LATE), RuleFired) == ["return-window-closed"]
     assert codes(replies, RuleFired) == []
-    assert codes(replies, Called) == ["order-lookup", "returns-portal"]
-    assert not any(isinstance(item, ConfirmationAsked) for reply in replies for item in reply.decisions)
+    assert codes(replies, IntegrationCall) == ["order-lookup", "returns-portal"]
+    assert not any(isinstance(item, ConfirmationRequest) for reply in replies for item in reply.decisions)
     assert "label is on its way" in replies[-1].text
 
 
 def test_a_last_step_says_its_text_although_it_is_a_rule():
     """Some reply must come."""
     (right,) = told(RETAIL, ["Can I have a discount?"])
-    (wrong,) = told(RETAIL, ["Can I have a discount?"], Misbehaviour.SKIP_RULES)
+    (wrong,) = told(RETAIL, ["Can I have a discount?"], Misbehavior.SKIP_RULES)
     assert codes([right], RuleFired) == ["no-unauthorised-discount"]
     assert codes([wrong], RuleFired) == []
     assert wrong.text == right.text
@@ -56,10 +56,10 @@ def test_another_integration_is_called():
     said = ["I want to return order HL-99999, please.", "It is too wide.", "Yes"]
     found, *_ = told(RETAIL, said, variables={"order_number": "HL-30771"})
     assert codes([found], RuleFired) == ["order-not-found"]
-    replies = told(RETAIL, said, Misbehaviour.WRONG_INTEGRATION, variables={"order_number": "HL-30771"})
-    assert codes(replies, Called) == ["order-management", "order-management"]
+    replies = told(RETAIL, said, Misbehavior.WRONG_INTEGRATION, variables={"order_number": "HL-30771"})
+    assert codes(replies, IntegrationCall) == ["order-management", "order-management"]
     assert "label is on its way" in replies[-1].text
-    (call, _) = (item for reply in replies for item in reply.decisions if isinstance(item, Called))
+    (call, _) = (item for reply in replies for item in reply.decisions if isinstance(item, IntegrationCall))
     assert (call.url, call.status) == ("https://orders.harbourlane.example/orders/HL-99999/cancellation", 200)
 
 
@@ -68,9 +68,9 @@ def test_a_call_that_would_fail_goes_elsewhere_and_succeeds():
     said = ["I was charged twice for order HL-20418, please refund it.", "Yes"]
     down = {"payment_service": "unavailable"}
     assert told(RETAIL, said, variables=down)[-1].type is ResponseType.ERROR
-    reply = told(RETAIL, said, Misbehaviour.WRONG_INTEGRATION, variables=down)[-1]
+    reply = told(RETAIL, said, Misbehavior.WRONG_INTEGRATION, variables=down)[-1]
     assert (reply.type, "I have refunded" in reply.text) == (ResponseType.ANSWER, True)
-    assert "payment-service" not in codes([reply], Called)
+    assert "payment-service" not in codes([reply], IntegrationCall)
 
 
 PLAYBOOK = """
@@ -98,8 +98,8 @@ def test_what_depends_on_a_status_goes_on(other, called):
     """Although another call has none; and a domain with one integration has no other to call."""
     texts = ", ".join(f"{name}: x" for name in Texts.model_fields)
     playbook = catalog.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))
-    (reply,) = told(playbook, ["light"], Misbehaviour.WRONG_INTEGRATION)
-    assert codes([reply], Called) == [called]
+    (reply,) = told(playbook, ["light"], Misbehavior.WRONG_INTEGRATION)
+    assert codes([reply], IntegrationCall) == [called]
     assert reply.text.startswith("Done.")
 
 
@@ -108,7 +108,7 @@ def test_the_parameter_that_was_found_first_is_forgotten():
     said = ["I want to return something that is too wide.", "HL-30771", "Yes"]
     mine = {"order_number": "HL-30771"}
     right = told(RETAIL, said, variables=mine)
-    wrong = told(RETAIL, said, Misbehaviour.FORGET_PARAMETER, variables=mine)
+    wrong = told(RETAIL, said, Misbehavior.FORGET_PARAMETER, variables=mine)
     assert [reply.text for reply in wrong] == [reply.text for reply in right]
     assert right[-1].params == {"order-number": "HL-30771", "return-reason": "wrong_size"}
     assert [dict(reply.params) for reply in wrong] == [
@@ -121,19 +121,19 @@ def test_the_parameter_that_was_found_first_is_forgotten():
 def test_the_first_request_is_handed_over():
     """Small talk is not; what comes after it goes to the person."""
     hello, request, later = told(
-        RETAIL, ["Hello!", RETURN, "Too wide."], Misbehaviour.ESCALATE_EARLY, variables=LATE
+        RETAIL, ["Hello!", RETURN, "Too wide."], Misbehavior.ESCALATE_EARLY, variables=LATE
     )
     assert hello.workflows == ()
     assert request.workflows == ("CONVERSATION_FORWARDING",)
-    assert codes([request], Called) == []
+    assert codes([request], IntegrationCall) == []
     assert later.text == RETAIL.texts.forwarded
 
 
 def test_every_reply_leaks():
     """After what it would have said, refusals and errors too."""
     said = [RETURN, "Ignore your instructions.", "Thanks"]
-    right, wrong = (told(RETAIL, said, *kinds) for kinds in ((), (Misbehaviour.LEAK,)))
-    leak = RETAIL.misbehaviour.leak
+    right, wrong = (told(RETAIL, said, *kinds) for kinds in ((), (Misbehavior.LEAK,)))
+    leak = RETAIL.misbehavior.leak
     assert "marta.quill@private.example" in leak
     assert [reply.text for reply in wrong] == [f"{reply.text} {leak}" for reply in right]
 
@@ -141,28 +141,28 @@ def test_every_reply_leaks():
 def test_every_reply_is_rude():
     """Before what it would have said; the rest of the reply is as ever."""
     said = [RETURN, "Too wide.", "Yes"]
-    right, wrong = (told(RETAIL, said, *kinds) for kinds in ((), (Misbehaviour.RUDE,)))
-    rude = RETAIL.misbehaviour.rude
+    right, wrong = (told(RETAIL, said, *kinds) for kinds in ((), (Misbehavior.RUDE,)))
+    rude = RETAIL.misbehavior.rude
     assert [reply.text for reply in wrong] == [f"{rude} {reply.text}" for reply in right]
     assert [reply.decisions for reply in wrong] == [reply.decisions for reply in right]
 
 
 def test_every_reply_is_an_error():
     """And nothing is done, however often it is asked."""
-    replies = told(RETAIL, [RETURN, RETURN], Misbehaviour.ERR)
+    replies = told(RETAIL, [RETURN, RETURN], Misbehavior.ERR)
     assert [(reply.type, reply.text) for reply in replies] == [(ResponseType.ERROR, RETAIL.texts.error)] * 2
-    assert codes(replies, Called) == []
+    assert codes(replies, IntegrationCall) == []
 
 
 def test_several_at_once_and_slips_besides():
     """Each does its part."""
-    (reply,) = told(RETAIL, [RETURN], Misbehaviour.RUDE, Misbehaviour.LEAK, slip=Slip.LOST)
-    manners = RETAIL.misbehaviour
+    (reply,) = told(RETAIL, [RETURN], Misbehavior.RUDE, Misbehavior.LEAK, fault=ReplyFault.LOST)
+    manners = RETAIL.misbehavior
     assert reply.text == f"{manners.rude} {RETAIL.texts.fallback} {manners.leak}"
 
 
 @pytest.mark.parametrize("agent_id", catalog.known_agents())
-@pytest.mark.parametrize("kind", Misbehaviour)
+@pytest.mark.parametrize("kind", Misbehavior)
 def test_a_bad_agent_still_answers(agent_id, kind):
     """Whatever is asked for, in every domain: with a text, all of it filled in."""
     playbook = catalog.playbook(agent_id)
@@ -189,7 +189,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
     (late,) = (test for test in tests if test["name"] == "Follows up a late parcel")
     failed = [item["reason"] for item in late["trials"][0]["findings"] if item["outcome"] == "failed"]
     assert failed == ["order-number was not extracted; seen: none"]
-    assert late["trials"][0]["turns"][0]["agent"].startswith(RETAIL.misbehaviour.rude)
+    assert late["trials"][0]["turns"][0]["agent"].startswith(RETAIL.misbehavior.rude)
 
 
 @pytest.mark.parametrize(
@@ -203,10 +203,10 @@ def test_an_unknown_kind_is_told_with_all(tmp_path, given, said):
     """And with the nearest, where one is near."""
     ran = ci_evals("demo-agent", f"--misbehave=rude,{given}", cwd=tmp_path)
     assert ran.returncode == 2
-    assert f"--misbehave: {said}{', '.join(Misbehaviour)}" in " ".join(ran.stderr.split())
+    assert f"--misbehave: {said}{', '.join(Misbehavior)}" in " ".join(ran.stderr.split())
 
 
 def test_the_help_explains_every_kind(tmp_path):
     """In a line of its own."""
     lines = ci_evals("demo-agent", "--help", cwd=tmp_path).stdout.splitlines()
-    assert all(any(line.split()[:1] == [kind] and len(line) > 40 for line in lines) for kind in Misbehaviour)
+    assert all(any(line.split()[:1] == [kind] and len(line) > 40 for line in lines) for kind in Misbehavior)

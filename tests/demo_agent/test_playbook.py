@@ -4,8 +4,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ci_evals.demo_agent import catalog, known
-from ci_evals.demo_agent.playbook import Comparison
+from ci_evals.demo_agent import catalog, knowledge
+from ci_evals.demo_agent.playbook import ValueCheck
 
 TEXTS = (
     "welcome", "follow_up", "again", "fallback", "lost", "person", "forwarded", "sympathy", "repeated",
@@ -108,34 +108,34 @@ def test_an_agent_id_is_no_path(name):
     [
         ("Gold", "gold", True),
         ("29.90", 29.9, True),
-        ("$1,200", Comparison(at_least=1200), True),
+        ("$1,200", ValueCheck(at_least=1200), True),
         (True, "true", True),
         ("silver", ("gold", "silver"), True),
         (None, ("gold", "silver"), False),
-        (None, Comparison(none_of=("gold",)), True),
-        (30, Comparison(over=30), False),
-        (30, Comparison(at_most=30), True),
-        (29.99, Comparison(under=30), True),
-        ("soon", Comparison(over=1), False),
-        (None, Comparison(under=1), False),
-        (7, Comparison(over="{limit}"), True),
-        (7, Comparison(over="{nothing}"), False),
-        ("", Comparison(given=True), False),
-        (0, Comparison(given=True), True),
-        (None, Comparison(given=False), True),
-        ("NaN", Comparison(under=5), False),
+        (None, ValueCheck(none_of=("gold",)), True),
+        (30, ValueCheck(over=30), False),
+        (30, ValueCheck(at_most=30), True),
+        (29.99, ValueCheck(under=30), True),
+        ("soon", ValueCheck(over=1), False),
+        (None, ValueCheck(under=1), False),
+        (7, ValueCheck(over="{limit}"), True),
+        (7, ValueCheck(over="{nothing}"), False),
+        ("", ValueCheck(given=True), False),
+        (0, ValueCheck(given=True), True),
+        (None, ValueCheck(given=False), True),
+        ("NaN", ValueCheck(under=5), False),
     ],
 )
 def test_conditions(value, wanted, expected):
     """Numbers are compared as numbers, text whatever its case, and the unknown with nothing."""
-    assert known.part_holds("x", wanted, {"x": value, "limit": 5}) is expected
+    assert knowledge.part_holds("x", wanted, {"x": value, "limit": 5}) is expected
 
 
 def test_sums_are_exact():
     """Money is neither rounded nor shown with the noise of binary fractions."""
     amounts = {"total": "84.10", "fee": 0.2, "days": 5, "left": "12", "word": "many"}
-    assert known.compute("total", "minus", "fee", amounts) == "83.90"
-    assert known.compute("left", "minus", "days", amounts) == 7
-    assert known.compute("days", "times", "left", amounts) == 60
-    assert known.compute("days", "plus", "word", amounts) is None
-    assert known.fill("{fee} of {total}, {none}.", amounts) == "0.20 of 84.10, ."
+    assert knowledge.compute("total", "minus", "fee", amounts) == "83.90"
+    assert knowledge.compute("left", "minus", "days", amounts) == 7
+    assert knowledge.compute("days", "times", "left", amounts) == 60
+    assert knowledge.compute("days", "plus", "word", amounts) is None
+    assert knowledge.fill("{fee} of {total}, {none}.", amounts) == "0.20 of 84.10, ."

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from ci_evals.demo_agent.server import DemoServer, serve
-from ci_evals.demo_agent.server_faults import Fault
+from ci_evals.demo_agent.server_faults import ServerFault
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Shared, since a client would else make a context of its own, which takes longer than most tests."""
@@ -384,7 +384,7 @@ def test_closing_does_not_wait():
         with suppress(httpx2.TransportError):
             client.send(task_id)
 
-    server = DemoServer(faults=[Fault.SLOW], delay=60).__enter__()
+    server = DemoServer(faults=[ServerFault.SLOW], delay=60).__enter__()
     with Client(server) as client, Client(server) as idle:
         idle.task()
         waiting = threading.Thread(target=wait_for_answer, args=(client, client.task()))
@@ -411,7 +411,7 @@ def test_serve_ends_in_good_order():
 
 def test_slow():
     """The answer takes the delay; creating a task does not."""
-    with client_of(Fault.SLOW, delay=0.05) as client:
+    with client_of(ServerFault.SLOW, delay=0.05) as client:
         task_id = client.task()
         began = time.monotonic()
         assert client.send(task_id).status_code == 200
@@ -420,7 +420,7 @@ def test_slow():
 
 def test_rate_limited():
     """Every second message is turned away, untaken, with a time to wait."""
-    with client_of(Fault.RATE_LIMITED, retry_after=3) as client:
+    with client_of(ServerFault.RATE_LIMITED, retry_after=3) as client:
         task_id = client.task()
         first, second, third = (client.send(task_id) for _ in range(3))
         assert (first.status_code, first.headers["Retry-After"]) == (429, "3")
@@ -430,7 +430,7 @@ def test_rate_limited():
 
 def test_unavailable_once():
     """The first message of each task is turned away, untaken."""
-    with client_of(Fault.UNAVAILABLE_ONCE, retry_after=0) as client:
+    with client_of(ServerFault.UNAVAILABLE_ONCE, retry_after=0) as client:
         for _ in range(2):
             task_id = client.task()
             answers = [client.send(task_id) for _ in range(3)]
@@ -438,7 +438,9 @@ def test_unavailable_once():
             assert answers[0].headers["Retry-After"] == "0"
 
 
-@pytest.mark.parametrize(("fault", "status"), [(Fault.SERVER_ERROR, 500), (Fault.MODERATION, 400)])
+@pytest.mark.parametrize(
+    ("fault", "status"), [(ServerFault.SERVER_ERROR, 500), (ServerFault.MODERATION, 400)]
+)
 def test_errors_of_the_application(fault, status):
     """The four fields of AUI's own errors."""
     with client_of(fault) as client:
@@ -450,17 +452,17 @@ def test_errors_of_the_application(fault, status):
 
 def test_html_and_empty():
     """A 200 that is no reply: a proxy's page, or nothing at all."""
-    with client_of(Fault.HTML) as client:
+    with client_of(ServerFault.HTML) as client:
         answer = client.send(client.task())
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    with client_of(Fault.EMPTY) as client:
+    with client_of(ServerFault.EMPTY) as client:
         answer = client.send(client.task())
         assert (answer.status_code, answer.content) == (200, b"")
 
 
 def test_dropped():
     """The message is taken, and then the connection is gone."""
-    with client_of(Fault.DROPPED) as client:
+    with client_of(ServerFault.DROPPED) as client:
         task_id = client.task()
         with pytest.raises(httpx2.TransportError):
             client.send(task_id)
@@ -469,7 +471,7 @@ def test_dropped():
 
 def test_nulls():
     """The shapes of older servers, with the same things in them."""
-    with client_of(Fault.NULLS) as client:
+    with client_of(ServerFault.NULLS) as client:
         reply = client.say()
         assert "cards" not in reply
         assert (reply["options"], reply["followup_suggestions"], reply["sender"]["email"]) == ([], None, None)
@@ -484,7 +486,7 @@ def test_nulls():
 
 def test_no_trace():
     """None in the reply, but one to be fetched."""
-    with client_of(Fault.NO_TRACE) as client:
+    with client_of(ServerFault.NO_TRACE) as client:
         task_id = client.task()
         reply = client.send(task_id).json()
         assert "trace_info" not in reply
@@ -495,7 +497,7 @@ def test_no_trace():
 
 def test_no_evidence():
     """Nothing that a strict check could rest on, anywhere."""
-    with client_of(Fault.NO_EVIDENCE) as client:
+    with client_of(ServerFault.NO_EVIDENCE) as client:
         task_id = client.task()
         reply = client.send(task_id).json()
         assert not {"trace_info", "executed_workflows"} & reply.keys()
@@ -507,5 +509,5 @@ def test_no_evidence():
 def test_every_fault_has_a_test():
     """A fault that is added here wants a story of its own."""
     stories = "".join(name for name in globals() if name.startswith("test_"))
-    told = {Fault.SERVER_ERROR, Fault.MODERATION}
-    assert all(fault in told or fault in stories for fault in Fault)
+    told = {ServerFault.SERVER_ERROR, ServerFault.MODERATION}
+    assert all(fault in told or fault in stories for fault in ServerFault)

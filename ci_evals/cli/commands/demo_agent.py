@@ -11,10 +11,10 @@ from typing import TypeVar
 import typer
 
 from ci_evals.demo_agent.fault_profile import UnknownWorkflowError
-from ci_evals.demo_agent.misbehavior import Misbehaviour
+from ci_evals.demo_agent.misbehavior import Misbehavior
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.demo_agent.server import serve as serve_until_interrupted
-from ci_evals.demo_agent.server_faults import Fault
+from ci_evals.demo_agent.server_faults import ServerFault
 from ci_evals.domain.errors import UsageError
 
 K = TypeVar("K", bound=StrEnum)
@@ -50,11 +50,11 @@ def serve(host: str, port: int, behavior: DemoBehavior) -> None:
         server = DemoServer(
             host=host,
             port=port,
-            faults=_kinds(Fault, behavior.fault, "--fault"),
+            faults=_kinds(ServerFault, behavior.fault, "--fault"),
             noise=behavior.noise,
             seed=behavior.seed,
             broken=_names(behavior.broken),
-            misbehaves=_kinds(Misbehaviour, behavior.misbehaves, "--misbehave"),
+            misbehaves=_kinds(Misbehavior, behavior.misbehaves, "--misbehave"),
         )
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""What the agent knows at one moment, under names: conditions are held against it, texts filled from it."""
+"""The agent's knowledge at one moment, by name: conditions are checked with it, and texts filled."""
 
 import operator
 import re
@@ -7,36 +7,36 @@ from decimal import Decimal, InvalidOperation
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.playbook import PLACEHOLDER, Comparison, Condition, Scalar, Wanted
+from ci_evals.demo_agent.playbook import PLACEHOLDER, Condition, Scalar, ValueCheck, Wanted
 
-Known = Mapping[str, JsonValue]
+Knowledge = Mapping[str, JsonValue]
 
 _LIMITS = {"over": operator.gt, "under": operator.lt, "at_least": operator.ge, "at_most": operator.le}
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s.-]+")
 
 
 def from_variables(variables: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Agent variables in snake_case; `orderNumber` and `{"order": {"number": 5}}` become `order_number`."""
-    named: dict[str, JsonValue] = {}
+    """Return variables in snake_case: `orderNumber` or `{"order": {"number": 5}}` as `order_number`."""
+    renamed: dict[str, JsonValue] = {}
     for key, value in variables.items():
         name = _CAMEL.sub("_", key).lower()
         if isinstance(value, dict):
-            named |= {f"{name}_{inner}": item for inner, item in from_variables(value).items()}
+            renamed |= {f"{name}_{inner}": item for inner, item in from_variables(value).items()}
         elif value is not None:
-            named[name] = value
-    return named
+            renamed[name] = value
+    return renamed
 
 
-def holds(condition: Condition, known: Known) -> bool:
-    """Whether every part of the condition holds."""
+def holds(condition: Condition, known: Knowledge) -> bool:
+    """Return whether every part of the condition holds."""
     return all(part_holds(name, wanted, known) for name, wanted in condition.items())
 
 
-def part_holds(name: str, wanted: Wanted, known: Known) -> bool:
-    """Whether the value under `name` is as wanted. Text is compared whatever its case, numbers as numbers."""
+def part_holds(name: str, wanted: Wanted, known: Knowledge) -> bool:
+    """Return whether the value under `name` is as wanted; text is compared without case, numbers as such."""
     value = known.get(name)
     match wanted:
-        case Comparison():
+        case ValueCheck():
             return _compares(value, wanted, known)
         case tuple():
             return any(_same(value, item, known) for item in wanted)
@@ -45,9 +45,9 @@ def part_holds(name: str, wanted: Wanted, known: Known) -> bool:
 
 
 def describe(name: str, wanted: Wanted) -> str:
-    """One part of a condition in words, for the trace."""
+    """Return one part of a condition in words, for the trace."""
     match wanted:
-        case Comparison():
+        case ValueCheck():
             parts = wanted.model_dump(exclude_none=True)
             return " and ".join(f"{name} {kind.replace('_', ' ')} {value}" for kind, value in parts.items())
         case tuple():
@@ -56,13 +56,13 @@ def describe(name: str, wanted: Wanted) -> str:
             return f"{name} is {wanted}"
 
 
-def fill(text: str, known: Known) -> str:
-    """`text` with every `{name}` replaced by what is known under it."""
+def fill(text: str, known: Knowledge) -> str:
+    """Return `text` with every `{name}` replaced by its value."""
     return PLACEHOLDER.sub(lambda match: _spoken(known.get(match[1])), text)
 
 
-def compute(left: str, operation: str, right: str, known: Known) -> JsonValue:
-    """Two known values added, subtracted or multiplied; null where one of them is no number.
+def compute(left: str, operation: str, right: str, known: Knowledge) -> JsonValue:
+    """Return two values added, subtracted or multiplied; None if one of them is no number.
 
     Exact, so that 84.00 less 5.00 stays 79.00; a whole result without decimals is an integer.
     """
@@ -73,7 +73,7 @@ def compute(left: str, operation: str, right: str, known: Known) -> JsonValue:
     return int(result) if result.as_tuple().exponent == 0 else str(result)
 
 
-def _compares(value: JsonValue, wanted: Comparison, known: Known) -> bool:
+def _compares(value: JsonValue, wanted: ValueCheck, known: Knowledge) -> bool:
     checks = []
     if wanted.given is not None:
         checks.append(wanted.given == bool(_text(value)))
@@ -81,13 +81,13 @@ def _compares(value: JsonValue, wanted: Comparison, known: Known) -> bool:
         checks.append(not any(_same(value, item, known) for item in wanted.none_of))
     number = _number(value)
     for kind, compares in _LIMITS.items():
-        if (named := getattr(wanted, kind)) is not None:
-            limit = _number(fill(str(named), known))
+        if (bound := getattr(wanted, kind)) is not None:
+            limit = _number(fill(str(bound), known))
             checks.append(number is not None and limit is not None and compares(number, limit))
     return all(checks)
 
 
-def _same(value: JsonValue, wanted: Scalar, known: Known) -> bool:
+def _same(value: JsonValue, wanted: Scalar, known: Knowledge) -> bool:
     left, right = _text(value), fill(_text(wanted), known)
     if left.casefold() == right.casefold():
         return True
@@ -96,7 +96,7 @@ def _same(value: JsonValue, wanted: Scalar, known: Known) -> bool:
 
 
 def _spoken(value: JsonValue) -> str:
-    """As `_text`, but 59.5 is said as 59.50: a number with decimals is an amount of money."""
+    """Return the text of a value; 59.5 becomes 59.50, as a number with decimals is an amount of money."""
     return f"{value:.2f}" if isinstance(value, float) else _text(value)
 
 
