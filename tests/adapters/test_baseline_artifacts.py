@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.github.baseline import Found, Missing, Wanted, find
-from ci_evals.adapters.github.context import Base, Context, Run
+from ci_evals.adapters.github.baseline import BaselineArtifact, BaselineRequest, NoBaseline, find
+from ci_evals.adapters.github.context import Base, Context, WorkflowRun
 
 NAME = "ci-evals-results-default"
 LINE = tuple(f"{place:x}" * 40 for place in range(1, 10))
@@ -24,7 +24,7 @@ PULL_REQUEST = Context(
     repository=REPOSITORY,
     number=7,
     base=Base("main", LINE[-2], MERGE),
-    own_run=Run(900),
+    own_run=WorkflowRun(900),
 )
 
 
@@ -46,24 +46,24 @@ def api():
         yield server
 
 
-def found(api: GitHubApi, context: Context = PULL_REQUEST, **wanted) -> Found | Missing:
+def found(api: GitHubApi, context: Context = PULL_REQUEST, **wanted) -> BaselineArtifact | NoBaseline:
     """What is found, with waits that take no time."""
 
     async def no_wait(_seconds: float) -> None:
         pass
 
-    async def search() -> Found | Missing:
+    async def search() -> BaselineArtifact | NoBaseline:
         async with GitHub(api.url, TOKEN, sleep=no_wait) as hub:
-            return await find(hub, context, Wanted(**({"key": "default"} | wanted)))
+            return await find(hub, context, BaselineRequest(**({"key": "default"} | wanted)))
 
     outcome = asyncio.run(search())
-    told = outcome.note if isinstance(outcome, Found) else outcome.why
+    told = outcome.note if isinstance(outcome, BaselineArtifact) else outcome.reason
     assert told.isprintable()
     return outcome
 
 
-def name_of(outcome: Found | Missing) -> str:
-    assert isinstance(outcome, Found), outcome
+def name_of(outcome: BaselineArtifact | NoBaseline) -> str:
+    assert isinstance(outcome, BaselineArtifact), outcome
     return json.loads(outcome.data)["run"]
 
 
@@ -74,7 +74,7 @@ def test_the_run_of_the_base_commit_is_the_baseline(api):
     """The first parent of the tested merge: main may have moved on since the event told of its base."""
     api.add_run(LINE[-2], artifact("what the event calls the base"))
     api.add_run(BASE, artifact("base"))
-    assert found(api) == Found(
+    assert found(api) == BaselineArtifact(
         results("base"), f"the baseline is commit {BASE[:7]} of main, the base commit", BASE
     )
 
@@ -133,7 +133,7 @@ def test_there_is_an_end_to_pages(api):
     api.add_run(BASE, artifact("base"))
     for _ in range(501):
         api.add_run(HEAD, b"", event="pull_request", head_branch="topic")
-    assert isinstance(found(api), Missing)
+    assert isinstance(found(api), NoBaseline)
     assert len(api.asked("/actions/artifacts$")) == 5
 
 
@@ -163,12 +163,12 @@ def test_this_very_run_is_not_its_own_baseline(api):
     earlier = api.add_run(BASE, artifact("earlier"))
     again = api.add_run(BASE, artifact("this"))
     pushed = Context(
-        event="schedule", repository=REPOSITORY, base=Base("main", BASE), own_run=Run(again["id"], 2)
+        event="schedule", repository=REPOSITORY, base=Base("main", BASE), own_run=WorkflowRun(again["id"], 2)
     )
     assert name_of(found(api, pushed)) == "earlier"
-    first = replace(pushed, own_run=Run(earlier["id"], 2))
+    first = replace(pushed, own_run=WorkflowRun(earlier["id"], 2))
     api.artifacts = [one for one in api.artifacts if one["workflow_run"]["id"] == earlier["id"]]
-    assert isinstance(found(api, first), Missing)
+    assert isinstance(found(api, first), NoBaseline)
 
 
 def test_a_push_is_compared_with_the_commit_before_it(api):
@@ -215,7 +215,7 @@ def test_a_run_of_a_commit_long_ago_serves_if_it_was_before_the_base(api):
 def test_a_run_that_is_newer_than_the_base_does_not_serve(api):
     """It would tell of changes that the pull request has not seen."""
     api.add_run(ELSEWHERE, artifact("after"), created_at="2026-11-12T09:00:00Z")
-    assert found(api) == Missing(
+    assert found(api) == NoBaseline(
         f"no baseline: all runs of main that left the artifact '{NAME}' are newer than the base"
     )
 
@@ -313,9 +313,9 @@ def test_a_merge_group_is_compared_with_the_one_before_it(api):
 def test_what_did_not_come_through_the_queue_is_not_taken(api, fields):
     """A queue's runs count by their commits; without commits to read they do not count."""
     api.add_run(fields.pop("sha"), artifact("planted"), **fields)
-    assert "no baseline yet: only" in found(api).why
+    assert "no baseline yet: only" in found(api).reason
     api.permissions.remove("contents: read")
-    assert "no baseline yet: only" in found(api).why
+    assert "no baseline yet: only" in found(api).reason
 
 
 def test_a_night_is_compared_with_the_night_before(api):
@@ -334,12 +334,12 @@ def test_a_flood_of_other_artifacts_is_told_as_such(api):
     api.add_run(BASE, artifact("hidden"))
     for _ in range(500):
         api.add_run(HEAD, b"", event="pull_request", head_branch="topic")
-    assert found(api).why.startswith("no baseline: none of the newest 500 artifacts ")
+    assert found(api).reason.startswith("no baseline: none of the newest 500 artifacts ")
 
 
 # -- attacks
 
-ONLY_OTHERS = Missing(
+ONLY_OTHERS = NoBaseline(
     "no baseline yet: only pull requests, forks, other branches or untrusted events have left the artifact "
     f"'{NAME}'; it is uploaded by the first run on main"
 )
@@ -394,10 +394,10 @@ def test_nobody_plants_a_baseline(api, attack):
 def test_alone_it_is_no_baseline_either(api, attack):
     """Whether commits can be read or not, and GitHub filters the list by name or not."""
     plant(api, attack)
-    assert found(api).why.startswith("no baseline yet: ")
+    assert found(api).reason.startswith("no baseline yet: ")
     api.permissions.remove("contents: read")
     api.fail("/actions/artifacts$", Answer(200, {"artifacts": api.artifacts}))
-    assert found(api).why.startswith("no baseline yet: ")
+    assert found(api).reason.startswith("no baseline yet: ")
     assert not api.blob_requests
 
 
@@ -430,7 +430,7 @@ def test_forks_and_expired_ones_use_up_nothing(api):
 
 def test_before_the_first_run_of_the_base_there_is_none(api):
     """One line, and what will change it."""
-    assert found(api) == Missing(
+    assert found(api) == NoBaseline(
         f"no baseline yet: no run on main has left the artifact '{NAME}'; "
         "it is uploaded by the first run there"
     )
@@ -440,7 +440,7 @@ def test_expired_ones_are_told_as_such(api):
     """They are still listed."""
     api.add_run(BASE, artifact("old"), expired=True)
     api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
-    assert found(api) == Missing(
+    assert found(api) == NoBaseline(
         f"no baseline: all artifacts '{NAME}' of main have expired; the next run there uploads a new one"
     )
 
@@ -449,7 +449,7 @@ def test_a_run_that_was_cut_off_is_passed_over(api):
     """Killed, it leaves what its folder said before its end: the run before it serves."""
     unfinished = zip_of({"_results.json": json.dumps({"run": {"status": "unfinished"}}).encode()})
     api.add_run(BASE, unfinished)
-    assert found(api) == Missing(
+    assert found(api) == NoBaseline(
         f"no baseline: the runs of main that left the artifact '{NAME}' were cut off before they had finished"
     )
     api.add_run(LINE[2], artifact("old"))
@@ -464,7 +464,7 @@ def test_what_expires_meanwhile_is_passed_over(api, status):
     api.fail("/zip$", Answer(status, {"message": "gone"}))
     assert name_of(found(api)) == "old"
     api.fail("/zip$", *[Answer(status, {"message": "gone"})] * 2)
-    assert "have expired" in found(api).why
+    assert "have expired" in found(api).reason
 
 
 def test_a_run_that_was_deleted_meanwhile_is_passed_over(api):
@@ -478,7 +478,7 @@ def test_a_run_that_was_deleted_meanwhile_is_passed_over(api):
 def test_without_the_permission_it_is_named(api):
     """The best-known complaint of all such actions."""
     api.permissions.remove("actions: read")
-    assert found(api) == Missing(
+    assert found(api) == NoBaseline(
         "no baseline: GitHub answered 403 (Resource not accessible by integration): "
         "the token lacks the permission 'actions: read'"
     )
@@ -510,7 +510,7 @@ def test_whatever_goes_wrong_is_one_line(api, place, answer, words):
     """At any step; of what happens at a run or a download of an artifact some means the next one."""
     api.add_run(BASE, artifact("base"))
     api.fail(place, *[answer] * 3)
-    why = found(api).why
+    why = found(api).reason
     assert why.startswith("no baseline")
     assert words in why or (answer.status == 404 and place != "/artifacts$")
     assert "sig=" not in why
@@ -520,7 +520,7 @@ def test_a_github_that_is_not_there_is_told():
     """Its host is named."""
     with github_api.serving() as server:
         pass
-    why = found(server).why
+    why = found(server).reason
     assert why.startswith("no baseline: GitHub at 127.0.0.1:")
     assert "cannot be reached" in why
 
@@ -538,7 +538,7 @@ def test_an_unreadable_artifact_is_told_with_its_commit(api, data, words):
     """An older one is not taken in silence: the upload has to be mended."""
     api.add_run(LINE[2], artifact("old"))
     api.add_run(BASE, data)
-    assert found(api) == Missing(f"no baseline: the artifact '{NAME}' of commit {BASE[:7]} {words}")
+    assert found(api) == NoBaseline(f"no baseline: the artifact '{NAME}' of commit {BASE[:7]} {words}")
 
 
 def test_a_file_that_was_uploaded_unzipped_serves(api):
@@ -550,7 +550,7 @@ def test_a_file_that_was_uploaded_unzipped_serves(api):
 def test_an_event_without_a_base_is_told(api):
     """A release, say; a branch can be named for it."""
     nowhere = Context(event="release", repository=REPOSITORY)
-    assert found(api, nowhere) == Missing(
+    assert found(api, nowhere) == NoBaseline(
         "no baseline: the event 'release' names no base branch; name one by --baseline-branch"
     )
     assert not api.requests
@@ -636,7 +636,7 @@ def test_whatever_github_answers_is_taken_or_told(any_api, listed, run, merge, c
         any_api.fail(place, *[Answer(200, body)] * 12)
     any_api.fail("/zip$", *[Answer(200, raw=results("there"))] * 12)
     outcome = found(any_api)
-    if isinstance(outcome, Found):
+    if isinstance(outcome, BaselineArtifact):
         assert (outcome.commit, run["event"], run["head_repository"]["id"]) == (BASE, "push", 1)
     else:
-        assert outcome.why.startswith("no baseline")
+        assert outcome.reason.startswith("no baseline")

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from ci_evals.adapters.github import comments
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.comments import Comment, Posted
-from ci_evals.adapters.github.context import Run
+from ci_evals.adapters.github.context import WorkflowRun
 from ci_evals.domain.errors import GitHubError, UsageError
 
 SHA = "c0ffee" + "1" * 34
 PERSON = {"login": "octocat", "type": "User", "id": 583231}
 OTHER_BOT = {"login": "evals-app[bot]", "type": "Bot", "id": 777}
 MARKER = "<!-- ci-evals comment: default -->"
-SAID = Comment("default", "## Passed\n\nAll is well.", Run(500, 2), SHA)
+SAID = Comment("default", "## Passed\n\nAll is well.", WorkflowRun(500, 2), SHA)
 
 
 @pytest.fixture
@@ -56,16 +56,16 @@ def written(api: GitHubApi) -> list[str]:
     return [request.method for request in api.asked("^(?!GET|POST /graphql)")]
 
 
-def of(run: Run | None, text: str = "Hello", key: str = "default") -> Comment:
+def of(run: WorkflowRun | None, text: str = "Hello", key: str = "default") -> Comment:
     return Comment(key, text, run)
 
 
 async def test_a_correction_is_written_only_where_there_is_something_to_correct(api: GitHubApi) -> None:
     """Where nothing was said before, nothing is taken back."""
-    assert await post(api, create=False) == Posted(comments.Outcome.ABSENT, None)
+    assert await post(api, create=False) == Posted(comments.CommentStatus.ABSENT, None)
     assert texts(api) == []
     await post(api)
-    assert (await post(api, of(Run(501), "Refused"), create=False)).what == "updated"
+    assert (await post(api, of(WorkflowRun(501), "Refused"), create=False)).status == "updated"
     assert "Refused" in texts(api)[0]
 
 
@@ -82,15 +82,17 @@ def test_a_comment_begins_with_two_hidden_lines() -> None:
 @pytest.mark.parametrize(
     ("run", "commit", "second"),
     [
-        (Run(500), None, "<!-- ci-evals run: 500 attempt: 1 -->"),
+        (WorkflowRun(500), None, "<!-- ci-evals run: 500 attempt: 1 -->"),
         (None, SHA, f"<!-- ci-evals commit: {SHA} -->"),
         (None, None, None),
         (None, "--> @everybody", None),
-        (Run(500), "main", "<!-- ci-evals run: 500 attempt: 1 -->"),
-        (Run(500), f"{SHA}\n", "<!-- ci-evals run: 500 attempt: 1 -->"),
+        (WorkflowRun(500), "main", "<!-- ci-evals run: 500 attempt: 1 -->"),
+        (WorkflowRun(500), f"{SHA}\n", "<!-- ci-evals run: 500 attempt: 1 -->"),
     ],
 )
-def test_what_is_unknown_is_left_out_of_them(run: Run | None, commit: str | None, second: str | None) -> None:
+def test_what_is_unknown_is_left_out_of_them(
+    run: WorkflowRun | None, commit: str | None, second: str | None
+) -> None:
     """And so is what is no commit: no foreign text is hidden."""
     head = "\n".join(line for line in (MARKER, second) if line)
     assert Comment("default", "Text", run, commit).body == f"{head}\n\nText"
@@ -129,7 +131,7 @@ async def test_the_first_run_creates_it(api: GitHubApi) -> None:
     posted = await post(api)
     (comment,) = api.comments[7]
     assert comment["body"] == SAID.body
-    assert posted == Posted(comments.Outcome.CREATED, comment["html_url"])
+    assert posted == Posted(comments.CommentStatus.CREATED, comment["html_url"])
     assert written(api) == ["POST"]
 
 
@@ -138,9 +140,9 @@ async def test_the_next_run_updates_it_wherever_it_is(api: GitHubApi, before: in
     """On whichever page: it is not posted twice on a busy pull request."""
     for place in range(before):
         api.add_comment(7, f"Comment {place}", PERSON)
-    old = api.add_comment(7, of(Run(499)).body)
+    old = api.add_comment(7, of(WorkflowRun(499)).body)
     api.add_comment(7, "The last word", PERSON)
-    assert await post(api) == Posted(comments.Outcome.UPDATED, old["html_url"])
+    assert await post(api) == Posted(comments.CommentStatus.UPDATED, old["html_url"])
     assert old["body"] == SAID.body
     assert written(api) == ["PATCH"]
     assert len(api.comments[7]) == before + 2
@@ -159,7 +161,7 @@ async def test_the_next_run_updates_it_wherever_it_is(api: GitHubApi, before: in
 async def test_what_is_said_already_is_not_said_again(api: GitHubApi, kept: str) -> None:
     """But for line ends and white space, which GitHub changes: an edit would show as one."""
     old = api.add_comment(7, kept)
-    assert await post(api) == Posted(comments.Outcome.UNCHANGED, old["html_url"])
+    assert await post(api) == Posted(comments.CommentStatus.UNCHANGED, old["html_url"])
     assert written(api) == []
     assert old["body"] == kept
 
@@ -167,9 +169,9 @@ async def test_what_is_said_already_is_not_said_again(api: GitHubApi, kept: str)
 async def test_every_key_has_a_comment_of_its_own(api: GitHubApi) -> None:
     """No key is the beginning of another."""
     for key in ("a", "ab", "A", "a.b", "a-b"):
-        assert (await post(api, of(None, key=key))).what == "created"
+        assert (await post(api, of(None, key=key))).status == "created"
     for key in ("a", "ab", "A", "a.b", "a-b"):
-        assert (await post(api, of(None, "New", key=key))).what == "updated"
+        assert (await post(api, of(None, "New", key=key))).status == "updated"
     assert texts(api) == [of(None, "New", key=key).body for key in ("a", "ab", "A", "a.b", "a-b")]
 
 
@@ -191,7 +193,7 @@ async def test_what_is_not_ours_is_never_touched(api: GitHubApi, body: str | Non
     """A token that may write could change everybody's comments."""
     theirs = api.add_comment(7, "", PERSON)
     theirs |= {"body": body, "user": author}
-    assert (await post(api)).what == "created"
+    assert (await post(api)).status == "created"
     assert api.comments[7][0] is theirs
     assert theirs["body"] == body
     assert texts(api)[1:] == [SAID.body]
@@ -204,11 +206,11 @@ async def test_what_is_not_ours_is_never_touched(api: GitHubApi, body: str | Non
 async def test_another_bots_comment_is_not_ours(api: GitHubApi, graphql: bool) -> None:
     """It may carry our marker, and forge that a newer run wrote it: it is neither changed nor believed."""
     api.graphql = graphql
-    forged = api.add_comment(7, of(Run(999999999999)).body, OTHER_BOT)
+    forged = api.add_comment(7, of(WorkflowRun(999999999999)).body, OTHER_BOT)
     before = forged["body"]
-    assert (await post(api)).what == "created"
-    assert (await post(api, of(Run(501)))).what == "updated"
-    assert texts(api) == [before, of(Run(501)).body]
+    assert (await post(api)).status == "created"
+    assert (await post(api, of(WorkflowRun(501)))).status == "updated"
+    assert texts(api) == [before, of(WorkflowRun(501)).body]
 
 
 async def test_an_app_finds_its_own_comment_and_no_other(api: GitHubApi) -> None:
@@ -216,7 +218,7 @@ async def test_an_app_finds_its_own_comment_and_no_other(api: GitHubApi) -> None
     of_the_job = api.add_comment(7, of(None).body, BOT)
     own = api.add_comment(7, of(None).body, OTHER_BOT)
     api.bot = OTHER_BOT
-    assert await post(api) == Posted(comments.Outcome.UPDATED, own["html_url"])
+    assert await post(api) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
     assert api.asked("/user") == []
     assert of_the_job["body"] == of(None).body
 
@@ -225,7 +227,7 @@ async def test_an_app_that_cannot_learn_its_name_is_told_by_what_it_wrote(api: G
     """Two comments become one, the older."""
     api.graphql, api.bot = False, OTHER_BOT
     own = api.add_comment(7, of(None).body, OTHER_BOT)
-    assert await post(api) == Posted(comments.Outcome.UPDATED, own["html_url"])
+    assert await post(api) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
     assert api.comments[7] == [own]
 
 
@@ -262,10 +264,10 @@ async def test_a_persons_token_knows_its_person(api: GitHubApi) -> None:
     api.token, api.user = "ghp_personal", PERSON
     others = [api.add_comment(7, SAID.body, BOT), api.add_comment(7, SAID.body, PERSON | {"id": 1})]
     others.append(api.add_comment(7, "", BOT) | {"user": None})
-    assert (await post(api)).what == "created"
+    assert (await post(api)).status == "created"
     own = api.comments[7][-1]
     own["user"] = PERSON | {"login": "renamed"}
-    assert await post(api, of(None)) == Posted(comments.Outcome.UPDATED, own["html_url"])
+    assert await post(api, of(None)) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
     assert [one["body"] for one in others[:2]] == [SAID.body] * 2
     assert len(api.asked("/user")) == 2
 
@@ -278,7 +280,7 @@ async def test_a_token_without_a_user_is_an_apps(api: GitHubApi, user: Any) -> N
         api.fail("/user", Answer(200, user))
     old = api.add_comment(7, of(None).body)
     api.add_comment(7, of(None).body, PERSON)
-    assert await post(api) == Posted(comments.Outcome.UPDATED, old["html_url"])
+    assert await post(api) == Posted(comments.CommentStatus.UPDATED, old["html_url"])
 
 
 @pytest.mark.parametrize(("status", "message"), [(401, "Bad credentials"), (403, "API rate limit exceeded")])
@@ -298,25 +300,27 @@ async def test_a_user_that_is_not_known_for_now_is_not_guessed(
 @pytest.mark.parametrize(
     ("theirs", "ours", "late"),
     [
-        (Run(501), Run(500, 2), True),
-        (Run(500, 3), Run(500, 2), True),
-        (Run(500, 10), Run(500, 9), True),
-        (Run(1000), Run(999, 5), True),
-        (Run(500, 2), Run(500, 2), False),
-        (Run(500, 1), Run(500, 2), False),
-        (Run(499, 9), Run(500, 1), False),
-        (None, Run(500), False),
-        (Run(501), None, False),
+        (WorkflowRun(501), WorkflowRun(500, 2), True),
+        (WorkflowRun(500, 3), WorkflowRun(500, 2), True),
+        (WorkflowRun(500, 10), WorkflowRun(500, 9), True),
+        (WorkflowRun(1000), WorkflowRun(999, 5), True),
+        (WorkflowRun(500, 2), WorkflowRun(500, 2), False),
+        (WorkflowRun(500, 1), WorkflowRun(500, 2), False),
+        (WorkflowRun(499, 9), WorkflowRun(500, 1), False),
+        (None, WorkflowRun(500), False),
+        (WorkflowRun(501), None, False),
         (None, None, False),
     ],
 )
 async def test_a_newer_run_is_not_written_over(
-    api: GitHubApi, theirs: Run | None, ours: Run | None, late: bool
+    api: GitHubApi, theirs: WorkflowRun | None, ours: WorkflowRun | None, late: bool
 ) -> None:
     """By id and attempt, as numbers. What is not known is never newer."""
     kept = api.add_comment(7, of(theirs, "Theirs").body.replace("\n", "\r\n"))
     posted = await post(api, of(ours, "Ours"))
-    assert posted == Posted(comments.Outcome.STALE if late else comments.Outcome.UPDATED, kept["html_url"])
+    assert posted == Posted(
+        comments.CommentStatus.STALE if late else comments.CommentStatus.UPDATED, kept["html_url"]
+    )
     assert kept["body"].endswith("Theirs" if late else "Ours")
     assert written(api) == ([] if late else ["PATCH"])
 
@@ -324,29 +328,29 @@ async def test_a_newer_run_is_not_written_over(
 @pytest.mark.parametrize(
     ("theirs", "exists", "believed"),
     [
-        (Run(501), {"workflow_id": 1, "run_attempt": 1}, True),
-        (Run(501, 2), {"workflow_id": 1, "run_attempt": 1}, False),
-        (Run(501), {"workflow_id": 2, "run_attempt": 1}, False),
-        (Run(501), None, False),
-        (Run(500, 2), None, False),
+        (WorkflowRun(501), {"workflow_id": 1, "run_attempt": 1}, True),
+        (WorkflowRun(501, 2), {"workflow_id": 1, "run_attempt": 1}, False),
+        (WorkflowRun(501), {"workflow_id": 2, "run_attempt": 1}, False),
+        (WorkflowRun(501), None, False),
+        (WorkflowRun(500, 2), None, False),
     ],
 )
 async def test_a_newer_run_is_one_of_this_workflow(
-    api: GitHubApi, theirs: Run, exists: dict[str, int] | None, believed: bool
+    api: GitHubApi, theirs: WorkflowRun, exists: dict[str, int] | None, believed: bool
 ) -> None:
     """Other workflows write as the same bot, and may quote a line that a stranger wrote."""
     api.runs[500] = {"id": 500, "workflow_id": 1, "run_attempt": 1}
     if exists:
         api.runs[501] = {"id": 501} | exists
     api.add_comment(7, of(theirs, "Theirs").body)
-    assert (await post(api, of(Run(500), "Ours"))).what == ("stale" if believed else "updated")
+    assert (await post(api, of(WorkflowRun(500), "Ours"))).status == ("stale" if believed else "updated")
 
 
 async def test_a_run_of_the_far_future_is_not_believed(api: GitHubApi) -> None:
     """Where the token may not look runs up, the number must be near."""
     api.permissions.remove("actions: read")
-    api.add_comment(7, of(Run(10**17), "Theirs").body)
-    assert (await post(api, of(Run(500), "Ours"))).what == "updated"
+    api.add_comment(7, of(WorkflowRun(10**17), "Theirs").body)
+    assert (await post(api, of(WorkflowRun(500), "Ours"))).status == "updated"
 
 
 @pytest.mark.parametrize(
@@ -360,7 +364,7 @@ async def test_a_run_of_the_far_future_is_not_believed(api: GitHubApi) -> None:
 async def test_a_line_that_names_no_run_holds_nobody_up(api: GitHubApi, second: str) -> None:
     """Only the second line counts, and only as we write it."""
     api.add_comment(7, f"{MARKER}\n{second}\n\nOld")
-    assert (await post(api)).what == "updated"
+    assert (await post(api)).status == "updated"
 
 
 # -- others at the same time
@@ -368,41 +372,45 @@ async def test_a_line_that_names_no_run_holds_nobody_up(api: GitHubApi, second: 
 
 async def test_of_several_the_oldest_stays(api: GitHubApi) -> None:
     """As a crash may leave them."""
-    oldest = api.add_comment(7, of(Run(400)).body)
+    oldest = api.add_comment(7, of(WorkflowRun(400)).body)
     api.add_comment(7, "Why two?", PERSON)
-    api.add_comment(7, of(Run(401)).body)
-    api.add_comment(7, of(Run(402)).body)
-    assert await post(api) == Posted(comments.Outcome.UPDATED, oldest["html_url"])
+    api.add_comment(7, of(WorkflowRun(401)).body)
+    api.add_comment(7, of(WorkflowRun(402)).body)
+    assert await post(api) == Posted(comments.CommentStatus.UPDATED, oldest["html_url"])
     assert texts(api) == [SAID.body, "Why two?"]
 
 
 async def test_one_that_cannot_be_deleted_is_no_failure(api: GitHubApi) -> None:
     """The next run sees to it."""
-    oldest = api.add_comment(7, of(Run(400)).body)
-    api.add_comment(7, of(Run(401)).body)
+    oldest = api.add_comment(7, of(WorkflowRun(400)).body)
+    api.add_comment(7, of(WorkflowRun(401)).body)
     api.fail("DELETE", Answer(403, {"message": "Resource not accessible by integration"}))
-    assert await post(api) == Posted(comments.Outcome.UPDATED, oldest["html_url"])
+    assert await post(api) == Posted(comments.CommentStatus.UPDATED, oldest["html_url"])
     assert len(api.comments[7]) == 2
-    assert (await post(api)).what == "unchanged"
+    assert (await post(api)).status == "unchanged"
     assert texts(api) == [SAID.body]
 
 
 @pytest.mark.parametrize(
     ("other", "what", "left"),
-    [(Run(499), "updated", SAID), (Run(501), "stale", of(Run(501))), (None, "updated", SAID)],
+    [
+        (WorkflowRun(499), "updated", SAID),
+        (WorkflowRun(501), "stale", of(WorkflowRun(501))),
+        (None, "updated", SAID),
+    ],
 )
 async def test_who_comes_second_gives_way(
-    api: GitHubApi, other: Run | None, what: str, left: Comment
+    api: GitHubApi, other: WorkflowRun | None, what: str, left: Comment
 ) -> None:
     """Another job created one between our look and our post: theirs is older, and says what is newer."""
     api.before.append(("POST", lambda: api.add_comment(7, of(other).body)))
     posted = await post(api)
     assert texts(api) == [left.body]
-    assert posted == Posted(comments.Outcome(what), api.comments[7][0]["html_url"])
+    assert posted == Posted(comments.CommentStatus(what), api.comments[7][0]["html_url"])
 
 
-@pytest.mark.parametrize("other", [Run(499), Run(501)])
-async def test_who_comes_first_stays(api: GitHubApi, other: Run) -> None:
+@pytest.mark.parametrize("other", [WorkflowRun(499), WorkflowRun(501)])
+async def test_who_comes_first_stays(api: GitHubApi, other: WorkflowRun) -> None:
     """A newer run moves its text to ours itself, so nothing of it is deleted before."""
 
     def late_comer() -> None:
@@ -412,14 +420,14 @@ async def test_who_comes_first_stays(api: GitHubApi, other: Run) -> None:
     posted = await post(api)
     newer = other.id > 500
     assert texts(api) == ([SAID.body, of(other).body] if newer else [SAID.body])
-    assert posted.what == ("stale" if newer else "created")
+    assert posted.status == ("stale" if newer else "created")
 
 
 async def test_one_that_is_deleted_meanwhile_is_created_anew(api: GitHubApi) -> None:
     """Somebody tidied up between our look and our change."""
     api.add_comment(7, of(None).body)
     api.before.append(("PATCH", api.comments[7].clear))
-    assert (await post(api)).what == "created"
+    assert (await post(api)).status == "created"
     assert texts(api) == [SAID.body]
 
 
@@ -430,7 +438,7 @@ async def test_one_that_is_deleted_at_once_is_left_at_that(api: GitHubApi) -> No
         api.comments[7].clear()
 
     api.before.append(("POST", lambda: api.before.append(("GET .*comments", tidied))))
-    assert (await post(api)).what == "created"
+    assert (await post(api)).status == "created"
     assert (texts(api), written(api)) == ([], ["POST"])
 
 
@@ -449,11 +457,11 @@ async def test_one_that_stands_is_no_failure_whatever_follows(api: GitHubApi, tr
     """It was created; what then went wrong leaves two at the most."""
 
     def other() -> None:
-        api.add_comment(7, of(Run(499)).body)
+        api.add_comment(7, of(WorkflowRun(499)).body)
         api.fail(trouble, *[Answer(502)] * 9)
 
     api.before.append(("POST", other))
-    assert (await post(api)).what == "created"
+    assert (await post(api)).status == "created"
     assert texts(api)[-1] == SAID.body
 
 
@@ -468,7 +476,7 @@ async def test_writers_at_the_same_time_leave_one_comment(api: GitHubApi, writer
 
     for number in range(1, 31):
         for first in (100, 200):
-            said = [of(Run(first + place), f"Run {first + place}") for place in range(writers)]
+            said = [of(WorkflowRun(first + place), f"Run {first + place}") for place in range(writers)]
             luck.shuffle(said)
             await asyncio.gather(*(late(number, one) for one in said))
             api.add_comment(number, f"Said after {first}", PERSON)
@@ -476,7 +484,7 @@ async def test_writers_at_the_same_time_leave_one_comment(api: GitHubApi, writer
             assert ours[0] in [one.body for one in said]
             assert people == [f"Said after {which}" for which in (100, 200) if which <= first]
             if first == 100 and writers == 2:
-                assert ours == [of(Run(101), "Run 101").body]
+                assert ours == [of(WorkflowRun(101), "Run 101").body]
 
 
 @dataclass
@@ -548,8 +556,8 @@ async def test_no_order_of_requests_leaves_more_or_less_than_one(
     """Whoever is served when, and whatever was left by earlier runs. Of two that create, the newer wins."""
     page = Page()
     for _ in range(left):
-        page.add(of(Run(99)).body)
-    said = [of(Run(100 + run), f"{place}") for place, run in enumerate(runs)]
+        page.add(of(WorkflowRun(99)).body)
+    said = [of(WorkflowRun(100 + run), f"{place}") for place, run in enumerate(runs)]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(comments.post(Hub(page), REPOSITORY, 7, one)) for one in said]
         for luck in itertools.cycle(order):
@@ -632,7 +640,7 @@ async def test_what_is_no_comment_is_passed_over(api: GitHubApi, odd: Any) -> No
     """And ours is still found."""
     old = api.add_comment(7, of(None).body)
     api.fail("GET .*comments", Answer(200, [odd, old]))
-    assert (await post(api)).what == "updated"
+    assert (await post(api)).status == "updated"
 
 
 async def test_our_token_is_the_servers(api: GitHubApi) -> None:

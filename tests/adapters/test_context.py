@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters.github import context
-from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Base, Commit, Context, Run
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Base, Commit, Context, WorkflowRun
 
 EVENTS = Path(__file__).parents[1] / "events"
 OWN = "c0ffee" + "1" * 34
@@ -21,7 +21,7 @@ MAIN = "a11ce" + "3" * 35
 BASE = "ba5e" + "0" * 36
 MERGE = "e" * 40
 """The commit that GitHub makes of a pull request and its base, to be tested."""
-THIS = Run(19600000000, 3)
+THIS = WorkflowRun(19600000000, 3)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Case:
     without_secrets: bool = False
     of_pull_request: bool = False
     compared: bool = False
-    run: Run = THIS
+    run: WorkflowRun = THIS
     actor: str = "octocat"
 
     def read(self) -> Context:
@@ -114,12 +114,12 @@ CASES = [
     Case(
         "workflow_run", "workflow_run", "refs/heads/main", MAIN,
         head=Commit(OWN, REPOSITORY, "refunds"), base=Base(),
-        of_pull_request=True, run=Run(19500000001, 2),
+        of_pull_request=True, run=WorkflowRun(19500000001, 2),
     ),
     Case(
         "workflow_run_fork", "workflow_run", "refs/heads/main", MAIN,
         head=Commit(FOREIGN, FORK, "main"), base=Base(),
-        foreign=True, of_pull_request=True, run=Run(19500000002, 1),
+        foreign=True, of_pull_request=True, run=WorkflowRun(19500000002, 1),
     ),
     Case(
         "workflow_dispatch", "workflow_dispatch", "refs/heads/refunds", OWN,
@@ -207,7 +207,7 @@ def test_outside_of_actions_nothing_is_known() -> None:
 def test_an_id_that_is_none_is_left_out(told: str) -> None:
     """As with runners that imitate GitHub's."""
     assert context.read({"GITHUB_RUN_ID": told}, {}).run is None
-    assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": told}, {}).run == Run(7, 1)
+    assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": told}, {}).run == WorkflowRun(7, 1)
 
 
 JSON = st.recursive(

@@ -1,4 +1,4 @@
-"""GitHub's REST API: pages, rate limits, retries, downloads. It knows no artifact and no comment.
+"""GitHub's REST API: pages, rate limits, retries, downloads.
 
 Rules: <https://docs.github.com/en/rest/using-the-rest-api>. A request that GitHub may have acted on is not
 sent again, all waits together are bounded, and the token goes to the API's own origin alone.
@@ -25,25 +25,25 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import visible
 
 PAGE = 100
-"""Items a page: the most that GitHub gives. Left to itself it gives 30."""
+"""Maximum of items on a page."""
 
 MAX_PAGES = 100
-"""Pages that are read of one list."""
+"""Maximum of pages of one list."""
 
 PATIENCE_SECONDS = 60.0
-"""All waits of one client together: reports are not worth more of a job's time."""
+"""Maximum of all waits of one client together."""
 
 _PATIENCE = Patience(limited=MAX_RESENDS, total_seconds=PATIENCE_SECONDS, jitter=0.0)
 _TIMEOUT_SECONDS = 20.0
 _DOWNLOAD_SECONDS = 120.0
-_UNSAID_WAIT_SECONDS = 60.0
-"""GitHub's advice where a secondary rate limit names no time."""
+_DEFAULT_LIMIT_SECONDS = 60.0
+"""GitHub's advice if a secondary rate limit names no time."""
 
-_MAX_MOVES = 3
-"""Redirects that are followed within the API: those of a repository that was renamed meanwhile."""
+_MAX_REDIRECTS = 3
+"""Maximum of redirects within the API, as for a renamed repository."""
 
 _LACKING = re.compile("not accessible by|must have|requires? .*(permission|scope)", re.IGNORECASE)
-"""How GitHub words a missing permission. Its other reasons (locked, archived, single sign-on) say so."""
+"""GitHub's phrases for a missing permission."""
 
 _BOT = "[bot]"
 _DAY_SECONDS = 86_400
@@ -53,8 +53,8 @@ _SECONDS = re.compile(r"[0-9]{1,12}")
 class GitHub:
     """A client of one GitHub, for use in an `async with`.
 
-    Every method raises `GitHubError` with what was refused and, where that is the cause, the permission that
-    `needs` names (`actions: read`). Paths begin with a slash: `/repos/owner/name/issues`.
+    Every method raises `GitHubError`, with the permission `needs` (`actions: read`) if it may be missing.
+    Paths begin with a slash: `/repos/owner/name/issues`.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class GitHub:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         redactor: Redactor | None = None,
     ) -> None:
-        """`redactor` knows the run's secrets, for what is told of errors; the token is added."""
+        """Create a client. `redactor` removes the run's secrets and the token from error messages."""
         self._url, self._token, self._now = url.rstrip("/"), token, now
         self._redactor = (redactor or Redactor()).knowing(keys=[token])
         self._limiter = RateLimiter(patience=_PATIENCE, sleep=sleep, clock=lambda: now().timestamp())
@@ -97,21 +97,21 @@ class GitHub:
 
     @property
     def of_app(self) -> bool:
-        """Whether the token is an app's, as that of a workflow: no user is behind it."""
+        """Whether the token belongs to an app, such as a workflow's, and not to a user."""
         return self._token.strip().startswith("ghs_")
 
     async def get(self, path: str, *, needs: str, **params: str | int) -> Any:
-        """The JSON at `path`."""
+        """Return the JSON at a path."""
         return _json(await self._send("GET", self._url + path, needs, params=params))
 
     async def pages(
         self, path: str, *, needs: str, within: str | None = None, **params: str | int
     ) -> AsyncIterator[Any]:
-        """Every item of a list, page by page. `within`: the key under which an answer holds its items."""
+        """Yield every item of a list. `within` is the key of the list in an answer."""
         url = self._url + path
-        asked: Mapping[str, str | int] | None = {"per_page": PAGE, **params}
+        query: Mapping[str, str | int] | None = {"per_page": PAGE, **params}
         for _ in range(MAX_PAGES):
-            answer = await self._send("GET", url, needs, params=asked)
+            answer = await self._send("GET", url, needs, params=query)
             data = _json(answer)
             items = data.get(within) if within and isinstance(data, dict) else data
             if not isinstance(items, list):
@@ -124,20 +124,20 @@ class GitHub:
             following = urljoin(url, following) if following.startswith("/") else following
             if not self._is_own(following):
                 raise GitHubError(f"GitHub names a next page of {path} on another host, {host_of(following)}")
-            url, asked = following, None
+            url, query = following, None
 
     async def post(self, path: str, body: Any, *, needs: str) -> Any:
-        """Creates something."""
+        """Create something."""
         return _json(await self._send("POST", self._url + path, needs, json=body))
 
     async def patch(self, path: str, body: Any, *, needs: str) -> Any:
-        """Changes something."""
+        """Change something."""
         return _json(await self._send("PATCH", self._url + path, needs, json=body))
 
     async def viewer(self) -> str | None:
-        """The name of the account behind the token, which GraphQL tells apps too; None where it does not.
+        """Return the name of the token's account by GraphQL, which works for apps too; None if unknown.
 
-        Accounts of apps end in `[bot]`, as everywhere in the REST API.
+        Accounts of apps end in `[bot]`, as in the REST API.
         """
         try:
             data = _json(await self._send("POST", self._graphql, "", json={"query": "{ viewer { login } }"}))
@@ -151,11 +151,11 @@ class GitHub:
 
     @property
     def _graphql(self) -> str:
-        """The address of GraphQL: beside `/v3` on a server of one's own, and below the API's own address."""
+        """The address of GraphQL: `/v3` of an enterprise server is replaced."""
         return f"{self._url.removesuffix('/v3')}/graphql"
 
     async def delete(self, path: str, *, needs: str) -> None:
-        """Deletes something."""
+        """Delete something."""
         await self._send("DELETE", self._url + path, needs)
 
     async def download(self, path: str, into: BinaryIO, *, needs: str, most_mb: int) -> None:
@@ -215,7 +215,7 @@ class GitHub:
         self, method: str, url: str, needs: str, *, leaves: bool = False, **request: Any
     ) -> httpx2.Response:
         """Return the answer after redirects. With `leaves`, a redirect to another host is an answer."""
-        for _ in range(_MAX_MOVES):
+        for _ in range(_MAX_REDIRECTS):
             answer = await self._attempt(method, url, needs, request)
             if not answer.has_redirect_location:
                 return answer
@@ -249,14 +249,14 @@ class GitHub:
         raise failure
 
     def _limit_seconds(self, answer: httpx2.Response) -> float:
-        """How long a rate limit asks to wait."""
+        """Return the seconds to wait for a rate limit."""
         wait = seconds_until(answer.headers.get("retry-after"), self._now())
         if wait is not None:
             return wait
         reset = answer.headers.get("x-ratelimit-reset", "")
         if answer.headers.get("x-ratelimit-remaining") == "0" and _SECONDS.fullmatch(reset):
             return max(1.0, int(reset) - self._now().timestamp())
-        return _UNSAID_WAIT_SECONDS
+        return _DEFAULT_LIMIT_SECONDS
 
     def _is_own(self, url: str) -> bool:
         try:
@@ -266,23 +266,23 @@ class GitHub:
         return (own.scheme, own.host, own.port) == (other.scheme, other.host, other.port)
 
     def _refused(self, answer: httpx2.Response, needs: str) -> GitHubError:
-        # Secrets go before anything is cut, or half of one might stay.
-        status, said = answer.status_code, shorten(self._redactor.text(_said(answer)))
-        words = f"GitHub answered {status}" + (f" ({said})" if said else "")
+        # Secrets are removed before the text is shortened, or half of one might stay.
+        status, reason = answer.status_code, shorten(self._redactor.text(_reason(answer)))
+        message = f"GitHub answered {status}" + (f" ({reason})" if reason else "")
         match status:
             case _ if _is_limited(answer):
-                words += f": the rate limit is used up{self._until(self._limit_seconds(answer))}"
+                message += f": the rate limit is used up{self._until(self._limit_seconds(answer))}"
             case httpx2.codes.UNAUTHORIZED:
-                words += ": the token is not valid there"
-            case httpx2.codes.FORBIDDEN if not said or _LACKING.search(said):
-                words += f": the token lacks the permission {needs!r}"
+                message += ": the token is not valid there"
+            case httpx2.codes.FORBIDDEN if not reason or _LACKING.search(reason):
+                message += f": the token lacks the permission {needs!r}"
             case httpx2.codes.NOT_FOUND:
-                words += f": there is no such thing, or the token lacks the permission {needs!r}"
+                message += f": there is no such thing, or the token lacks the permission {needs!r}"
             case _ if status >= httpx2.codes.INTERNAL_SERVER_ERROR:
-                words += ": it has a problem of its own, try again later"
+                message += ": it has a problem of its own, try again later"
             case _:
                 pass
-        return GitHubError(words, status)
+        return GitHubError(message, status)
 
     def _until(self, seconds: float) -> str:
         if seconds >= _DAY_SECONDS:
@@ -299,11 +299,11 @@ def _is_address(url: str) -> bool:
 
 
 def _target(answer: httpx2.Response) -> str:
-    """Where an answer redirects to. It may be signed: no message names more of it than the host."""
-    place = "" if answer.next_request is None else str(answer.next_request.url)
-    if not _is_address(place):
+    """Return the target of a redirect. It may be signed, so messages name its host alone."""
+    target = "" if answer.next_request is None else str(answer.next_request.url)
+    if not _is_address(target):
         raise GitHubError("GitHub redirects to an address that cannot be read", answer.status_code)
-    return place
+    return target
 
 
 def _download_failed(host: str, reason: str) -> RetryableError:
@@ -320,21 +320,22 @@ def _json(answer: httpx2.Response) -> Any:
 
 
 def _is_limited(answer: httpx2.Response) -> bool:
-    """Whether it was refused for the rate alone. A missing permission is answered with 403 too."""
+    """Whether it was refused for the rate. A missing permission is answered with 403 too."""
     if answer.status_code == httpx2.codes.TOO_MANY_REQUESTS:
         return True
-    told = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
-    return answer.status_code == httpx2.codes.FORBIDDEN and (told or "rate limit" in _said(answer).lower())
+    limited = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
+    limited = limited or "rate limit" in _reason(answer).lower()
+    return answer.status_code == httpx2.codes.FORBIDDEN and limited
 
 
-def _said(answer: httpx2.Response) -> str:
-    """GitHub's own words, on one line."""
+def _reason(answer: httpx2.Response) -> str:
+    """Return GitHub's own text on one line."""
     with contextlib.suppress(ValueError, RecursionError):
         data = answer.json()
         if isinstance(data, dict):
-            faults = data.get("errors")
-            parts = [data, *(faults if isinstance(faults, list) else ())]
-            told = [part.get("message") for part in parts if isinstance(part, dict)]
-            words = "; ".join(one for one in told if isinstance(one, str))
-            return " ".join(visible(words).split()).rstrip(".")
+            errors = data.get("errors")
+            parts = [data, *(errors if isinstance(errors, list) else ())]
+            messages = [part.get("message") for part in parts if isinstance(part, dict)]
+            text = "; ".join(message for message in messages if isinstance(message, str))
+            return " ".join(visible(text).split()).rstrip(".")
     return ""

@@ -1,7 +1,7 @@
-"""Reads the one file that is wanted out of a downloaded artifact. Nothing is unpacked to disk.
+"""Reads one file of a downloaded artifact, in memory.
 
-Whoever could start a workflow may have made the artifact, so nothing that it says of itself is believed: what
-is read of it is bounded, whatever it holds.
+Anybody who could start a workflow may have made the artifact: nothing in it is trusted, and all reading is
+bounded.
 """
 
 import io
@@ -15,15 +15,15 @@ from typing import IO
 from ci_evals.domain.errors import CiEvalsError
 
 MOST_MB = 100
-"""More than this is not unpacked: the results of 10,000 trials take some 40 MB."""
+"""Maximum size after unpacking: the results of 10,000 trials take some 40 MB."""
 
 _LIST_BYTES = 4_000_000
-"""The longest list of files that is read. Each takes 46 bytes and its name, and 1 kB of memory."""
+"""Maximum size of the list of files. Each takes 46 bytes and its name, and 1 kB of memory."""
 
 _PIECE = 1 << 16
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""What GitHub packs with. Of the others Python unpacks pieces whole, however large they become."""
+"""Methods that GitHub uses. With others Python unpacks unbounded pieces."""
 
 _BROKEN = (
     zipfile.BadZipFile,
@@ -38,31 +38,31 @@ _BROKEN = (
 
 
 class ArchiveError(CiEvalsError):
-    """The file cannot be had. The text goes after what the archive is called: "is damaged"."""
+    """The file cannot be read. The message continues the archive's name: "is damaged"."""
 
 
 def read(file: IO[bytes], name: str) -> bytes:
-    """The content of the file `name` in the zip `file`: of several the one at the least depth.
+    """Return the content of the file `name` in a zip: of several the one at the least depth.
 
-    An artifact may also have been uploaded unzipped: a file that begins as JSON is given back as it is.
+    An artifact may also have been uploaded unzipped: a JSON file is returned as it is.
 
     Raises:
-        ArchiveError: it is neither, is damaged or too large, or which file is meant is not clear.
+        ArchiveError: it is neither, damaged, too large or ambiguous.
     """
     file.seek(0)
     if file.read(len(_ZIP[0])) not in _ZIP:
         file.seek(0)
         return _json(_bounded(file), f"is neither a zip nor the file {name}")
     try:
-        with zipfile.ZipFile(_Frugal(file)) as archive:
-            entry = _wanted(archive.infolist(), name)
+        with zipfile.ZipFile(_BoundedFile(file)) as archive:
+            entry = _select(archive.infolist(), name)
             with archive.open(entry) as content:
                 return _json(_bounded(content), f"holds a {name} that is no JSON")
     except _BROKEN as error:
         raise ArchiveError("is damaged, and cannot be unpacked") from error
 
 
-def _wanted(entries: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
+def _select(entries: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
     named = [entry for entry in entries if entry.filename.rpartition("/")[2] == name]
     if not named:
         raise ArchiveError(f"holds no file {name}; upload the one in the output folder")
@@ -88,10 +88,10 @@ def _check(entry: zipfile.ZipInfo, name: str) -> None:
 
 
 def _is_elsewhere(entry: zipfile.ZipInfo) -> bool:
-    """Whether the path is absolute, has a `..` or could be read in two ways."""
+    """Whether the path is absolute, has a `..` or is ambiguous."""
     parts = entry.filename.split("/")[:-1]
     odd = any(part in {"", ".", ".."} or "\\" in part or ":" in part for part in parts)
-    return odd or entry.filename != entry.orig_filename  # that one goes on after a NUL
+    return odd or entry.filename != entry.orig_filename  # cut at a NUL
 
 
 def _depth(entry: zipfile.ZipInfo) -> int:
@@ -99,7 +99,7 @@ def _depth(entry: zipfile.ZipInfo) -> int:
 
 
 def _bounded(file: IO[bytes]) -> bytes:
-    """All of it, read in pieces, whatever a header says of its size."""
+    """Read all of it in pieces, whatever a header says of its size."""
     content = io.BytesIO()
     while piece := file.read(_PIECE):
         content.write(piece)
@@ -109,17 +109,14 @@ def _bounded(file: IO[bytes]) -> bytes:
 
 
 def _json(content: bytes, otherwise: str) -> bytes:
-    """`content`, if it begins as a JSON object does."""
+    """Return the content if it begins like a JSON object."""
     if not content[:_PIECE].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
         raise ArchiveError(otherwise)
     return content
 
 
-class _Frugal:
-    """A file of which no more is read at once than a list of files may be long.
-
-    Python reads that list in one piece, as long as the zip claims it is, and keeps it in memory.
-    """
+class _BoundedFile:
+    """A file with bounded reads, since Python reads the list of files in one piece of any length."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,8 +1,8 @@
-"""Finds the results to compare a run with: those that an earlier run left as an artifact on GitHub.
+"""Finds the baseline: results that an earlier run left as an artifact on GitHub.
 
-The nearest commit before the base whose run left some is taken. An artifact's name and branch prove nothing:
-anybody's pull request can leave one of this name, from a branch of this name. So its run is asked for its
-event and its repository before it is believed. That a run missed its gate does not matter: it serves as well.
+The nearest commit before the base with such an artifact wins, whether its run passed the gate or not. An
+artifact's name and branch prove nothing, since any pull request can use them: the run's event and repository
+are checked before the artifact is trusted.
 """
 
 import json
@@ -23,20 +23,20 @@ from ci_evals.domain.errors import GitHubError
 from ci_evals.support.text import visible, whole
 
 TRUSTED_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "merge_group"})
-"""Events whose runs play what this repository's own people merged or started. Runs of others, such as
-`pull_request_target`, `workflow_run` and `issue_comment`, may hold strangers' data on the base branch too."""
+"""Events of code that members of this repository merged or started. Other runs on the base branch, such as
+those of `pull_request_target`, `workflow_run` and `issue_comment`, may hold strangers' data."""
 
 MOST_LISTED = 500
-"""Artifacts that are looked at: the newest, which GitHub lists first."""
+"""Maximum number of listed artifacts, the newest first."""
 
 MOST_CONFIRMED = 10
-"""Runs that are asked for."""
+"""Maximum number of checked runs."""
 
 _FILE = "_results.json"
 _QUEUE_EVENT = "merge_group"
 _ACTIONS, _CONTENTS = "actions: read", "contents: read"
 _GONE = (404, 410)
-"""The answers for what has expired or was deleted since it was listed."""
+"""Statuses of what has expired or was deleted since it was listed."""
 
 _SPOOLED_BYTES = 10_000_000
 _SHA_LENGTH = 7
@@ -44,58 +44,58 @@ _LINE_LENGTH = 600
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Whose results: the artifact is `ci-evals-results-KEY`. `branch` takes the place of the event's base."""
+class BaselineRequest:
+    """The baseline to look for: the artifact `ci-evals-results-KEY`, of `branch` or the event's base."""
 
     key: str
     branch: str | None = None
 
 
 @dataclass(frozen=True)
-class Found:
+class BaselineArtifact:
     """An earlier run's results."""
 
     data: bytes
-    """What `_results.json` holds, unread."""
+    """The unread content of `_results.json`."""
     note: str
-    """One line for people: which commit it is, and how it lies to the base."""
+    """One line about its commit and the distance from the base."""
     commit: str
 
 
 @dataclass(frozen=True)
-class Missing:
-    """There is no baseline. `why` is one line for people."""
+class NoBaseline:
+    """There is no baseline, for a reason in one line."""
 
-    why: str
+    reason: str
 
 
-async def find(hub: GitHub, context: Context, wanted: Wanted) -> Found | Missing:
+async def find(hub: GitHub, context: Context, wanted: BaselineRequest) -> BaselineArtifact | NoBaseline:
     """The baseline for the run that `context` tells of, whose repository is known.
 
     Usually five requests, the download among them. Whatever GitHub refuses or answers is told as `Missing`.
     """
     branch = wanted.branch or context.base.branch
     if not branch:
-        return Missing(_line(NO_BRANCH, event=context.event))
+        return NoBaseline(_line(NO_BRANCH, event=context.event))
     search = _Search(hub, context, whole(f"ci-evals-results-{wanted.key}"), whole(branch))
     try:
         return await search.result()
     except GitHubError as error:
-        return Missing(_line(NO_ANSWER, why=error))
+        return NoBaseline(_line(NO_ANSWER, why=error))
 
 
-class _Told(BaseModel):
-    """A part of what GitHub tells. Where it is not as documented, it is passed over."""
+class _Answer(BaseModel):
+    """A part of an answer of GitHub's. An unexpected one is skipped."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-_T = TypeVar("_T", bound=_Told)
+_T = TypeVar("_T", bound=_Answer)
 _Sha = Annotated[str, StringConstraints(pattern="^[0-9a-f]{7,64}$")]
 _Moment = Annotated[AwareDatetime, Field(strict=False)]
 
 
-class _ListedRun(_Told):
+class _ListedRun(_Answer):
     id: int
     repository_id: int
     head_repository_id: int
@@ -103,7 +103,7 @@ class _ListedRun(_Told):
     head_sha: _Sha
 
 
-class _Artifact(_Told):
+class _Artifact(_Answer):
     id: int
     name: str
     expired: bool
@@ -111,11 +111,11 @@ class _Artifact(_Told):
     run: _ListedRun = Field(alias="workflow_run")
 
 
-class _Repository(_Told):
+class _Repository(_Answer):
     id: int
 
 
-class _Run(_Told):
+class _RunDetails(_Answer):
     id: int
     event: str
     head_branch: str
@@ -124,19 +124,19 @@ class _Run(_Told):
     head_repository: _Repository
 
 
-class _Parent(_Told):
+class _Parent(_Answer):
     sha: _Sha
 
 
-class _Committer(_Told):
+class _Committer(_Answer):
     date: _Moment
 
 
-class _Details(_Told):
+class _Details(_Answer):
     committer: _Committer
 
 
-class _Commit(_Told):
+class _Commit(_Answer):
     sha: _Sha
     parents: list[_Parent]
     details: _Details = Field(alias="commit")
@@ -148,37 +148,37 @@ class _History:
 
     base: str | None
     tested: bool = False
-    """Whether the base is the tested commit itself, as at night: what lies before it are earlier runs."""
+    """Whether the base is the tested commit itself, as in nightly runs."""
     commits: Sequence[_Commit] = ()
     unread: GitHubError | None = None
     """Why there are no commits."""
 
     def is_after(self, artifact: _Artifact) -> bool:
-        """Whether the artifact was there before the base, as far as commits can be read."""
+        """Whether the base is newer than the artifact, as far as commits can be read."""
         if self.base is None or not self.commits:
             return True
         return artifact.created_at <= self.commits[0].details.committer.date
 
-    def lies(self, place: int | None, branch: str) -> str:
-        """How the commit at `place` lies to the base; None is one that is not among `commits`."""
+    def relation(self, index: int | None, branch: str) -> str:
+        """Describe the commit at `index` relative to the base; None is one that is not among `commits`."""
         if self.base is None:
             return NEWEST.format(branch=branch)
         if self.unread:
             return UNSURE.format(branch=branch, why=self.unread)
-        if place is None:
+        if index is None:
             return FAR.format(branch=branch, page=PAGE)
-        if place == 0:
+        if index == 0:
             return AT_TESTED if self.tested else AT_BASE
-        distance = "1 commit" if place == 1 else f"{place} commits"
+        distance = "1 commit" if index == 1 else f"{index} commits"
         return (BEFORE_TESTED if self.tested else BEFORE).format(distance=distance)
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """An artifact that may be the baseline, and how its commit lies to the base."""
+    """An artifact that may be the baseline, and its relation to the base."""
 
     artifact: _Artifact
-    lies: str
+    relation: str
 
 
 @dataclass(frozen=True)
@@ -188,14 +188,14 @@ class _Search:
     name: str
     branch: str
 
-    async def result(self) -> Found | Missing:
+    async def result(self) -> BaselineArtifact | NoBaseline:
         listed, cut = await self._listed()
-        there = [one for one in listed if not one.expired and self._may_serve(one.run)]
-        if not there:
+        usable = [artifact for artifact in listed if not artifact.expired and self._may_serve(artifact.run)]
+        if not usable:
             return self._missing(self._why_none(listed, cut=cut))
-        candidates = self._ranked(there, await self._history())
+        candidates = self._ranked(usable, await self._history())
         if not candidates:
-            own = any(one.run.head_branch == self.branch for one in there)
+            own = any(artifact.run.head_branch == self.branch for artifact in usable)
             return self._missing(ALL_NEWER if own else ONLY_OTHERS)
         expired = unfinished = False
         for candidate in candidates[:MOST_CONFIRMED]:
@@ -210,29 +210,34 @@ class _Search:
                 unfinished = True
                 continue
             if data is not None:
-                commit, lies = run.head_sha[:_SHA_LENGTH], candidate.lies
-                return Found(data, _line(FOUND, commit=commit, branch=self.branch, lies=lies), run.head_sha)
+                note = _line(
+                    FOUND,
+                    commit=run.head_sha[:_SHA_LENGTH],
+                    branch=self.branch,
+                    relation=candidate.relation,
+                )
+                return BaselineArtifact(data, note, run.head_sha)
             expired = True
         if unfinished:
             return self._missing(ALL_UNFINISHED)
         return self._missing(ALL_EXPIRED if expired else ONLY_OTHERS)
 
     async def _listed(self) -> tuple[list[_Artifact], bool]:
-        """The artifacts of exactly this name that other runs left, and whether there may be older ones."""
-        found: dict[int, _Artifact] = {}  # pages move on while they are read: one may come twice
+        """Return the artifacts of exactly this name of other runs, and whether there may be older ones."""
+        artifacts: dict[int, _Artifact] = {}  # pages shift while they are read: one may come twice
         seen = 0
         path = f"{self._repository}/actions/artifacts"
         async for item in self.hub.pages(path, needs=_ACTIONS, within="artifacts", name=self.name):
             artifact = _read(_Artifact, item)
             if artifact and artifact.name == self.name and not self._is_own(artifact.run):
-                found[artifact.id] = artifact
+                artifacts[artifact.id] = artifact
             seen += 1
             if seen == MOST_LISTED:
                 break
-        return list(found.values()), seen == MOST_LISTED
+        return list(artifacts.values()), seen == MOST_LISTED
 
     def _is_own(self, run: _ListedRun) -> bool:
-        """Whether it is this very run, which was started again."""
+        """Whether it is an earlier attempt of this run."""
         return self.context.own_run is not None and run.id == self.context.own_run.id
 
     def _may_serve(self, run: _ListedRun) -> bool:
@@ -240,11 +245,11 @@ class _Search:
         return here and (run.head_branch == self.branch or self._is_queued(run))
 
     def _is_queued(self, run: _ListedRun) -> bool:
-        """Whether it ran in the merge queue. Its commit counts only once it is on the branch."""
+        """Whether it ran in the merge queue, so that its commit counts only once it is on the branch."""
         return run.head_branch.startswith(queue_of(self.branch))
 
     def _why_none(self, listed: Sequence[_Artifact], *, cut: bool) -> str:
-        if any(self._may_serve(one.run) for one in listed):
+        if any(self._may_serve(artifact.run) for artifact in listed):
             return ALL_EXPIRED
         if cut:
             return HIDDEN
@@ -255,15 +260,15 @@ class _Search:
         tested = base is not None and base == self.context.sha
         path = f"{self._repository}/commits"
         try:
-            told = await self.hub.get(path, needs=_CONTENTS, sha=base or self.branch, per_page=PAGE)
+            items = await self.hub.get(path, needs=_CONTENTS, sha=base or self.branch, per_page=PAGE)
         except GitHubError as error:
             return _History(base, tested, unread=error)
-        commits = [_read(_Commit, item) for item in told] if isinstance(told, list) else []
+        commits = [_read(_Commit, item) for item in items] if isinstance(items, list) else []
         known = [commit for commit in commits if commit]
         return _History(base, tested, known, unread=None if known else GitHubError("GitHub lists none"))
 
     async def _base(self) -> str | None:
-        """The commit that the tested code builds on, where the branch is the one that it goes to."""
+        """Return the commit that the tested code builds on, if the branch is the one that it goes to."""
         base = self.context.base
         if base.branch != self.branch:
             return None
@@ -275,26 +280,30 @@ class _Search:
                     return merge.parents[0].sha
         return whole(base.sha) if base.sha else None
 
-    def _ranked(self, there: Sequence[_Artifact], history: _History) -> list[_Candidate]:
-        """Those that may serve, the best first: the nearest commits, then the newest runs of the branch."""
-        places = {commit.sha: place for place, commit in enumerate(history.commits)}
+    def _ranked(self, artifacts: Sequence[_Artifact], history: _History) -> list[_Candidate]:
+        """Return candidates, the best first: the nearest commits, then the newest runs of the branch."""
+        indexes = {commit.sha: index for index, commit in enumerate(history.commits)}
         kept = [
-            one
-            for one in there
-            if one.run.head_sha in places or (one.run.head_branch == self.branch and history.is_after(one))
+            artifact
+            for artifact in artifacts
+            if artifact.run.head_sha in indexes
+            or (artifact.run.head_branch == self.branch and history.is_after(artifact))
         ]
-        kept.sort(key=lambda one: (places.get(one.run.head_sha, len(places)), -one.id))
-        return [_Candidate(one, history.lies(places.get(one.run.head_sha), self.branch)) for one in kept]
+        kept.sort(key=lambda artifact: (indexes.get(artifact.run.head_sha, len(indexes)), -artifact.id))
+        return [
+            _Candidate(artifact, history.relation(indexes.get(artifact.run.head_sha), self.branch))
+            for artifact in kept
+        ]
 
     async def _is_confirmed(self, listed: _ListedRun) -> bool:
-        """Whether the run itself says what the list says of it, and its event may be trusted."""
+        """Whether the run is as the list of artifacts describes it, and its event is trusted."""
         try:
-            told = await self.hub.get(f"{self._repository}/actions/runs/{listed.id}", needs=_ACTIONS)
+            data = await self.hub.get(f"{self._repository}/actions/runs/{listed.id}", needs=_ACTIONS)
         except GitHubError as error:
             if error.status in _GONE:
                 return False
             raise
-        run = _read(_Run, told)
+        run = _read(_RunDetails, data)
         if run is None or run.event not in TRUSTED_EVENTS:
             return False
         return (
@@ -304,7 +313,7 @@ class _Search:
         )
 
     async def _content(self, artifact: _Artifact) -> bytes | None:
-        """What the artifact holds; None where it is gone."""
+        """Return the content of an artifact; None if it is gone."""
         path = f"{self._repository}/actions/artifacts/{artifact.id}/zip"
         with SpooledTemporaryFile(_SPOOLED_BYTES) as spooled:
             file = cast("BinaryIO", spooled)
@@ -318,23 +327,23 @@ class _Search:
             except OSError as error:
                 raise GitHubError(f"the download cannot be kept ({error.strerror or error})") from error
 
-    def _missing(self, text: str, **parts: object) -> Missing:
-        return Missing(_line(text, name=self.name, branch=self.branch, most=MOST_LISTED, **parts))
+    def _missing(self, text: str, **parts: object) -> NoBaseline:
+        return NoBaseline(_line(text, name=self.name, branch=self.branch, most=MOST_LISTED, **parts))
 
     @property
     def _repository(self) -> str:
         return f"/repos/{self.context.repository}"
 
 
-def _read(kind: type[_T], told: Any) -> _T | None:
+def _read(kind: type[_T], data: Any) -> _T | None:
     try:
-        return kind.model_validate(told)
+        return kind.model_validate(data)
     except ValidationError:
         return None
 
 
 def _is_unfinished(data: bytes) -> bool:
-    """Return whether results are of a run that was cut off before it could write its own."""
+    """Return whether results are of a run that was cut off."""
     if b'"unfinished"' not in data:
         return False  # most are large, and are read by the caller
     try:
@@ -347,13 +356,13 @@ def _is_unfinished(data: bytes) -> bool:
 
 
 def _line(text: str, **parts: object) -> str:
-    """`text` with its parts, on one line that can be shown."""
+    """Fill in a template on one printable line."""
     return " ".join(visible(text.format(**parts)).split())[:_LINE_LENGTH]
 
 
-# What people are told. First of the baseline that was found, then why there is none.
+# Notes on the baseline, then reasons why there is none.
 
-FOUND = "the baseline is commit {commit} of {branch}, {lies}"
+FOUND = "the baseline is commit {commit} of {branch}, {relation}"
 AT_BASE = "the base commit"
 AT_TESTED = "the same commit in an earlier run"
 BEFORE = "{distance} before the base"

@@ -1,7 +1,7 @@
-"""The files by which a step speaks to the runner: nobody but this program writes to them while it works.
+"""The files by which a step talks to the runner, protected against writes of others.
 
-An agent that is code does not get their names, but finds them: it has the rights of this process. So whatever
-else is in them than what this program wrote, and what was there before it, is cut off.
+An agent that is code does not get their names, but can find them. So everything is cut off that neither this
+program wrote nor was there before.
 """
 
 import os
@@ -10,15 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 
 REPORTS = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
-"""Where results show: what stands in neither file has not been published."""
+"""The files that show results."""
 _ALL = (*REPORTS, "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE")
 
 _lengths: dict[Path, int] = {}
-"""The files that are watched, and the bytes in each that are ours or were there before."""
+"""The watched files, and the bytes in each that are ours or were there before."""
 
 
 def watch(environ: Mapping[str, str]) -> None:
-    """Watch the files from now on, as they are."""
+    """Watch the files from now on."""
     paths = [Path(environ[name]) for name in _ALL if environ.get(name)]
     _lengths.update({path: path.stat().st_size if path.is_file() else 0 for path in paths})
 
@@ -29,7 +29,7 @@ def lengths() -> dict[Path, int]:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append to a file, behind what is ours.
+    """Append to a file after cutting off what is not ours.
 
     Raises:
         OSError: the file cannot be written.
@@ -42,7 +42,7 @@ def append(path: Path, data: bytes) -> None:
 
 
 def restore() -> None:
-    """Cut off what others have appended. What cannot be written stays as it is."""
+    """Cut off what others have appended, where possible."""
     for path in _lengths:
         with suppress(OSError):
             _cut(path)

@@ -1,9 +1,9 @@
-"""One comment of ours on a pull request: found again, written in place, never anybody else's.
+"""Our comment on a pull request: created once, updated in place.
 
-It is known by its first line and by its author, the very account that writes now: any bot can quote that
-line. The second line says which run wrote it, so that a slow run does not write over what a newer one said.
-GitHub has no way to change a comment only if nobody else did: runs that write in the same moment settle on
-one comment, the oldest, but not always on the newest text. Jobs should still take turns (`concurrency`).
+It is recognized by its first line and its author, since any bot can quote that line. The second line names
+the run that wrote it, so that a slow run does not replace the text of a newer one. GitHub cannot change a
+comment conditionally: runs that write at the same moment settle on the oldest comment, but not always on the
+newest text. Jobs should still take turns (`concurrency`).
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.github.context import Run
+from ci_evals.adapters.github.context import WorkflowRun
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.domain.errors import GitHubError
 from ci_evals.support.text import whole
@@ -25,39 +25,36 @@ NEEDS = "pull-requests: write"
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 _WRITER = re.compile(r"<!-- ci-evals run: ([0-9]{1,18}) attempt: ([0-9]{1,9})(?: commit: [0-9a-fA-F]+)? -->")
 _ROUNDS = 4
-"""How often it is looked again, where others delete what is about to be written."""
+"""Maximum number of attempts if others delete what is about to be written."""
 
 _WORKFLOW_BOT = "github-actions[bot]"
-"""The account of a job's own token, on github.com as on a server of one's own."""
+"""The account of a job's own token."""
 
-_NEAR = 1_000_000_000
-"""How far beyond this run's id a newer run's may be where GitHub does not tell which runs there are.
-
-It counts some twenty million a day.
-"""
+_MAX_DISTANCE = 1_000_000_000
+"""Maximum distance between this run's id and a newer run's if runs cannot be read: some 50 days."""
 
 Author = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Comment:
-    """What to say, and under which key: a pull request has one comment of each."""
+    """The text of a comment. A pull request has one comment for each key."""
 
     key: str
     text: str
-    run: Run | None = None
-    """The run that the text tells of."""
+    run: WorkflowRun | None = None
+    """The run that the text describes."""
     commit: str | None = None
-    """The commit that it tells of."""
+    """The commit that it describes."""
 
     @property
     def marker(self) -> str:
-        """The first line, by which it is found again."""
+        """The first line, by which it is recognized."""
         return f"<!-- ci-evals comment: {check_key(self.key)} -->"
 
     @property
     def body(self) -> str:
-        """What is posted: two hidden lines, and the text.
+        """The whole comment: two hidden lines and the text.
 
         Raises:
             UsageError: as `check_key`.
@@ -69,57 +66,57 @@ class Comment:
         return f"{self.marker}{writer}\n\n{whole(self.text)}"
 
 
-class Outcome(StrEnum):
-    """What became of a comment."""
+class CommentStatus(StrEnum):
+    """The result of posting a comment."""
 
     CREATED = "created"
     UPDATED = "updated"
     UNCHANGED = "unchanged"
     STALE = "stale"
-    """Nothing was written, since a newer run has spoken already."""
+    """Nothing was written, since a newer run has written already."""
     ABSENT = "absent"
-    """Nothing was written, since there was none to bring up to date."""
+    """Nothing was written, since there was no comment to update."""
 
 
 @dataclass(frozen=True)
 class Posted:
-    """What was done, and the page of the comment."""
+    """The result, and the address of the comment."""
 
-    what: Outcome
+    status: CommentStatus
     url: str | None
 
 
 async def post(hub: GitHub, repository: str, number: int, comment: Comment, *, create: bool = True) -> Posted:
-    """Sees to it that pull request `number` of `repository` (`owner/name`) has this comment, and has it once.
+    """Make pull request `number` of `repository` (`owner/name`) have this comment exactly once.
 
-    Without `create` only a comment that is there is brought up to date.
+    Without `create` only an existing comment is updated.
 
     Raises:
         UsageError: as `check_key`.
-        GitHubError: it was not written. The text says why, and what to do.
+        GitHubError: it was not written.
     """
     thread = _Thread(hub, repository, number, comment)
     try:
         return await thread.settle(create=create)
     except GitHubError as error:
-        why = f"the comment on #{number} was not written: {_advised(error)}"
-        raise GitHubError(why, error.status) from error
+        reason = f"the comment on #{number} was not written: {_with_advice(error)}"
+        raise GitHubError(reason, error.status) from error
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ExistingComment:
     id: int
     body: str
     author: Author
     url: str | None
 
-    def newer_than(self, run: Run | None) -> Run | None:
-        """The run that wrote it by its own words, where that is a later one than `run`."""
+    def newer_than(self, run: WorkflowRun | None) -> WorkflowRun | None:
+        """Return the run that it names as its writer, if that is a later one than `run`."""
         writer = _WRITER.fullmatch("".join(_lines(self.body)[1:2]))
         if writer is None or run is None:
             return None
-        found = Run(int(writer[1]), int(writer[2]))
-        return found if (found.id, found.attempt) > (run.id, run.attempt) else None
+        named = WorkflowRun(int(writer[1]), int(writer[2]))
+        return named if (named.id, named.attempt) > (run.id, run.attempt) else None
 
 
 class _Thread:
@@ -133,13 +130,13 @@ class _Thread:
         self._account: _Account | None = None
 
     async def settle(self, *, create: bool) -> Posted:
-        """Writes, then looks again for what others wrote in between: of all that were created one stays."""
+        """Write, then check what others wrote meanwhile: of all created comments one stays."""
         self._account = None if self._hub.of_app else await self._user()
-        created: _Found | None = None
+        created: _ExistingComment | None = None
         for _ in range(_ROUNDS):
             try:
                 own = await self._own()
-                posted = await self._written(own, created) if own else None
+                posted = await self._update(own, created) if own else None
             except GitHubError:
                 if created is None:
                     raise
@@ -147,34 +144,34 @@ class _Thread:
             if posted:
                 return posted
             if not own and not create:
-                return Posted(Outcome.ABSENT, None)
+                return Posted(CommentStatus.ABSENT, None)
             if not own and created:
                 break
             if not own:
-                created = _found(await self._hub.post(self._list, {"body": self._body}, needs=NEEDS))
-                self._account = _account(created.author) or self._account  # no other answer is as sure
+                created = _existing(await self._hub.post(self._list, {"body": self._body}, needs=NEEDS))
+                self._account = _account(created.author) or self._account  # the most reliable answer
         if created:
-            return Posted(Outcome.CREATED, created.url)
+            return Posted(CommentStatus.CREATED, created.url)
         raise GitHubError("somebody deletes it as often as it is written")
 
-    async def _written(self, own: list[_Found], created: _Found | None) -> Posted | None:
-        """Makes the first of our comments say it, and deletes the others; None where it is gone meanwhile."""
+    async def _update(self, own: list[_ExistingComment], created: _ExistingComment | None) -> Posted | None:
+        """Update the first of our comments and delete the others. Return None if it is gone meanwhile."""
         kept, *others = own
         newer = await self._newer(own)
         if newer:
-            # Whoever wrote it moves it to the first; that one is never deleted, or both could be gone.
+            # The newer run moves it to the first comment, which is never deleted, or both could be gone.
             await self._delete([created] if created and created.id != kept.id else [])
-            return Posted(Outcome.STALE, newer.url)
-        if _same(kept.body, self._body):
-            what = Outcome.CREATED if created and created.id == kept.id else Outcome.UNCHANGED
+            return Posted(CommentStatus.STALE, newer.url)
+        if _lines(kept.body) == _lines(self._body):
+            status = CommentStatus.CREATED if created and created.id == kept.id else CommentStatus.UNCHANGED
         elif await self._gone_while_changed(kept):
             return None
         else:
-            what = Outcome.UPDATED
+            status = CommentStatus.UPDATED
         await self._delete(others)
-        return Posted(what, kept.url)
+        return Posted(status, kept.url)
 
-    async def _gone_while_changed(self, comment: _Found) -> bool:
+    async def _gone_while_changed(self, comment: _ExistingComment) -> bool:
         try:
             await self._hub.patch(self._path(comment), {"body": self._body}, needs=NEEDS)
         except GitHubError as error:
@@ -183,55 +180,56 @@ class _Thread:
             raise
         return False
 
-    async def _delete(self, comments: list[_Found]) -> None:
-        """Deletes as many as can be: the next run sees to the rest."""
+    async def _delete(self, comments: list[_ExistingComment]) -> None:
+        """Delete comments; the next run deletes those that could not be."""
         for comment in comments:
             with contextlib.suppress(GitHubError):
                 await self._hub.delete(self._path(comment), needs=NEEDS)
 
-    async def _newer(self, own: list[_Found]) -> _Found | None:
-        """The comment of ours that a newer run of this workflow wrote."""
-        for one in own:
-            run = one.newer_than(self._comment.run)
+    async def _newer(self, own: list[_ExistingComment]) -> _ExistingComment | None:
+        """Return the comment that a newer run of this workflow wrote."""
+        for comment in own:
+            run = comment.newer_than(self._comment.run)
             if run and await self._is_plausible(run):
-                return one
+                return comment
         return None
 
-    async def _is_plausible(self, newer: Run) -> bool:
-        """Whether there is such a run of this workflow: who can write the line can invent its number.
+    async def _is_plausible(self, newer: WorkflowRun) -> bool:
+        """Whether this workflow has such a run: the number in a comment can be invented.
 
-        Where GitHub does not even tell of this run (the token lacks `actions: read`), a number that is near.
+        If runs cannot be read (the token lacks `actions: read`), a near number is plausible.
         """
         run = self._comment.run
         known = await self._run(run) if run else None
         if run is None or known is None:
-            return run is not None and newer.id - run.id <= _NEAR
-        found = known if newer.id == run.id else await self._run(newer)
-        attempts = found.get("run_attempt", 1) if found else 0
-        same = found is not None and found.get("workflow_id") == known.get("workflow_id")
+            return run is not None and newer.id - run.id <= _MAX_DISTANCE
+        other = known if newer.id == run.id else await self._run(newer)
+        attempts = other.get("run_attempt", 1) if other else 0
+        same = other is not None and other.get("workflow_id") == known.get("workflow_id")
         return same and isinstance(attempts, int) and newer.attempt <= attempts
 
-    async def _run(self, run: Run) -> dict[str, Any] | None:
+    async def _run(self, run: WorkflowRun) -> dict[str, Any] | None:
         try:
-            found = await self._hub.get(f"{self._runs}/{run.id}", needs="actions: read")
+            data = await self._hub.get(f"{self._runs}/{run.id}", needs="actions: read")
         except GitHubError:
             return None
-        return found if isinstance(found, dict) else None
+        return data if isinstance(data, dict) else None
 
-    async def _own(self) -> list[_Found]:
-        """Our comments, oldest first: the same for all who write, since the first one stays."""
-        found = [_found(item) async for item in self._hub.pages(self._list, needs=NEEDS) if _is_comment(item)]
-        marked = [one for one in found if _lines(one.body)[0] == self._comment.marker]
+    async def _own(self) -> list[_ExistingComment]:
+        """Return our comments, oldest first: the same for all writers, since the first one stays."""
+        items = self._hub.pages(self._list, needs=NEEDS)
+        comments = [_existing(item) async for item in items if _is_comment(item)]
+        marked = [comment for comment in comments if _lines(comment.body)[0] == self._comment.marker]
         if marked and self._account is None:
             self._account = _Account(await self._hub.viewer() or _WORKFLOW_BOT)
-        own = [one for one in marked if self._account and self._account.wrote(one)]
-        return sorted(own, key=lambda one: one.id)
+        own = [comment for comment in marked if self._account and self._account.wrote(comment)]
+        return sorted(own, key=lambda comment: comment.id)
 
     async def _user(self) -> "_Account | None":
-        """The token's user; None where it has none that it may know.
+        """Return the token's user; None if the token may not read it.
 
-        An app's token, a job's among them, cannot ask for its user, but for its viewer. Where neither is told
-        it is taken for the job's own. If it is not, the answer to the first comment that it writes says so.
+        An app's token, such as a job's, can read its viewer but not its user. A token that can read neither
+        counts as the job's own, until the answer to its first comment shows otherwise.
         """
         try:
             user = await self._hub.get("/user", needs="read:user")
@@ -241,19 +239,19 @@ class _Thread:
             raise
         return _account(user)
 
-    def _path(self, comment: _Found) -> str:
+    def _path(self, comment: _ExistingComment) -> str:
         return f"{self._issues}/comments/{comment.id}"
 
 
 @dataclass(frozen=True)
 class _Account:
-    """Who writes: by name, and by the id that stays when a name changes."""
+    """An account, by name and by the id that stays if the name changes."""
 
     login: str
     id: int | None = None
 
-    def wrote(self, comment: _Found) -> bool:
-        """Whether a comment is of this very account."""
+    def wrote(self, comment: _ExistingComment) -> bool:
+        """Return whether this account wrote a comment."""
         author = _account(comment.author)
         if author is None:
             return False
@@ -263,7 +261,7 @@ class _Account:
 
 
 def _account(user: Any) -> _Account | None:
-    """The account that the API describes, if it does."""
+    """Return the account that the API describes, if any."""
     login = user.get("login") if isinstance(user, dict) else None
     number = user.get("id") if isinstance(user, dict) else None
     if not isinstance(login, str) or not login:
@@ -275,11 +273,11 @@ def _is_comment(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(item.get("id"), int)
 
 
-def _found(item: Any) -> _Found:
+def _existing(item: Any) -> _ExistingComment:
     if not _is_comment(item):
         raise GitHubError("GitHub answered with something else than a comment")
     body, author, url = item.get("body"), item.get("user"), item.get("html_url")
-    return _Found(
+    return _ExistingComment(
         id=item["id"],
         body=body if isinstance(body, str) else "",
         author=author if isinstance(author, dict) else {},
@@ -288,23 +286,18 @@ def _found(item: Any) -> _Found:
 
 
 def _lines(body: str) -> list[str]:
-    """The lines of a comment. GitHub changes line ends, and cuts white space."""
+    """Return the lines of a comment as GitHub normalizes them."""
     return [line.rstrip() for line in body.rstrip().split("\n")]
 
 
-def _same(one: str, other: str) -> bool:
-    return _lines(one) == _lines(other)
-
-
-def _advised(error: GitHubError) -> str:
-    """What went wrong, with what to do about it."""
-    told = str(error)
+def _with_advice(error: GitHubError) -> str:
+    message = str(error)
     match error.status:
-        case HTTPStatus.FORBIDDEN if "locked" in told:
-            return f"{told}; unlock the conversation to have it there"
-        case HTTPStatus.FORBIDDEN if NEEDS in told:
-            return f"{told}; add it to the job's 'permissions:' (a fork's pull request cannot have it)"
+        case HTTPStatus.FORBIDDEN if "locked" in message:
+            return f"{message}; unlock the conversation to have it there"
+        case HTTPStatus.FORBIDDEN if NEEDS in message:
+            return f"{message}; add it to the job's 'permissions:' (a fork's pull request cannot have it)"
         case HTTPStatus.NOT_FOUND:
-            return f"{told}; check the number, and the job's 'permissions:'"
+            return f"{message}; check the number, and the job's 'permissions:'"
         case _:
-            return told
+            return message

@@ -1,4 +1,4 @@
-"""What GitHub says of the event that a job runs for: which pull request, which base, whose code. Pure."""
+"""The event of a job on GitHub: its pull request, its base, the owner of its code. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 _BRANCH_REF = "refs/heads/"
 _QUEUE_REF = "gh-readonly-queue/"
 _NO_COMMIT = re.compile("0*")
-"""What a push calls the commit before the first one."""
+"""The commit before the first one, in the event of a push."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit by its SHA, in the repository `owner/name` and on the branch that it was pushed to.
+    """A commit, with the repository (`owner/name`) and branch that it was pushed to.
 
-    `repository` is None where a fork was deleted.
+    `repository` is None if a fork was deleted.
     """
 
     sha: str
@@ -35,16 +35,16 @@ class Commit:
 
 @dataclass(frozen=True)
 class Base:
-    """What a run is to be compared with: a branch, and the commit of it that the tested code builds on."""
+    """The base of a comparison: a branch, and the commit of it that the tested code builds on."""
 
     branch: str | None = None
     sha: str | None = None
     merge: str | None = None
-    """The tested commit where it is the merge of a pull request: its first parent is nearer than `sha`."""
+    """The tested commit, if it is the merge of a pull request: its first parent is nearer than `sha`."""
 
 
 @dataclass(frozen=True)
-class Run:
+class WorkflowRun:
     """A workflow run. Its id grows with time; its attempts count from 1."""
 
     id: int
@@ -53,7 +53,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Context:
-    """The event, in our words. Everything is None that the event does not tell."""
+    """The event. A value that the event lacks is None."""
 
     event: str = ""
     repository: str | None = None
@@ -62,16 +62,16 @@ class Context:
     """The commit that was checked out."""
     ref: str | None = None
     number: int | None = None
-    """Of the pull request."""
+    """Number of the pull request."""
     head: Commit | None = None
     """The pull request's own last commit, or what was pushed."""
     base: Base = Base()
     merged: str | None = None
-    """What GitHub last made of merging the pull request into its base, to see whether that can be done."""
+    """GitHub's test merge of the pull request into its base."""
     default_branch: str | None = None
-    run: Run | None = None
-    """The run that the results come from: after `workflow_run` the one that it follows."""
-    own_run: Run | None = None
+    run: WorkflowRun | None = None
+    """The run that produced the results: after `workflow_run` the one that it follows."""
+    own_run: WorkflowRun | None = None
     """This run."""
     of_dependabot: bool = False
     server_url: str = "https://github.com"
@@ -79,7 +79,7 @@ class Context:
 
     @property
     def of_pull_request(self) -> bool:
-        """Whether the event is one of a pull request, found or still to be found."""
+        """Whether the event belongs to a pull request, known or still to be looked up."""
         return self.number is not None or self.event in PULL_REQUEST_EVENTS or self.event == "workflow_run"
 
     @property
@@ -89,27 +89,26 @@ class Context:
 
     @property
     def without_secrets(self) -> bool:
-        """Whether GitHub gives the job no secrets: it would run code that anybody, or a bot, proposed."""
+        """Whether GitHub gives the job no secrets, since it runs code that anybody or a bot proposed."""
         withheld = self.event in PULL_REQUEST_EVENTS - {"pull_request_target"}
         return withheld and (self.foreign or self.of_dependabot)
 
     @property
     def run_url(self) -> str | None:
-        """The page of the run that the results come from."""
+        """The page of the run that produced the results."""
         if self.run is None or self.repository is None:
             return None
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run.id}"
 
     def compared_with_base(self) -> bool:
-        """Whether a baseline is looked for unless the user says otherwise."""
+        """Return whether the run is compared with a baseline by default."""
         return self.event in PULL_REQUEST_EVENTS or self.event == "merge_group" or self.number is not None
 
 
 def read(environ: Mapping[str, str], payload: Any) -> Context:
-    """The context of a job: its environment variables, and the payload of its event (any JSON).
+    """Return the context of a job by its environment and the payload of its event (any JSON).
 
-    Shapes: "Webhook events and payloads" of GitHub's documentation. What a payload lacks is left out:
-    an unknown or empty one makes a context that says little.
+    Shapes: "Webhook events and payloads" of GitHub's documentation.
     """
     event = _Payload(payload)
     known = Context(
@@ -141,33 +140,33 @@ def read(environ: Mapping[str, str], payload: Any) -> Context:
             earlier = None if _NO_COMMIT.fullmatch(before) else before
             return replace(known, base=Base(_branch(known.ref), earlier), head=_own_commit(known))
         case _:
-            # An earlier run of the same branch, be it of the same commit.
+            # Compared with an earlier run of the same branch, maybe of the same commit.
             return replace(known, base=Base(_branch(known.ref), known.sha), head=_own_commit(known))
 
 
 def with_pull(known: Context, pull: Any) -> Context:
-    """`known`, with number, head and base of this pull request: JSON of a payload or of the API."""
-    told = _Payload(pull)
-    sha = told.text("head", "sha")
+    """Add number, head and base of a pull request: JSON of a payload or of the API."""
+    data = _Payload(pull)
+    sha = data.text("head", "sha")
     return replace(
         known,
-        number=told.number("number") or known.number,
-        head=Commit(sha, told.text("head", "repo", "full_name"), told.text("head", "ref")) if sha else None,
-        base=Base(branch=told.text("base", "ref"), sha=told.text("base", "sha")),
-        merged=told.text("merge_commit_sha"),
+        number=data.number("number") or known.number,
+        head=Commit(sha, data.text("head", "repo", "full_name"), data.text("head", "ref")) if sha else None,
+        base=Base(branch=data.text("base", "ref"), sha=data.text("base", "sha")),
+        merged=data.text("merge_commit_sha"),
     )
 
 
 def queue_of(branch: str) -> str:
-    """How the names of the branches begin on which a merge queue tests what will go into `branch`."""
+    """Return the prefix of the branches on which a merge queue tests changes to `branch`."""
     return f"{_QUEUE_REF}{branch}/"
 
 
 def _of_pull_request(known: Context, event: "_Payload") -> Context:
     merged = _PULL_REF.match(known.ref or "")
     number = event.number("number") or (_number(merged[1]) if merged else None)
-    found = with_pull(replace(known, number=number), event.get("pull_request"))
-    return replace(found, base=replace(found.base, merge=known.sha if merged else None))
+    context = with_pull(replace(known, number=number), event.get("pull_request"))
+    return replace(context, base=replace(context.base, merge=known.sha if merged else None))
 
 
 def _after_run(known: Context, event: "_Payload") -> Context:
@@ -184,15 +183,15 @@ def _own_commit(known: Context) -> Commit | None:
     return Commit(known.sha, known.repository, _branch(known.ref)) if known.sha else None
 
 
-def _run(number: str | int | None, attempt: str | int | None) -> Run | None:
+def _run(number: str | int | None, attempt: str | int | None) -> WorkflowRun | None:
     known = _number(number)
-    return Run(known, _number(attempt) or 1) if known else None
+    return WorkflowRun(known, _number(attempt) or 1) if known else None
 
 
-def _number(told: str | int | None) -> int | None:
-    if isinstance(told, str):
-        told = int(told) if _NUMBER.fullmatch(told) else None
-    return told or None
+def _number(value: str | int | None) -> int | None:
+    if isinstance(value, str):
+        value = int(value) if _NUMBER.fullmatch(value) else None
+    return value or None
 
 
 def _branch(ref: str | None) -> str | None:
@@ -206,18 +205,18 @@ class _Payload:
     data: Any
 
     def get(self, *path: str) -> Any:
-        found = self.data
+        value = self.data
         for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return found
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
 
     def part(self, *path: str) -> "_Payload":
         return _Payload(self.get(*path))
 
     def text(self, *path: str) -> str | None:
-        found = self.get(*path)
-        return whole(found) if isinstance(found, str) and found else None
+        value = self.get(*path)
+        return whole(value) if isinstance(value, str) and value else None
 
     def number(self, *path: str) -> int | None:
-        found = self.get(*path)
-        return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+        value = self.get(*path)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,4 +1,4 @@
-"""Which pull requests a run belongs to, where the event does not say."""
+"""The pull requests of a run, if the event does not name them."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -15,10 +15,10 @@ _PUSHED_EVENTS = frozenset({"push", "workflow_dispatch", "schedule"})
 
 
 async def located(hub: GitHub, context: Context) -> Context:
-    """`context`, with head and base of a pull request of which the event tells no more than the number.
+    """Add head and base of the pull request if only its number is known.
 
-    That is so after `issue_comment`, and where the user gave the number. After `workflow_run` the head
-    remains that of the run: it is what was tested, whatever the pull request holds by now.
+    That is so after `issue_comment`, and if the user gave the number. After `workflow_run` the head remains
+    that of the run, which is what was tested.
 
     Raises:
         GitHubError: the pull request cannot be read.
@@ -33,25 +33,23 @@ async def located(hub: GitHub, context: Context) -> Context:
 
 
 async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[int, ...]:
-    """The pull requests that a comment on this run may go to, in order.
+    """Return the pull requests that a comment on this run may go to, in order.
 
-    The one of the event or of the user, if there is one; after `workflow_run` only where its last commit is
-    the one that was tested. Else those that are open in this repository and whose last commit
-    is exactly the one that was tested: after `workflow_run` those from the branch that the run was for, in
-    the very repository that it came from, by its full name. A fork that was renamed or deleted meanwhile gets
-    no comment. A merge queue's run may stand for several pull requests and belongs to none.
+    That is the one of the event or of the user; after `workflow_run` only if its last commit is the tested
+    one. Otherwise all open ones whose last commit is exactly the tested one: after `workflow_run` those from
+    the branch and repository of that run, so a fork that was renamed or deleted gets no comment. A merge
+    queue's run may stand for several pull requests and belongs to none.
 
     Args:
         hub: The API.
         context: The event.
-        pushed: Whether a commit's pull requests are looked for where the event is none of theirs: a push, a
-            schedule, a run by hand.
+        pushed: Whether to look for a commit's pull requests after a push, a schedule or a run by hand.
 
     Raises:
         GitHubError: pull requests cannot be listed.
     """
     if context.number is not None:
-        return (context.number,) if await _is_right(hub, context) else ()
+        return (context.number,) if await _is_tested(hub, context) else ()
     head, path = context.head, _repository(context)
     if head is None or head.repository is None:
         return ()
@@ -65,21 +63,21 @@ async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[in
     return ()
 
 
-async def _is_right(hub: GitHub, context: Context) -> bool:
-    """Whether a number may be believed. After `workflow_run` it may come from what a stranger uploaded."""
+async def _is_tested(hub: GitHub, context: Context) -> bool:
+    """Whether a number may be trusted. After `workflow_run` it may come from a stranger's upload."""
     if context.event != "workflow_run" or context.head is None:
         return True
     pull = await hub.get(f"{_repository(context)}/pulls/{context.number}", needs=NEEDS)
-    return _is_of(pull, context.head, context)
+    return _matches(pull, context.head, context)
 
 
 async def _numbers(listed: AsyncIterator[Any], head: Commit, context: Context) -> tuple[int, ...]:
-    found = {with_pull(Context(), pull).number async for pull in listed if _is_of(pull, head, context)}
-    return tuple(sorted(number for number in found if number is not None))
+    numbers = {with_pull(Context(), pull).number async for pull in listed if _matches(pull, head, context)}
+    return tuple(sorted(number for number in numbers if number is not None))
 
 
-def _is_of(pull: Any, head: Commit, context: Context) -> bool:
-    """Whether it is open, into our repository, from that of `head`, and at its commit."""
+def _matches(pull: Any, head: Commit, context: Context) -> bool:
+    """Whether a pull request is open, targets our repository, and is at the commit `head`."""
     known = with_pull(Context(), pull).head
     if known is None or pull.get("state") != "open" or _base_repository(pull) != context.repository:
         return False

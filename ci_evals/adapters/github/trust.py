@@ -1,4 +1,4 @@
-"""Which checkouts may hold somebody else's code, and where that code would meet secrets. Pure.
+"""The rules on checkouts that may hold somebody else's code, which must not meet secrets. Pure.
 
 | event | checkout | trusted |
 | --- | --- | --- |
@@ -10,7 +10,7 @@
 | any other | the pull request's head or its merge, from a fork | no |
 | any other | the base commit of the pull request or of the merge queue | yes |
 | any other | the newest commit of the default branch, the base branch or the event's branch | yes |
-| any other | any other commit, or another repository | no: nobody can tell whose it is |
+| any other | any other commit, or another repository | no: its owner is unknown |
 | `push`, `schedule`, `merge_group` and others that name no foreign code | no `.git`, no `pr-number` | yes |
 | `workflow_dispatch`, `repository_dispatch`, deployments, unknown events | no `.git` | no |
 
@@ -21,7 +21,7 @@ from ci_evals.adapters.checkout import Checkout, RemoteRepository, repository_of
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
 
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
-"""Events in which a workflow has secrets while files may come from anybody, also beside the checkout."""
+"""Events in which a workflow has secrets while its files may come from anybody."""
 
 _OWN_COMMIT = frozenset(
     {
@@ -43,12 +43,12 @@ _OWN_TREE = _OWN_COMMIT - UNTRUSTED_EVENTS - {"workflow_dispatch", "repository_d
 def distrusted_because(
     context: Context, checkout: Checkout | None, pull: Context | None = None
 ) -> str | None:
-    """Why suites of this checkout are not trusted, as a clause to follow a statement; None if they are.
+    """Return why suites of this checkout are not trusted, as a clause; None if they are.
 
     Args:
         context: The event.
-        checkout: Where the suites are; None if there is no `.git`.
-        pull: The pull request whose number the user gave, as GitHub describes it; None if it is not known.
+        checkout: The checkout of the suites; None if there is no `.git`.
+        pull: The pull request whose number the user gave; None if unknown.
     """
     if context.event in UNTRUSTED_EVENTS:
         return f"in the event {context.event}, where anybody's files meet secrets"
@@ -56,8 +56,8 @@ def distrusted_because(
 
 
 def foreign_because(context: Context, checkout: Checkout | None, pull: Context | None = None) -> str | None:
-    """Why a checkout may be somebody else's code in a job that may have secrets; None if it is our own."""
-    if not context.event or _is_given_nothing(context):
+    """Return why a checkout may be somebody else's code in a job with secrets; None if it is our own."""
+    if not context.event or _has_no_secrets(context):
         return None
     change = context if context.event in PULL_REQUEST_EVENTS else pull
     if checkout is None:
@@ -86,7 +86,7 @@ def _without_git(context: Context, change: Context | None) -> str | None:
 
 
 def _own_commits(context: Context, change: Context | None) -> set[str | None]:
-    """Commits that GitHub says are on a branch or tag of this repository."""
+    """Return commits that are on a branch or tag of this repository."""
     own = {change.base.sha} if change else set()
     if context.event == "merge_group":
         own.add(context.base.sha)
@@ -96,14 +96,14 @@ def _own_commits(context: Context, change: Context | None) -> set[str | None]:
 
 
 def _commits_of(change: Context) -> set[str | None]:
-    """The commits that are a pull request's: its head, and what GitHub made of merging it."""
+    """Return the commits of a pull request: its head and its test merges."""
     return {change.head.sha if change.head else None, change.base.merge, change.merged} - {None}
 
 
 def _is_own_tip(context: Context, checkout: Checkout, change: Context | None) -> bool:
-    """Whether HEAD is the newest commit, as fetched, of a branch of this repository that the event names.
+    """Whether HEAD is the newest fetched commit of a branch of this repository that the event names.
 
-    Other branches do not count: `git fetch origin pull/7/head:…` can call a fork's commit anything.
+    Other branches do not count, since `git fetch origin pull/7/head:…` gives a fork's commit any name.
     """
     branches = {context.default_branch, context.base.branch}
     if change:
@@ -137,6 +137,6 @@ def _unless_own(change: Context) -> str | None:
     return f"in a checkout of {name}, which comes from {repository or 'an unknown repository'}"
 
 
-def _is_given_nothing(context: Context) -> bool:
+def _has_no_secrets(context: Context) -> bool:
     """Whether GitHub gives the job no secrets. Dependabot's jobs may have secrets of their own."""
     return context.without_secrets and context.foreign

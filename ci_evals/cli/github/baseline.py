@@ -40,11 +40,13 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     if github.missing:
         return BaselineResults(note=f"no baseline: {github.missing}")
     try:
-        found = wait(_found(github, artifacts.Wanted(settings.comment_key, settings.baseline_branch)))
-        if isinstance(found, artifacts.Found):
+        found = wait(
+            _found(github, artifacts.BaselineRequest(settings.comment_key, settings.baseline_branch))
+        )
+        if isinstance(found, artifacts.BaselineArtifact):
             source = f"the results of commit {found.commit[:7]}"
             return BaselineResults(finished(report_files.load(found.data, source), source), found.note)
-        return BaselineResults(note=found.why if found else "no baseline: the search was interrupted")
+        return BaselineResults(note=found.reason if found else "no baseline: the search was interrupted")
     except TimeoutError:
         why = "GitHub did not answer in time"
     except (GitHubError, UsageError) as error:
@@ -55,6 +57,8 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     return BaselineResults(note=f"no baseline: {why}")
 
 
-async def _found(github: GitHubJob, wanted: artifacts.Wanted) -> artifacts.Found | artifacts.Missing:
+async def _found(
+    github: GitHubJob, wanted: artifacts.BaselineRequest
+) -> artifacts.BaselineArtifact | artifacts.NoBaseline:
     async with asyncio.timeout(_FIND_SECONDS), github.client() as hub:
         return await artifacts.find(hub, await pulls.located(hub, github.event), wanted)

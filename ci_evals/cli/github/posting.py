@@ -98,5 +98,5 @@ async def _posted(
     told = []
     for number in numbers:
         posted = await comments.post(hub, repository, number, written, create=create)
-        told.append(f"comment on #{number} {posted.what}" + (f": {posted.url}" if posted.url else ""))
+        told.append(f"comment on #{number} {posted.status}" + (f": {posted.url}" if posted.url else ""))
     return tuple(told)
