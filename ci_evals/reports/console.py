@@ -94,7 +94,7 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
     trials = numbers.count(odds.loops, "trial")
     floor = numbers.NONE if odds.floor is None else numbers.plain(odds.floor)
     lines = [
-        sanitize.log_line(highlights.unchanged(odds)),
+        sanitize.log_line(highlights.odds_sentence(odds)),
         f"The highest min-score that fewer than 5 % of such runs would miss: {floor}.",
         f"Runs are drawn from the noise of the recorded ones, with up to {trials} of each test."
         if odds.loops > 1
@@ -207,7 +207,7 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
         names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
         lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
     lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(found)]
-    lines += [line for line in (change.pace(found), change.settling(found, results)) if line]
+    lines += [line for line in (change.pace(found), change.trials_to_prove(found, results)) if line]
     told = [*_changes(results), *(f"  {line}" for line in lines)]
     # Where nothing was compared, the verdict says why.
     return "\n".join([sanitize.log_line(title), *told]) if told or found.delta is not None else ""
@@ -227,7 +227,7 @@ class _ChangedTests:
 def _changed_tests(results: Results, found: Comparison) -> tuple[_ChangedTests, ...]:
     failing, suspects = change.failing(found), change.suspects(found)
     # In some of those that passed in the baseline nothing may have failed.
-    title = "passed in the baseline, not now" if change.not_failed(results) else "newly failing"
+    title = "passed in the baseline, not now" if change.newly_failing_outcomes(results) else "newly failing"
     lists = (
         _ChangedTests(title, "✗", Tone.BAD, failing, change.on_failing(failing)),
         _ChangedTests("suspects", "!", Tone.OPEN, suspects, change.on_suspects(suspects)),
@@ -271,7 +271,7 @@ def _changed_with_evidence(results: Results, found: Comparison, *, color: bool) 
 
 def _remarks(results: Results, found: Comparison) -> dict[tuple[str, str], str]:
     """Remarks on newly failing tests: that nothing failed, or why a verdict is less reliable."""
-    warnings, remarks = reliability.CriterionWarnings(results), change.not_failed(results)
+    warnings, remarks = reliability.CriterionWarnings(results), change.newly_failing_outcomes(results)
     for test in found.regressed:
         key = (test.suite, test.name)
         if test.evidence and (warning := warnings.of(*key, test.evidence.criterion)):
@@ -299,7 +299,7 @@ def _changes(results: Results) -> list[str]:
             numbers.score(found.base),
             numbers.signed(found.delta),
             numbers.change_interval(found.interval),
-            numbers.chance(found.p) if change.tells_p(found) else "",
+            numbers.chance(found.p) if change.shows_p(found) else "",
         ]
         for found in change.of_suites(results)
         if found and found.delta is not None

@@ -160,7 +160,7 @@ def _change(results: Results, found: SuiteComparison) -> dict[str, str | None]:
         "delta": numbers.signed(found.delta),
         "delta-low": numbers.signed(found.interval.low) if found.interval else None,
         "delta-high": numbers.signed(found.interval.high) if found.interval else None,
-        "p": numbers.decimal(found.p) if change.tells_p(found) else None,
+        "p": numbers.decimal(found.p) if change.shows_p(found) else None,
         "baseline-commit": commit,
     }
 
@@ -174,7 +174,7 @@ def _of_run(results: Results) -> dict[str, str | None]:
     return {
         "run-score": numbers.score(results.score),
         "run-delta": numbers.signed(compared.delta) if compared else None,
-        "run-p": numbers.decimal(compared.p) if compared and change.tells_p(compared) else None,
+        "run-p": numbers.decimal(compared.p) if compared and change.shows_p(compared) else None,
         "run-detectable-drop": numbers.least(drop) if drop is not None else None,
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,

@@ -89,9 +89,9 @@ def coefficient(number: float | None) -> str:
     return NONE if number is None else _rounded(_near(number), Decimal("0.01"), ROUND_FLOOR)
 
 
-def grade(worth: float | None, floor: float | None = None) -> str:
+def grade(number: float | None, floor: float | None = None) -> str:
     """A rubric's grade, 0 to 1; with as many decimals as its floor, if it has one."""
-    return NONE if worth is None else _rounded(_near(worth), _step(floor, 2), ROUND_FLOOR)
+    return NONE if number is None else _rounded(_near(number), _step(floor, 2), ROUND_FLOOR)
 
 
 def average(number: float | None) -> str:

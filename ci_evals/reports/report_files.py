@@ -28,6 +28,7 @@ from ci_evals.reports.names import (
 )
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
+from ci_evals.scoring import suite_results
 from ci_evals.study_registry import study_kinds
 
 P = ParamSpec("P")
@@ -63,7 +64,7 @@ def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[st
 def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
     """The files of each suite and test, one after another: of a large run they take a while."""
     for suite, found in zip(results.suites, change.of_suites(results), strict=True):
-        own = change.narrowed(results, suite, found)
+        own = suite_results.of_suite(results, suite, found)
         for name, text in _suite_files(own, suite).items():
             yield f"{suite.folder}/{name}", text
 

@@ -12,6 +12,7 @@ from ci_evals.domain.results.run import Confirmation, Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.facts import change
+from ci_evals.scoring import suite_results
 
 BOUNDS = Interval(low=79.04, high=91)
 TWELVE = [f"Test {number}" for number in range(12)]
@@ -285,7 +286,7 @@ def test_what_could_have_been_seen_is_for_the_small_print(fields, worth, small):
     """The brief sentence ends with the worth; the console's has both."""
     results = compared(**fields)
     assert change.brief(results).endswith(f": {worth}.")
-    assert change.sight(results.comparison) == small
+    assert change.detectable_drop(results.comparison) == small
     assert change.sentence(results).startswith(change.brief(results)[:-1])
 
 
@@ -301,7 +302,7 @@ def test_the_trials_that_would_settle_it():
 
     def told(**fields) -> str | None:
         results = compared(**fields)
-        return change.settling(results.comparison, results)
+        return change.trials_to_prove(results.comparison, results)
 
     assert told().startswith("9 trials of each test on each side would show a drop of this size")
     assert told(trials_needed=3) is None
@@ -425,11 +426,11 @@ def test_a_suites_own_results_hold_its_own_comparison():
     """The change of its tests, and of the lists its own; narrowed again they stay what they are."""
     results: Results = cases.proven()
     suite, found = results.suites[1], results.comparison.suites[1]
-    own = change.narrowed(results, suite, found)
+    own = suite_results.of_suite(results, suite, found)
     assert (own.score, own.comparison.delta) == (suite.score, found.delta)
     assert own.comparison.removed == (TestName(suite="Exchanges", name="Three items"),)
     assert [test.name for test in own.comparison.regressed] == ["Wrong size"]
     assert own.comparison.suites == (found,)
     assert own.comparison.baseline == results.comparison.baseline
     assert "compared on 1 of 2 tests (the baseline has 3):" in change.sentence(own)
-    assert change.narrowed(own, suite, change.of_suites(own)[0]) == own
+    assert suite_results.of_suite(own, suite, change.of_suites(own)[0]) == own

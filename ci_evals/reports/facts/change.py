@@ -11,11 +11,8 @@ from ci_evals.domain.results.suite import SuiteResult, TestOutcome
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import significance
-from ci_evals.scoring import coverage
-from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.comparison.compare import SUSPECT
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.validity import Validity, validity
 
 COMMIT = 7
@@ -40,11 +37,11 @@ def sentence(results: Results) -> str:
     """
     if too_little_decided(results):
         return brief(results)
-    return "; ".join([brief(results)[:-1], *significance.sight(results.comparison)]) + "."
+    return "; ".join([brief(results)[:-1], *significance.detectable_drop(results.comparison)]) + "."
 
 
 def brief(results: Results) -> str:
-    """The score, its change, and the significance of the change. `sight` has the rest."""
+    """The score, its change, and the significance of the change. `detectable_drop` has the rest."""
     comparison = results.comparison
     if too_little := too_little_decided(results):
         return f"{too_little[:1].upper()}{too_little[1:]}."
@@ -58,11 +55,11 @@ def brief(results: Results) -> str:
     interval = f" ({numbers.change_interval(comparison.interval)})" if comparison.interval else ""
     confirmation = results.run.confirmation
     after = f" after {numbers.count(confirmation.trials, 'more trial')} of each test" if confirmation else ""
-    chance = f", {numbers.p_value(comparison.p)}" if tells_p(comparison) else ""
+    chance = f", {numbers.p_value(comparison.p)}" if shows_p(comparison) else ""
     return (
         f"{score}{_compared(results, comparison)}, baseline {numbers.score(comparison.base)}, "
         f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
-        f"{worth_of(results, comparison)}."
+        f"{significance_of(results, comparison)}."
     )
 
 
@@ -79,28 +76,28 @@ def why_not(comparison: Comparison) -> str:
     return _joined(comparison.reasons)
 
 
-def worth_of(results: Results, comparison: Comparison) -> str:
+def significance_of(results: Results, comparison: Comparison) -> str:
     """The significance of the change: `not a proven drop`."""
     return significance.of(comparison, flawless=_flawless(results))
 
 
-def sight(comparison: Comparison) -> str | None:
+def detectable_drop(comparison: Comparison) -> str | None:
     """The drop that the run could have detected, in sentences; None if there is nothing to say."""
-    told = significance.sight(comparison)
+    told = significance.detectable_drop(comparison)
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in told) or None
 
 
-def tells_p(change: Change) -> bool:
+def shows_p(change: Change) -> bool:
     """Whether p is worth showing: for a drop, and with enough trials for a small p."""
     fell = change.delta is not None and change.delta < 0
     return fell and change.p is not None and not significance.too_few(change)
 
 
-def settling(comparison: Comparison, results: Results) -> str | None:
+def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
     """The number of trials that would prove a drop of this size; None if it is proven, or none would."""
     wanted = comparison.trials_needed
     most = max((len(test.trials) for suite in results.suites for test in suite.tests), default=0)
-    if not tells_p(comparison) or wanted is None or not most < wanted <= _MOST_TRIALS:
+    if not shows_p(comparison) or wanted is None or not most < wanted <= _MOST_TRIALS:
         return None
     return f"{wanted} trials of each test on each side would show a drop of this size in four of five cases."
 
@@ -110,10 +107,10 @@ def small_print(comparison: Comparison, results: Results) -> str:
     said = [
         "95 %: the interval that would hold the true change in 95 of 100 such comparisons.",
         "p: how often chance alone would show a drop like this one or a larger one."
-        if tells_p(comparison)
+        if shows_p(comparison)
         else None,
-        sight(comparison),
-        settling(comparison, results),
+        detectable_drop(comparison),
+        trials_to_prove(comparison, results),
     ]
     return " ".join(sentence for sentence in said if sentence)
 
@@ -149,7 +146,7 @@ def pace(comparison: Comparison) -> str | None:
     return f"{line[0].upper()}{line[1:]}." if parts else None
 
 
-def other_score(comparison: Comparison) -> bool:
+def baseline_score_differs(comparison: Comparison) -> bool:
     """Whether the baseline's score differs from that of the tests that were compared."""
     whole, part = comparison.baseline.score, comparison.base
     return comparison.delta is not None and numbers.score(whole) != numbers.score(part)
@@ -163,7 +160,7 @@ def score_column(results: Results) -> str:
     return "score, compared tests" if part else "score"
 
 
-def not_failed(results: Results) -> dict[tuple[str, str], str]:
+def newly_failing_outcomes(results: Results) -> dict[tuple[str, str], str]:
     """The outcomes of newly failing tests in which nothing failed, by suite and name: `undecided`."""
     found = results.comparison
     wanted = {(test.suite, test.name) for test in found.regressed} if found else set()
@@ -248,58 +245,6 @@ def of_suites(results: Results) -> tuple[SuiteComparison | None, ...]:
     for found in results.comparison.suites if results.comparison else ():
         waiting[found.name].append(found)
     return tuple(waiting[suite.name].popleft() if waiting[suite.name] else None for suite in results.suites)
-
-
-def narrowed(results: Results, suite: SuiteResult, found: SuiteComparison | None) -> Results:
-    """The results with this suite alone, its score, and its comparison.
-
-    Gate, usage and studies stay the run's.
-
-    Of several suites it is not told what each wants to fire, nor what of it fired in the baseline: the
-    coverage is then of what fired here alone.
-    """
-    comparison = results.comparison
-    alone = len(results.suites) == 1
-    return results.model_copy(
-        update={
-            "suites": (suite,),
-            "score": suite.score,
-            "interval": suite.interval,
-            "pass_at_k": suite.pass_at_k,
-            "pass_hat_k": suite.pass_hat_k,
-            "counts": suite.counts,
-            "process": results.process if alone else suite.process,
-            **({} if alone else _of_models(results, suite)),
-            "coverage": results.coverage if alone else coverage.of_suite(suite, results.coverage),
-            "comparison": _narrowed(comparison, found) if comparison and found else comparison,
-        }
-    )
-
-
-def _of_models(results: Results, suite: SuiteResult) -> dict[str, object]:
-    """The facts about one suite's judge and simulated user, of those known about the run's."""
-    return {
-        "vote_agreement": vote_agreement((suite,)) if results.vote_agreement else None,
-        "user_checks": user_checks(suite.tests) if results.user_checks else None,
-    }
-
-
-def _narrowed(comparison: Comparison, suite: SuiteComparison) -> Comparison:
-    lists = ("regressed", "fixed", "suspects", "new", "removed", "changed")
-    return comparison.model_copy(
-        update={
-            **{name: getattr(suite, name) for name in Change.model_fields},
-            **{
-                name: tuple(test for test in getattr(comparison, name) if test.suite == suite.name)
-                for name in lists
-            },
-            "comparable": suite.comparable,
-            "reasons": suite.reasons,
-            # Which of them are the suite's is not told.
-            "deltas": comparison.deltas if len(comparison.suites) == 1 else (),
-            "suites": (suite,),
-        }
-    )
 
 
 def _tokens(number: float | None) -> str:

@@ -154,7 +154,7 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
 def title_of_newly_failing(results: Results, tests: Sequence[FailedTest]) -> tuple[str, str]:
     """The title of the newly failing tests, and what a reader must know of them."""
     changes = [test.change for test in tests if test.change]
-    undecided = bool(change.not_failed(results))
+    undecided = bool(change.newly_failing_outcomes(results))
     title = numbers.count(len(changes), "newly failing test")
     if undecided:
         does = "does" if len(changes) == 1 else "do"

@@ -99,16 +99,16 @@ def notes(results: Results) -> tuple[str, ...]:
         out.append(f"This is shard {part.index} of {part.of}: ci-evals merge makes one run of all of them.")
     if only_reported(results):
         out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
-    out += [note for note in (_looked_twice(results), _counted_otherwise(results)) if note]
-    if results.odds and results.odds.share > WORTH_TELLING and not _explained(results):
-        out.append(unchanged(results.odds))
+    out += [note for note in (_confirmed_note(results), _p_note(results)) if note]
+    if results.odds and results.odds.share > WORTH_TELLING and not _fails_on_more_than_noise(results):
+        out.append(odds_sentence(results.odds))
     if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
         out.append(f"No judge was configured: {criteria} undecided.")
     return (*out, *results.run.warnings)
 
 
-def _looked_twice(results: Results) -> str | None:
+def _confirmed_note(results: Results) -> str | None:
     if not (confirmation := results.run.confirmation):
         return None
     trials = numbers.count(confirmation.trials, "more trial")
@@ -118,16 +118,16 @@ def _looked_twice(results: Results) -> str | None:
     )
 
 
-def _counted_otherwise(results: Results) -> str | None:
+def _p_note(results: Results) -> str | None:
     """A note if the gate's p differs from the comparison's."""
     found = results.comparison
     of_gate = [check.seen for check in results.gate.checks if gate.is_chance(check)]
-    if found is None or not change.tells_p(found) or all(seen in {None, found.p} for seen in of_gate):
+    if found is None or not change.shows_p(found) or all(seen in {None, found.p} for seen in of_gate):
         return None
     return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
 
 
-def _explained(results: Results) -> bool:
+def _fails_on_more_than_noise(results: Results) -> bool:
     """Whether the gate fails on more than noise: a proven drop, or missing verdicts."""
     found = results.comparison
     proven = (
@@ -161,7 +161,7 @@ def counts(results: Results) -> tuple[str, ...]:
     )
 
 
-def unchanged(odds: Odds) -> str:
+def odds_sentence(odds: Odds) -> str:
     """The odds that the same agent fails the gate in another run, and the floor that it would pass."""
     failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
     if not failing or odds.share < 0.01:
@@ -174,9 +174,9 @@ def unchanged(odds: Odds) -> str:
     else:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         which = f"{first.name}, {others[0].name}{more}"
-    how_often = numbers.odds(odds.share)
-    about = "" if how_often.startswith("above") else "about "
-    said = f"Another run of this same agent would fail this gate in {about}{how_often} of runs ({which})"
+    about = "" if odds.share > 0.99 else "about "
+    share = f"{about}{numbers.odds(odds.share)}"
+    said = f"Another run of this same agent would fail this gate in {share} of runs ({which})"
     if first.name != "min-score" or first.share <= WORTH_TELLING or not odds.floor:
         return f"{said}."
     what = first.name if others else "that"

@@ -36,7 +36,7 @@ def of_suite(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
         numbers.score(became.base),
         numbers.signed(became.delta),
         numbers.change_interval(became.interval) if became.interval else "",
-        numbers.chance(became.p) if change.tells_p(became) else "",
+        numbers.chance(became.p) if change.shows_p(became) else "",
         passed,
     ]
 

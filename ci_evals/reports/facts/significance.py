@@ -27,7 +27,7 @@ def of(change: Change, *, flawless: bool) -> str:
     )
 
 
-def sight(change: Change | None) -> tuple[str, ...]:
+def detectable_drop(change: Change | None) -> tuple[str, ...]:
     """The drop that could have been detected, in clauses; none if nothing was compared or more is known."""
     if change is None or change.delta is None or _rose(change) or _proven(change):
         return ()

@@ -27,7 +27,7 @@ def newly_failing(results: Results, tests: Sequence[FailedTest]) -> tuple[Sectio
     if not tests:
         return ()
     title, remark = failed_tests.title_of_newly_failing(results, tests)
-    noun = "of these tests" if change.not_failed(results) else "newly failing test"
+    noun = "of these tests" if change.newly_failing_outcomes(results) else "newly failing test"
     many = results.comparison is not None and len(results.comparison.suites) > 1
     whole = _section("the newly failing tests", f"### {title}\n\n{remark}", tests, noun, many=many)
     return listing(whole, _FEW, Rank.REST)

@@ -131,13 +131,13 @@ def _changed(results: Results, found: Comparison) -> Tile:
     if found.delta is None:
         return Tile("Change since the baseline", "not compared", _lines([change.why_not(found)]))
     interval = [f"95 % interval {numbers.change_interval(found.interval)}"] if found.interval else []
-    chance = [numbers.p_value(found.p)] if change.tells_p(found) else []
+    chance = [numbers.p_value(found.p)] if change.shows_p(found) else []
     from_to = f"{numbers.score(found.base)} → {numbers.score(found.head)}"
     return Tile(
         "Change since the baseline",
         numbers.signed(found.delta),
         (
-            change.worth_of(results, found),
+            change.significance_of(results, found),
             f"{from_to} on {numbers.count(found.tests, 'compared test')}",
             *interval,
             *chance,
@@ -148,7 +148,7 @@ def _changed(results: Results, found: Comparison) -> Tile:
 
 def _worth(found: Comparison) -> str:
     """Good or bad news only where it is more than noise."""
-    if change.tells_p(found) and found.p is not None and found.p <= ALPHA:
+    if change.shows_p(found) and found.p is not None and found.p <= ALPHA:
         return "bad"
     return "good" if found.interval and found.interval.low > 0 else ""
 
@@ -177,7 +177,7 @@ def _baseline(results: Results) -> str | None:
     said = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
     other = (
         f"; its score over all of its tests is {numbers.score(was.score)}"
-        if change.other_score(found)
+        if change.baseline_score_differs(found)
         else ""
     )
     return _line(f"{said}{other}.")
