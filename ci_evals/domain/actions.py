@@ -1,4 +1,4 @@
-"""What an agent did for a reply, as its trace reports it."""
+"""The actions of an agent for a reply, as its trace reports them."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -37,12 +37,12 @@ class AgentAction(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is a parameter whose value counts as nothing."""
+        """True if it is a parameter whose value counts as nothing."""
         return self.kind is LogicKind.PARAMETER and self.value_reported and is_empty(self.value)
 
     @property
     def failed(self) -> bool:
-        """Whether it is a call that came to an error, or to an HTTP status from 400 on."""
+        """True if it is a call that came to an error, or to an HTTP status from 400 on."""
         call = self.call
         return call is not None and (bool(call.error) or (call.status is not None and call.status >= 400))
 
@@ -62,7 +62,7 @@ def actions_of(reply: Reply) -> ActionsByKind:
 
 
 def is_traced(reply: Reply) -> bool:
-    """Whether the reply reports any kind of action."""
+    """Return whether the reply reports any kind of action."""
     reported = (reply.workflows, reply.params, reply.rules, reply.integrations)
     return any(part is not None for part in reported) or bool(reply.named_params)
 

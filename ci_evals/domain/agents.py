@@ -1,4 +1,4 @@
-"""How agents are spoken to: the adapters by name, and what a suite may say of each under `adapterOptions`."""
+"""The adapters by name, and the form of their `adapterOptions` in suites."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -19,7 +19,7 @@ PYTHON, COMMAND = "python:", "command:"
 
 
 def is_program(adapter: str) -> bool:
-    """Whether the adapter's name says which code to run here."""
+    """Return whether the adapter's name says which code to run here."""
     return adapter.startswith((PYTHON, COMMAND))
 
 
@@ -39,7 +39,7 @@ def _of_the_key_only(headers: dict[str, str]) -> dict[str, str]:
 
 
 class ChatOptions(Model):
-    """What `openai` needs to know of an endpoint that is compatible with OpenAI's chat completions."""
+    """Options of `openai`, for endpoints that are compatible with OpenAI's chat completions."""
 
     request: dict[str, JsonValue] = Field(
         default_factory=dict,
@@ -146,7 +146,7 @@ class HttpSending(HttpRequest):
 
 
 class HttpReply(Model):
-    """Where in the agent's answer is what: one JSONPath each. What has no path is unknown, not empty."""
+    """JSONPaths into the agent's answer. A part without a path is unknown, not empty."""
 
     text: JsonPathText = Field(description="The agent's words.")
     workflows: JsonPathText | None = Field(None, description="Names of workflows or tools that ran.")
@@ -173,7 +173,7 @@ def _of_headers(headers: dict[str, str]) -> dict[str, str]:
 
 
 class HttpOptions(Model):
-    """How `http` speaks to an agent behind any JSON endpoint."""
+    """Options of `http`, for agents behind any JSON endpoint."""
 
     headers: Annotated[dict[str, str], AfterValidator(_of_headers)] = Field(
         default_factory=dict,
@@ -197,7 +197,7 @@ _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re
 
 
 def secrets_of(options: Mapping[str, JsonValue] | None) -> Iterator[str]:
-    """What stands in an adapter's options, above all in headers, and by its name is for nobody's eyes."""
+    """Yield the secrets in an adapter's options, as far as names of options and headers reveal them."""
     headers = (options or {}).get("headers")
     yield from secrets.in_options({key: item for key, item in (options or {}).items() if key != "headers"})
     for name, value in headers.items() if isinstance(headers, dict) else ():
@@ -209,7 +209,7 @@ _SCHEMES = frozenset({"", "basic", "bearer", "token"})
 
 
 def lacks_secret(name: str, value: str) -> bool:
-    """Whether a header that by its name should hold a secret holds none, or only the word before it."""
+    """Return whether a header that should hold a secret, by its name, holds none."""
     return bool(_SECRET_HEADER.search(name)) and value.strip().lower() in _SCHEMES
 
 

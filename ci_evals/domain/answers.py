@@ -1,4 +1,4 @@
-"""What of an answer is compared with the expected one: its text in the form of each mode, and its numbers."""
+"""Answers in the form in which they are compared: texts by mode, and numbers."""
 
 import math
 import unicodedata
@@ -97,7 +97,7 @@ def last_number(text: str) -> Number | None:
 
 
 def comparable(text: str, mode: Mode) -> bool:
-    """Whether anything is left of an expected answer to be compared."""
+    """Return whether anything is left of an expected answer to be compared."""
     match mode:
         case "numeric":
             return whole_number(text) is not None

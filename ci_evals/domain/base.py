@@ -1,4 +1,4 @@
-"""What every value of the domain is made of."""
+"""Base classes and types of all values of the domain."""
 
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -43,7 +43,7 @@ class Record(BaseModel):
 
 @cache
 def _all_fields(model: type[BaseModel]) -> set[str]:
-    """Of all slim records of a type; a copy of one has its own."""
+    """The field names that all slim records of a type share."""
     return set(model.model_fields)
 
 

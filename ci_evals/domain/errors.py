@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Exit(IntEnum):
-    """What the process tells its caller."""
+    """Exit codes of the process."""
 
     HOLDS = 0
     FAILED = 1
@@ -111,7 +111,7 @@ class LLMAccessError(LLMError):
 
 
 class Paid(NamedTuple):
-    """What an answer took, as far as its provider reports it believably."""
+    """Tokens and cost of an answer, as far as its provider reports them believably."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

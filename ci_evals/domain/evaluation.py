@@ -42,7 +42,7 @@ PASS_AT = 0.7
 
 
 class Criterion(Model):
-    """What all evaluations have in common."""
+    """The fields that all evaluations have."""
 
     criterion: NonBlank = Field(description="What must be true of the conversation, in plain language.")
     weight: float = Field(
@@ -99,7 +99,7 @@ class Graded(Judged):
 
 
 def judged(criterion: str, rubric: Rubric | None) -> Judged:
-    """What a judge is asked for `criterion`, which was graded by `rubric` where that is given.
+    """The evaluation that asks a judge for `criterion`, graded by `rubric` if there is one.
 
     Raises:
         ValidationError: the rubric is none that a suite may have.
@@ -328,7 +328,7 @@ class MaxLatency(Criterion):
 
 
 def compares_meanings(evaluation: Criterion) -> TypeGuard[AnswerMatches]:
-    """Whether an embedding model is asked to decide it."""
+    """Return whether an embedding model is asked to decide it."""
     return isinstance(evaluation, AnswerMatches) and evaluation.match == "semantic"
 
 

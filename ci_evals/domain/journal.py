@@ -1,4 +1,4 @@
-"""What stands in a run's journal: a header, an entry for each finished trial, and marks between them."""
+"""The lines of a run's journal: a header, an entry for each finished trial, and marks between them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,7 +84,7 @@ class JournalHeader(Record):
     context: RunIdentity = RunIdentity()
 
     def unlike(self, other: "JournalHeader") -> tuple[str, ...]:
-        """What makes results of the one none of the other, in words."""
+        """The differences, in words, because of which neither run can use trials of the other."""
         differing = [
             name
             for name in Digests.model_fields
@@ -130,7 +130,7 @@ class JournalMark(Record):
 
 @dataclass(frozen=True)
 class Past:
-    """What a journal tells of a run that is taken up again."""
+    """The state of a run that is resumed from its journal."""
 
     header: JournalHeader
     done: Mapping[Trial, TrialResult] = field(default_factory=dict)

@@ -51,7 +51,7 @@ class Plan:
         )
 
     def loops_of(self, test: Test) -> int:
-        """How many trials of this test: its own `loops`, or the run's, and what was added to them."""
+        """The number of trials of this test: its own `loops`, or the run's, and those added later."""
         return (test.loops or self.loops) + self.more
 
     def test_of(self, trial: Trial) -> Test:

@@ -1,4 +1,4 @@
-"""What models cost: a table of prices, and what an amount of tokens comes to."""
+"""Prices of models."""
 
 import re
 from collections.abc import Iterable
@@ -10,10 +10,10 @@ from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.errors import UsageError
 
 PER = 1_000_000
-"""Prices are for so many tokens."""
+"""The number of tokens that prices are for."""
 
 LOCAL = "local:"
-"""What names of models begin with that run on this machine. They cost nothing."""
+"""Prefix of models that run on this machine. They cost nothing."""
 
 _VENDOR = re.compile(r"^[^/]+/(?=[^/]+$)")
 _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$")
@@ -26,7 +26,7 @@ class Price(Model):
     output: float = Field(ge=0)
 
     def cost(self, input_tokens: float, output_tokens: float) -> float:
-        """What so many tokens cost, in US dollars."""
+        """The cost of these tokens in US dollars."""
         return (input_tokens * self.input + output_tokens * self.output) / PER
 
 
@@ -51,11 +51,11 @@ class PriceTable(Model):
 
 
 NO_PRICES = PriceTable.model_construct(models={})  # needs no validator, which takes a while to build
-"""Where nothing is known of prices."""
+"""An empty table."""
 
 
 def unpriced(models: Iterable[str], prices: PriceTable) -> tuple[str, ...]:
-    """Those of the models that the table has no price of, each once, in order of name."""
+    """The models without a price in the table, each once, sorted by name."""
     return tuple(sorted({model for model in models if prices.price_of(model) is None}))
 
 

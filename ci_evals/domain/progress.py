@@ -1,4 +1,4 @@
-"""What a run tells its listener while it goes on."""
+"""Events that a run reports to its listener."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rubrics: how a criterion is graded, between nothing and all.
+"""Rubrics: the dimensions and levels by which a criterion is graded.
 
 A rubric has dimensions, and each dimension has levels of which a judge names one. What a grade comes to is
 told in `ci_evals.domain.verdict.Grade`.
@@ -48,7 +48,7 @@ Levels = Annotated[tuple[Level, ...], Field(min_length=1)]
 
 @dataclass(frozen=True)
 class _ListProblem:
-    """What is wrong with a list, and where in it."""
+    """A problem of a list, and its path in there."""
 
     message: str
     place: tuple[int | str, ...] = ()
@@ -128,14 +128,14 @@ class RubricDimension(Record):
 
 
 class Rubric(Record):
-    """How a criterion was graded, with what the built-in dimensions meant then."""
+    """The rubric of a criterion, with the built-in dimensions spelled out."""
 
     pass_at: Share = Field(description="The least score with which the criterion is passed.")
     dimensions: Annotated[tuple[RubricDimension, ...], Field(min_length=1)]
 
     @property
     def steps(self) -> bool:
-        """Whether a judge needs to see what the agent did."""
+        """True if a judge needs to see what the agent did."""
         return any(dimension.steps for dimension in self.dimensions)
 
 

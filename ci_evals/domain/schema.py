@@ -14,7 +14,7 @@ _DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 
 def suite_schema() -> dict[str, Any]:
-    """Of a suite, open for `$schema` and `x-…` keys."""
+    """The schema of a suite, open for `$schema` and `x-…` keys."""
     return _open_for_comments(_DIALECT | Suite.model_json_schema(mode="validation", by_alias=True))
 
 

@@ -22,13 +22,13 @@ COLLECTIONS = ("demo", "quack")
 
 
 def is_bundled(file: str) -> bool:
-    """Whether a suite comes with the package, so that no repository has a file of this name."""
+    """Return whether a suite comes with the package, so that no repository has a file of this name."""
     collection, colon, _ = file.partition(":")
     return bool(colon) and collection in COLLECTIONS
 
 
 def _names_an_adapter(name: str) -> str:
-    """Which names there are depends on what is installed; the form of a program's is known."""
+    """Check the form of an adapter's name. Which names exist depends on what is installed."""
     if name.startswith(PYTHON):
         module, colon, attribute = name.removeprefix(PYTHON).partition(":")
         parts = [*module.split("."), *attribute.split(".")]
@@ -66,7 +66,7 @@ class PlannedTurn(Model):
 
     @property
     def auto(self) -> bool:
-        """Whether the simulated user writes this line."""
+        """True if the simulated user writes this line."""
         return self.user == AUTO
 
 

@@ -1,4 +1,4 @@
-"""What was said and done in one trial."""
+"""The turns of one trial."""
 
 import json
 import zlib
@@ -20,14 +20,14 @@ ESCALATION = "CONVERSATION_FORWARDING"
 
 
 def is_empty(value: JsonValue) -> bool:
-    """Whether a parameter's value counts as nothing: null, blank, `undefined`, `[]`, `{}`; not false or 0."""
+    """Return whether a parameter's value is empty: null, blank, `undefined`, `[]`, `{}`; not false or 0."""
     if isinstance(value, str):
         return value.strip().lower() in {"", "undefined"}
     return value is None or value in ([], {})
 
 
 class UserSource(StrEnum):
-    """Who wrote a user's message."""
+    """The author of a user's message."""
 
     FIXED = "fixed"
     AUTO = "auto"
@@ -83,13 +83,13 @@ class Reply(Record):
 
     @property
     def escalated(self) -> bool:
-        """Whether this reply hands over to a person."""
+        """True if this reply hands over to a person."""
         named = any(name.startswith(ESCALATION) for name in self.workflows or ())
         return named or bool(self.handed_over)
 
     @property
     def hand_over(self) -> bool | None:
-        """Whether this reply hands over to a person; None if it is unknown.
+        """True if this reply hands over to a person; None if it is unknown.
 
         Workflows are evidence too, unless the agent reports a hand-over apart from them.
         """
@@ -139,7 +139,7 @@ class Turns(Sequence[Turn], redaction.Redactable):
         return small
 
     def changed(self, change: Callable[[Turn], Turn]) -> "Turns":
-        """What `change` makes of each, packed where these are."""
+        """Apply `change` to each turn. The result is packed if these are."""
         made = Turns(map(change, self))
         return made if self._packed is None else made.packed()
 
@@ -244,7 +244,7 @@ def _all() -> TypeAdapter[tuple[Turn, ...]]:
 
 
 class EndState(StrEnum):
-    """Why a trial ended."""
+    """The end of a trial."""
 
     COMPLETED = "completed"
     """All turns were played."""

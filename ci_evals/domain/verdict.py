@@ -1,4 +1,4 @@
-"""Verdicts: what became of one evaluation on one trial."""
+"""Verdicts: the outcome of one evaluation on one trial."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -20,7 +20,7 @@ class Outcome(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a verdict is undecided."""
+    """Causes of undecided verdicts."""
 
     NO_EVIDENCE = "no_evidence"
     """A reply that the check needs did not come, or did not report what the check looks at."""
@@ -52,7 +52,7 @@ class Quote(Record):
 
 
 class DimensionGrade(Record):
-    """What a judge makes of one dimension of a rubric."""
+    """A judge's grade of one dimension of a rubric."""
 
     name: str
     level: str = Field(description="The level's name, as the rubric has it.")
@@ -62,7 +62,7 @@ class DimensionGrade(Record):
 
 
 class Grade(Record):
-    """What a criterion with a rubric is worth: between nothing and all.
+    """The grade of a criterion with a rubric, 0 to 1.
 
     It is the mean of the dimensions' scores by their weights, `sum(weight x score) / sum(weight)`.
     """
@@ -82,7 +82,7 @@ class Grade(Record):
         return as_written(self.score) if mean is None else mean
 
     def passes(self) -> bool:
-        """Whether the criterion is passed with it."""
+        """Return whether the criterion is passed with it."""
         return self.exact() >= as_written(self.pass_at)
 
 

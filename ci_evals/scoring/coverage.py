@@ -1,4 +1,4 @@
-"""Which parts of the agent's logic the tests reached: what fired, what is wanted, what fired before."""
+"""Coverage of the agent's logic: the parts that fired, are wanted, or fired in the baseline."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ Part = tuple[LogicKind, str]
 
 
 def wanted(plan: Plan, shown: Callable[[str], str] = str) -> frozenset[Part]:
-    """What the strict criteria of a plan want to fire, named as `shown` shows it in results.
+    """The parts that strict criteria of a plan want to fire, named as `shown` shows them in results.
 
     What must not fire is not wanted: that it never did is as it should be.
     """
@@ -56,7 +56,7 @@ def _wanted(evaluation: Criterion) -> Part | None:
 
 
 def wanted_of(runs: Iterable[Results]) -> frozenset[Part]:
-    """What was wanted in runs whose results alone are there."""
+    """The parts that were wanted in these runs."""
     return frozenset(
         (reach.kind, reach.name) for results in runs for reach in results.coverage.logic if reach.wanted
     )
@@ -64,7 +64,7 @@ def wanted_of(runs: Iterable[Results]) -> frozenset[Part]:
 
 @dataclass
 class _Count:
-    """What fired in some tests."""
+    """Counts of the parts that fired in some tests."""
 
     trials: Counter[Part] = field(default_factory=Counter)
     in_told: Counter[Part] = field(default_factory=Counter)
@@ -98,7 +98,7 @@ class _Count:
 
 
 def _alike(trials: Sequence[TrialResult]) -> Iterator[tuple[Fired, int, int]]:
-    """What fired, in how many trials, and how many of these are whole. Trials that went alike share it."""
+    """Yield what fired, in how many trials, and in how many complete ones. Similar trials share it."""
     by_id = {id(trial.fired): trial.fired for trial in trials if trial.fired}
     many = Counter(id(trial.fired) for trial in trials)
     whole = Counter(id(trial.fired) for trial in trials if trial.complete)
@@ -106,7 +106,7 @@ def _alike(trials: Sequence[TrialResult]) -> Iterator[tuple[Fired, int, int]]:
 
 
 def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
-    """What fired in a run, and of `parts` what did not. By kind, and by name."""
+    """The coverage of a run, by kind and name; `parts` are those that are wanted."""
     count = _Count()
     logic: set[str] = set()
     for suite in suites:
@@ -130,7 +130,7 @@ def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
 
 
 def of_suite(suite: SuiteResult, whole: Coverage) -> Coverage:
-    """What fired in one suite of a run. What it wants and did not fire the `whole` does not tell apart."""
+    """The coverage of one suite of a run: of the parts that never fired, `whole` knows no suite."""
     wanted_there = {(reach.kind, reach.name) for reach in whole.logic if reach.wanted}
     found = coverage([suite], frozenset())
     logic = (
@@ -193,18 +193,18 @@ def named(found: Coverage) -> tuple[Reach, ...]:
 
 
 def never(found: Coverage) -> tuple[Reach, ...]:
-    """Those of `named` that did not fire once."""
+    """The parts of `named` that never fired."""
     return tuple(reach for reach in named(found) if not reach.trials)
 
 
 def lost(found: Coverage) -> tuple[Reach, ...]:
-    """What fired in the baseline, and in the same tests fires no longer. What fired most comes first."""
+    """The parts that fired in the baseline, and in the same tests no longer; the most frequent first."""
     gone = (reach for reach in found.logic if reach.base_trials and reach.compared_trials == 0)
     return tuple(sorted(gone, key=lambda reach: -(reach.base_trials or 0)))
 
 
 def plainly_lost(found: Coverage) -> tuple[Reach, ...]:
-    """Those of `lost` that are worth a reader's first look: chance alone would seldom lose them.
+    """The parts of `lost` that chance alone would seldom lose.
 
     What a criterion wants is told also where it fired in one trial of one test, of as many on both sides.
     """
@@ -216,6 +216,6 @@ def plainly_lost(found: Coverage) -> tuple[Reach, ...]:
 
 
 def gained(found: Coverage) -> tuple[Reach, ...]:
-    """What fires, and in the same tests of the baseline did not. What fires most comes first."""
+    """The parts that fire, and in the same tests of the baseline did not; the most frequent first."""
     new = (reach for reach in found.logic if reach.compared_trials and reach.base_trials == 0)
     return tuple(sorted(new, key=lambda reach: -(reach.compared_trials or 0)))

@@ -50,7 +50,7 @@ class Merged:
 
 @dataclass(frozen=True)
 class _SuitePart:
-    """What one shard has of a suite."""
+    """The part of a suite that one shard has played."""
 
     run: ShardRun
     suite: SuiteResult
@@ -116,7 +116,7 @@ def _first_place(part: _SuitePart) -> int:
 
 
 def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
-    """Why what the shards have of one suite does not make one."""
+    """Yield the reasons why these parts do not make one suite."""
     seen: dict[str, ShardRun] = {}
     twice: dict[tuple[str, str], list[str]] = {}
     for part in parts:
@@ -151,7 +151,7 @@ def _differ(name: str, one: SuiteResult, other: SuiteResult) -> bool:
 
 
 def _may_share_a_name(test: TestResult, run: ShardRun, other: ShardRun) -> bool:
-    """Whether these are two tests: a secret told their names apart, and no shard plays what another plays."""
+    """Return whether these are two tests: a secret hides their names, and no two shards play the same."""
     apart = run is other or (run.results.run.shard and other.results.run.shard)
     return MASK in test.name and bool(apart)
 
@@ -175,7 +175,7 @@ def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
 
 
 def _unfinished(runs: Sequence[ShardRun]) -> Iterator[str]:
-    """Which shards did not go through."""
+    """Yield the shards that did not finish."""
     for run in runs:
         info = run.results.run
         if not run.results.suites:
@@ -228,7 +228,7 @@ _Known = TypeVar("_Known", bound=Hashable)
 
 
 def _agreed(parts: Sequence[Mapping[str, _Value]]) -> dict[str, _Value]:
-    """What all of them say alike."""
+    """The items that are equal in all of them."""
     return {
         key: value
         for key, value in parts[0].items()
@@ -253,7 +253,7 @@ def _one(values: Iterable[_Known | None]) -> _Known | None:
 
 
 def _digests(runs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
-    """What the scores depend on, told as one run of all would tell it, as far as that can be known."""
+    """The digests that one run of all shards would have, as far as they can be known."""
 
     def common(name: str) -> str:
         found = sorted({getattr(run.run.digests, name) for run in runs})

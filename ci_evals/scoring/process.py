@@ -1,4 +1,4 @@
-"""How an agent went about its conversations: the steps of one, and what many come to together.
+"""Measures of an agent's process: the steps of one conversation, and summaries of many.
 
 Pure. What a trace does not tell is no evidence: null, and never nothing.
 """
@@ -40,14 +40,14 @@ _LONGEST = 1e9
 
 @dataclass(frozen=True)
 class TraceSummary:
-    """What the traces of one conversation tell. Null where there is none."""
+    """Process and coverage of one conversation. None without traces."""
 
     process: TrialProcess | None
     fired: Fired | None
 
 
 def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> TraceSummary:
-    """What the traces of a conversation tell, its workflows held against the `optimal` ones.
+    """Summarize the traces of a conversation, its workflows compared with the `optimal` ones.
 
     Of conversations that went alike the parts are the same objects, so that thousands take little memory.
     """
@@ -196,7 +196,7 @@ def held(trial: TrialResult, optimal: Sequence[str] | None) -> TrialResult:
 
 
 def _in_order(wanted: Sequence[str], found: Sequence[str]) -> int:
-    """How many of `wanted` are in `found` in their order, at most (the longest common subsequence)."""
+    """The length of the longest common subsequence."""
     best = [0] * (len(wanted) + 1)
     for name in found:
         before = 0
@@ -221,7 +221,7 @@ def _shared_fired(fired: Fired) -> Fired:
 
 
 def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> ProcessSummary:
-    """What the trials of a test, a suite or a run come to, of which so many were planned.
+    """The process of the trials of a test, a suite or a run, with the number of `planned` ones.
 
     Trials that are left out for their simulated user say nothing of the agent, and have but taken their time.
     """
@@ -256,7 +256,7 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
 
 
 def of_tests(tests: Sequence[TestResult], counting: Counting) -> ProcessSummary:
-    """What the trials of these tests come to."""
+    """The process of the trials of these tests."""
     trials = [trial for test in tests for trial in test.trials]
     return summary(trials, len(trials) + sum(test.not_run for test in tests), counting)
 

@@ -32,7 +32,7 @@ from ci_evals.scoring.validity import Validity, all_passed, outcome_of, scores_o
 
 @dataclass(frozen=True)
 class SuiteFacts:
-    """What a suite's report tells besides its numbers."""
+    """The facts of a suite's report besides its numbers."""
 
     folder: str
     models: SuiteModels = field(default_factory=SuiteModels)
@@ -58,7 +58,7 @@ class Scorecard:
 
     @classmethod
     def of(cls, results: Results) -> "Scorecard":
-        """What was counted when the results were made."""
+        """The scorecard that the results were made of."""
         return cls(**{item.name: getattr(results, item.name) for item in fields(cls)})
 
     @property
@@ -164,7 +164,7 @@ def _held(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple
 
 
 def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Counting) -> dict[str, Any]:
-    """What a `TestResult` tells of its trials, of which so many were planned."""
+    """The numbers of a `TestResult` with so many planned trials."""
     passed = [all_passed(trial, counting) for trial in trials if scores.of_trial(trial, counting) is not None]
     outcome = outcome_of(trials, planned, counting)
     return {

@@ -33,7 +33,7 @@ def of_logic(code: str) -> Choice:
 
 @dataclass(frozen=True)
 class Counting:
-    """How undecided verdicts are counted.
+    """The way in which undecided verdicts count.
 
     `offline`: whether the run had no judge on purpose; then `no_judge` is left out in every way of counting.
     `undecided_fails`: whether the others count as failed, as the gate's floors want it, or are left out.
@@ -43,13 +43,13 @@ class Counting:
     undecided_fails: bool = False
 
     def counts(self, finding: Finding) -> bool:
-        """Whether the finding stands below the line of the share."""
+        """Return whether the finding stands below the line of the share."""
         if finding.outcome is not Outcome.UNDECIDED:
             return True
         return self.undecided_fails and not self.excused(finding)
 
     def excused(self, finding: Finding) -> bool:
-        """Whether the verdict is missing because no judge was wanted."""
+        """Return whether the verdict is missing because no judge was wanted."""
         return self.offline and finding.cause is Cause.NO_JUDGE
 
 

@@ -17,7 +17,7 @@ class ShardRun:
 
 
 def problems(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
-    """Why these results are not shards of one run."""
+    """Yield the reasons why these results are not shards of one run."""
     if expected is not None and len(runs) > expected:
         yield (
             f"--shards={expected}, but there are {len(runs)} results: "
@@ -28,7 +28,7 @@ def problems(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
 
 
 def missing(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
-    """Which shards there should be beside these."""
+    """Yield a sentence on the shards that are missing, if any are."""
     count = wanted(runs, expected) - len(runs)
     if count <= 0:
         return
@@ -41,12 +41,12 @@ def missing(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
 
 
 def wanted(runs: Sequence[ShardRun], expected: int | None) -> int:
-    """How many shards there should be, as far as that is known."""
+    """The number of shards that there should be, as far as it is known."""
     return max([expected or 0, *(shard.of for shard in shards_of(runs))])
 
 
 def shards_of(runs: Sequence[ShardRun]) -> list[Shard]:
-    """Which parts of a plan the shards have played; nothing where they are no parts."""
+    """The parts of a plan that these runs have played; empty if they are no parts."""
     return [run.results.run.shard for run in runs if run.results.run.shard]
 
 
@@ -62,7 +62,7 @@ def told_apart(runs: Sequence[ShardRun], values: Sequence[str | None]) -> str | 
 
 
 def _unlike_runs(runs: Sequence[ShardRun]) -> Iterator[str]:
-    """Why scores of these runs do not stand for one thing."""
+    """Yield the reasons why scores of these runs do not mean the same."""
     comparable = "Their scores do not mean the same: run all shards with one version of ci-evals."
     audited = f"{comparable[:-1]}, and with the same --audit-user and --audit-model."
     provider = "Their scores do not mean the same: run all shards with one --provider."
@@ -89,7 +89,7 @@ def _origin(info: RunInfo) -> str:
 
 
 def _unlike_shards(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
-    """Why these are not the parts of one plan, each once. Where the plans differ, nothing else is told."""
+    """Yield the reasons why these are not the parts of one plan, each once."""
     if not (shards := shards_of(runs)):
         return
     if len(shards) < len(runs):

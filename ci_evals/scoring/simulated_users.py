@@ -1,4 +1,4 @@
-"""What became of the simulated users of a run: counted from its trials, whatever they have been through."""
+"""Checks of the simulated users, counted over the trials of a run."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -30,14 +30,14 @@ def user_checks(tests: Iterable[TestResult]) -> UserChecks | None:
 
 
 def _first_users(test: TestResult) -> Bundle:
-    """How many users broke their role, of those in the first conversations of the test's trials."""
+    """Count the users that broke character in the first conversations of the test's trials."""
     firsts = [next(_audits(trial), None) for trial in test.trials]
     found = [audit for audit in firsts if audit]
     return Bundle(yes=sum(not audit.valid for audit in found), of=len(found))
 
 
 def _audits(trial: TrialResult) -> Iterator[UserAudit]:
-    """Of every conversation that was looked at, the one that counts last."""
+    """Yield the audit of each conversation of a trial, the one that counts last."""
     for audit in (*(attempt.user_audit for attempt in trial.attempts), trial.user_audit):
         if audit:
             yield audit

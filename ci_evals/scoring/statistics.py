@@ -42,13 +42,13 @@ class ScorePair:
 
     @property
     def delta(self) -> float:
-        """How the test's mean changed."""
+        """The change of the test's mean."""
         return fmean(self.head) - fmean(self.base)
 
 
 @dataclass(frozen=True)
 class Chance:
-    """How often chance alone shows a drop as large as the one seen."""
+    """The p of a drop: how often chance alone shows one as large."""
 
     p: float
     method: Literal["enumerated", "drawn"]
@@ -58,7 +58,7 @@ class Chance:
 
 @dataclass(frozen=True)
 class MeanSpread:
-    """How far chance moves a mean difference."""
+    """The noise of a mean difference."""
 
     variance: float
     freedom: int
@@ -90,12 +90,12 @@ class MeanSpread:
 
 
 def pass_at_k(trials: int, passed: int, k: int) -> float:
-    """How likely some of k trials pass, from `passed` of `trials`; unbiased. k is at most `trials`."""
+    """The chance that some of k trials pass, from `passed` of `trials`; unbiased. k is at most `trials`."""
     return 1 - math.comb(trials - passed, k) / math.comb(trials, k)
 
 
 def pass_hat_k(trials: int, passed: int, k: int) -> float:
-    """How likely all of k trials pass (pass^k of tau-bench), from `passed` of `trials`; unbiased."""
+    """The chance that all of k trials pass (pass^k of tau-bench), from `passed` of `trials`; unbiased."""
     return math.comb(passed, k) / math.comb(trials, k)
 
 
@@ -184,7 +184,7 @@ def _counted(pairs: Sequence[ScorePair], most: int, tests: int) -> float | None:
 
 
 def fewest_broken(pairs: Sequence[ScorePair]) -> int | None:
-    """How many tests must fail wholly, at least, for a drop to be proven; None where all do not do."""
+    """The number of tests that must fail wholly to prove a drop; None if all are too few."""
     arrangements = 1
     for count, each in enumerate(sorted(map(_arrangements, pairs), reverse=True), start=1):
         arrangements *= each
@@ -217,7 +217,7 @@ def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, .
 
 
 def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
-    """How far chance moves the mean change of these tests.
+    """The noise of the mean change of these tests.
 
     With several trials of tests on both sides it is told from how a test's trials differ: the question is
     whether these tests got worse. With single trials it is told from how the changes of the tests differ,
@@ -280,7 +280,7 @@ def t_quantile(freedom: int) -> float:
 
 
 def _within(angle: float, freedom: int) -> float:
-    """How likely |t| is less than sqrt(freedom) * tan(angle)."""
+    """The chance that |t| is less than sqrt(freedom) * tan(angle)."""
     cosine, sine = math.cos(angle), math.sin(angle)
     term = total = cosine if freedom % 2 else 1.0
     for step in range(3 if freedom % 2 else 2, freedom, 2):

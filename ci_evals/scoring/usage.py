@@ -1,4 +1,4 @@
-"""What a run used: calls and tokens of its models, what they cost, and the agent's time."""
+"""Usage of a run: calls, tokens and cost of its models, and the agent's time."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +70,7 @@ def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
 
 
 def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
-    """What the agent tells of its own tokens, over the replies that tell it."""
+    """Yield the tokens that the agent reports, over the replies that report them."""
     told = [tokens for trial in trials for tokens in trial.turns.tokens]
     if told:
         yield RoleUsage(
@@ -188,7 +188,7 @@ def _sum(counts: Iterable[int]) -> int:
 
 
 def latency_of(trials: Iterable[TrialResult]) -> Latency:
-    """How long the agent took over all replies of the trials, in seconds.
+    """The agent's time to answer over all replies of the trials, in seconds.
 
     The 95th percentile is the nearest rank: a time that a reply took, never one between two.
     """

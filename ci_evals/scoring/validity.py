@@ -13,7 +13,7 @@ from ci_evals.scoring.scores import Choice, Counting
 
 
 class Validity(Enum):
-    """Whether a trial tells what the agent is worth."""
+    """The validity of a trial: only a valid one tells what the agent is worth."""
 
     VALID = "valid"
     EXCLUDED = "excluded"
@@ -32,12 +32,12 @@ def validity(trial: TrialResult, counting: Counting) -> Validity:
 
 
 def undecided(finding: Finding, counting: Counting) -> bool:
-    """Whether a verdict is missing that was wanted."""
+    """Return whether a verdict is missing that was wanted."""
     return finding.outcome is Outcome.UNDECIDED and not counting.excused(finding)
 
 
 def all_passed(trial: TrialResult, counting: Counting) -> bool:
-    """Whether every evaluation that was wanted passed, and at least one did."""
+    """Return whether every evaluation that was wanted passed, and at least one did."""
     wanted = [finding for finding in trial.findings if not counting.excused(finding)]
     return bool(wanted) and all(finding.outcome is Outcome.PASSED for finding in wanted)
 

@@ -1,4 +1,4 @@
-"""A run held against an earlier one: what came of each test, and what the change is worth."""
+"""The comparison of a run with an earlier one: test by test, and as a whole."""
 
 from typing import Literal
 
@@ -20,7 +20,7 @@ class Baseline(Record):
 
 
 class Change(Record):
-    """How the score of the paired tests changed, in points, and how sure that is."""
+    """The change of the paired tests' score, in points, and how sure it is."""
 
     tests: int = Field(0, description="Tests compared: of the same definition, and scored on both sides.")
     base: Percent | None = Field(None, description="The baseline's score over the compared tests.")

@@ -80,13 +80,13 @@ class Decision(Record):
 
 
 class CheckOdds(CheckId):
-    """How often an unchanged agent would fail one check of the gate."""
+    """The odds that an unchanged agent fails one check of the gate."""
 
     share: float = Field(description="0 to 1.")
 
 
 class Odds(Record):
-    """How often an unchanged agent would fail this gate, told from the noise of these results."""
+    """The odds that an unchanged agent fails this gate, estimated from the noise of these results."""
 
     share: float = Field(description="Of runs like this one that would fail the gate, 0 to 1.")
     checks: tuple[CheckOdds, ...] = ()

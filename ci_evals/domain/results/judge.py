@@ -27,7 +27,7 @@ class JudgeUsed(Record):
 
 
 class CheckMode(StrEnum):
-    """Whether a run asks its judge control questions (`--judge-check`)."""
+    """Modes of the control questions to a judge (`--judge-check`)."""
 
     AUTO = "auto"
     """Asks, unless the baseline or the judge's cache holds a recent passed check of the same judge."""
@@ -56,7 +56,7 @@ class JudgeCheck(Record):
 
 
 class PartAgreement(Record):
-    """How far the votes on some verdicts agree. Only those count that were asked for whatever came."""
+    """The agreement of the votes on some verdicts. Votes count if they were asked for in any case."""
 
     name: str = Field(description="The criterion, or the category.")
     suite: str | None = None
@@ -72,7 +72,7 @@ class PartAgreement(Record):
 
 
 class VoteAgreement(Record):
-    """How far the judge's votes agree, in a run with several votes on each criterion."""
+    """The agreement of a judge's votes, in a run with several votes on each criterion."""
 
     votes: int = Field(description="At most, on one criterion.")
     models: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How an agent went about its conversations: its steps, its time, and what of its logic they reached.
+"""Measures of an agent's process: its steps, its time, and the parts of its logic that tests reached.
 
 After the lecture on the evaluation of agents: whether an agent succeeds is told by verdicts, why by these.
 """
@@ -49,7 +49,7 @@ class TrialProcess(Record):
 
 
 class Fired(Record):
-    """What of the agent's logic fired in one conversation, each name once, in the order of appearance.
+    """The parts of the agent's logic that fired in one conversation, each name once, in order.
 
     Of each kind the first thousand names; null where no reply told of that kind.
     """
@@ -64,7 +64,7 @@ class Fired(Record):
     integrations: tuple[str, ...] | None = None
 
     def names(self, kind: LogicKind) -> tuple[str, ...] | None:
-        """Those of one kind."""
+        """The names of one kind."""
         match kind:
             case LogicKind.WORKFLOW:
                 return self.workflows
@@ -79,7 +79,7 @@ class Fired(Record):
 
 
 class Times(Record):
-    """Where the time of one trial went, in seconds."""
+    """The time of one trial by who took it, in seconds."""
 
     agent: Seconds = Field(0, description="Waiting for the agent's replies, of the attempt that counts.")
     user: Seconds = Field(0, description="Waiting for the simulated user's model, of all attempts.")
@@ -140,7 +140,7 @@ class ProcessSummary(Record):
 
 
 class Reach(Record):
-    """How far the tests reached one part of the agent's logic. What no trace told of is null."""
+    """The trials and tests that reached one part of the agent's logic. Null if no trace reports its kind."""
 
     kind: LogicKind
     name: str
@@ -163,7 +163,7 @@ class Reach(Record):
 
 
 class Coverage(Record):
-    """Which parts of the agent's logic fired at least once, and which are wanted and did not."""
+    """The parts of the agent's logic that fired, and those that were wanted and did not."""
 
     traced_trials: Amount = 0
     logic: tuple[Reach, ...] = ()

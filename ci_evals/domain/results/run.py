@@ -30,7 +30,7 @@ S = TypeVar("S", bound=Study)
 
 
 class Tool(Record):
-    """Which program wrote the file."""
+    """The program that wrote the file."""
 
     name: CleanText = "ci-evals"
     version: CleanText
@@ -72,7 +72,7 @@ class Confirmation(Record):
 
 
 class Shard(Record):
-    """Which part of a plan a run has played."""
+    """The part of a plan that a run has played."""
 
     index: Positive = Field(description="Counted from 1.")
     of: Positive = Field(description="How many parts there are.")
@@ -115,7 +115,7 @@ on, or was killed."""
 
 
 class RunInfo(Record):
-    """When, where and how the run was made."""
+    """Time, place and settings of a run."""
 
     id: CleanText
     started_at: Instant
@@ -144,7 +144,7 @@ class RunInfo(Record):
 
     @property
     def offline(self) -> bool:
-        """Whether there was no judge on purpose."""
+        """True if there was no judge on purpose."""
         return self.provider == OFFLINE
 
 

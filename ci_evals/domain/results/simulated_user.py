@@ -26,7 +26,7 @@ class UserAudit(Record):
 
     @property
     def valid(self) -> bool:
-        """Whether the user kept to its role."""
+        """True if the user kept to its role."""
         return not self.violations
 
 

@@ -23,7 +23,7 @@ from ci_evals.domain.verdict import Outcome
 
 
 class TestOutcome(StrEnum):
-    """What a test as a whole came to: the worst that happened."""
+    """The outcome of a test: the worst that happened."""
 
     PASSED = "passed"
     """Every planned trial was sound and passed every evaluation."""
@@ -50,7 +50,7 @@ class ScoreGroup(Record):
 
 
 class Statistics(Record):
-    """What the scored trials of a test say together. Scores in points, shares from 0 to 1."""
+    """Statistics of the scored trials of a test. Scores in points, shares from 0 to 1."""
 
     mean: Percent
     standard_deviation: float | None = Field(description="Of the sample; null with one scored trial.")
@@ -98,7 +98,7 @@ class TestResult(Record):
 
 
 class Counts(Record):
-    """How many of what."""
+    """Counts of tests, trials and verdicts."""
 
     tests: Amount = 0
     passed: Amount = Field(0, description="Tests that passed.")

@@ -1,4 +1,4 @@
-"""One trial: how it ended, what was said, its verdicts and its score."""
+"""The result of one trial, and its score."""
 
 import math
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def passed_share(findings: Iterable[Finding]) -> Fraction | None:
 
 
 def _met(finding: Finding) -> Fraction | bool:
-    """How far a criterion is met, 0 to 1; one that is undecided is not."""
+    """The share to which a criterion is met; 0 if undecided."""
     if finding.grade is not None and finding.outcome is not Outcome.UNDECIDED:
         return finding.grade.exact()
     return finding.outcome is Outcome.PASSED
@@ -52,7 +52,7 @@ def points(exact: Fraction | None) -> Percent | None:
 
 @lru_cache(10_000)
 def _passed_share(weights: tuple[tuple[float, Fraction | bool], ...]) -> Fraction | None:
-    """The same of weights and how far what has them is met: in most trials of a test they are alike."""
+    """Cached: in most trials of a test weights and outcomes are alike."""
     total = passed = Fraction()
     for number, met in weights:
         weight = as_written(number)
@@ -72,7 +72,7 @@ class Attempt(Record):
 
 
 class TrialResult(Record):
-    """What came of one trial: how it ended, what was said, and the verdicts."""
+    """The result of one trial: its end, its turns and its verdicts."""
 
     index: int = Field(description="Counted from 1 within its test.")
     status: EndState
@@ -121,7 +121,7 @@ class TrialResult(Record):
 
     @property
     def counts(self) -> bool:
-        """Whether the trial counts: it ended by itself, or in the error that its test asks for.
+        """True if the trial counts: it ended by itself, or in the error that its test asks for.
 
         Any other is left out of every score, and counted. This is the one definition for scores, gate,
         comparison, odds and reports.
@@ -131,27 +131,27 @@ class TrialResult(Record):
 
     @property
     def scored(self) -> bool:
-        """Whether the trial has a part in its test's score."""
+        """True if the trial has a part in its test's score."""
         return self.counts and self.exact_score() is not None
 
     @property
     def judged(self) -> bool:
-        """Whether a judge had a say in it."""
+        """True if a judge had a say in it."""
         return any(finding.kind == "judged" for finding in self.findings)
 
     @property
     def excluded(self) -> bool:
-        """Whether its simulated user broke character: it says nothing about the agent."""
+        """True if its simulated user broke character: it says nothing about the agent."""
         return self.status is EndState.INVALID_USER
 
     @property
     def complete(self) -> bool:
-        """Whether its conversation is whole; in others the agent may have had no time to act."""
+        """True if its conversation is whole; in others the agent may have had no time to act."""
         return self.status not in {EndState.FAILED, EndState.INTERRUPTED, EndState.INVALID_USER}
 
     @property
     def infrastructure_failed(self) -> bool:
-        """Whether something other than the agent failed: the trial broke off, or nothing could be judged."""
+        """True if something other than the agent failed: the trial broke off, or nothing could be judged."""
         judged = [finding for finding in self.findings if finding.kind == "judged"]
         return self.status is EndState.FAILED or (
             bool(judged) and all(finding.cause in UNUSABLE for finding in judged)

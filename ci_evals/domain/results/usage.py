@@ -1,4 +1,4 @@
-"""What a run used: calls and tokens of its models, what they cost, and the agent's time."""
+"""Usage of a run: calls, tokens and cost of its models, and the agent's time."""
 
 from datetime import date
 from typing import Literal
@@ -44,7 +44,7 @@ class Tokens(Record):
 
 
 class Usage(Record):
-    """What the run used."""
+    """Usage of a run."""
 
     calls: Amount = 0
     tokens: Tokens = Tokens()
@@ -57,7 +57,7 @@ class Usage(Record):
 
 
 class Latency(Record):
-    """How long the agent took to answer, in seconds, over all replies of the run."""
+    """The agent's time to answer, in seconds, over all replies of the run."""
 
     replies: Amount = 0
     median: Seconds | None = None

@@ -1,1 +1,1 @@
-"""How far judges, people and repeated votes agree, and what the noise comes from."""
+"""Agreement of judges, people and repeated votes."""

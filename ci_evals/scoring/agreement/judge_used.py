@@ -1,4 +1,4 @@
-"""Which judge the verdicts of a run are from."""
+"""The judge that a run's verdicts are from."""
 
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results

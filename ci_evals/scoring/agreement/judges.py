@@ -1,4 +1,4 @@
-"""How far two judges agree: two verdicts on each of the same criteria, over the same conversations."""
+"""The agreement of two judges on the same criteria of the same conversations."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ class Twice:
 
     @property
     def changed(self) -> bool:
-        """Whether the verdict is another one. A new reason for the same verdict is no change."""
+        """True if the verdict is another one. A new reason for the same verdict is no change."""
         return self.before.outcome is not self.after.outcome
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What the verdicts of two judges say of the judges."""
+    """The agreement of two judges."""
 
     decided: int
     """Verdicts that both reached."""
@@ -50,12 +50,12 @@ class Agreement:
 
     @property
     def share(self) -> Fraction | None:
-        """Of the verdicts that both reached, on how many they agree."""
+        """The share of agreement among verdicts that both reached."""
         return Fraction(self.agreed, self.decided) if self.decided else None
 
 
 def agreement(pairs: Sequence[Twice]) -> Agreement:
-    """How far the verdicts agree that both judges reached; undecided ones say nothing of a judge's mind."""
+    """The agreement of the verdicts that both judges reached."""
     both = [
         (pair.before.outcome, pair.after.outcome)
         for pair in pairs
@@ -75,10 +75,10 @@ def agreement(pairs: Sequence[Twice]) -> Agreement:
 
 
 def in_words(kappa: Fraction) -> str:
-    """What a kappa is usually called."""
+    """The usual word for a kappa."""
     return next((word for least, word in _WORDS if kappa > least), "none beyond chance")
 
 
 def changes(pairs: Sequence[Twice]) -> Counter[tuple[Outcome, Outcome]]:
-    """How many verdicts changed from which outcome to which."""
+    """Count the changed verdicts by outcome before and after."""
     return Counter((pair.before.outcome, pair.after.outcome) for pair in pairs if pair.changed)

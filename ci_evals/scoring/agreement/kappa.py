@@ -1,4 +1,4 @@
-"""How far raters agree beyond chance on passes and fails, where labels stand for unequally many things."""
+"""Agreement beyond chance on passes and fails, for labels that stand for unequally many items."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class AgreementTable(Generic[Number]):
 
     @property
     def agreed(self) -> Number:
-        """Of all things, the share on which both say the same."""
+        """The share of items on which both say the same."""
         return self.both_pass + self.both_fail
 
     def kappa(self) -> Number | None:
@@ -33,26 +33,26 @@ class AgreementTable(Generic[Number]):
         return (self.agreed - by_chance) / (1 - by_chance) if by_chance != 1 else None
 
     def sensitivity(self) -> Number | None:
-        """Of what the second rater passes, the share that the first passes; None where that is nothing."""
+        """The share that the first passes of what the second passes; None if that is nothing."""
         passes = self.both_pass + self.second_passes
         return self.both_pass / passes if passes else None
 
     def specificity(self) -> Number | None:
-        """Of what the second rater fails, the share that the first fails; None where that is nothing."""
+        """The share that the first fails of what the second fails; None if that is nothing."""
         fails = self.both_fail + self.first_passes
         return self.both_fail / fails if fails else None
 
 
 @dataclass(frozen=True, order=True)
 class Split:
-    """How many raters pass a thing, and how many fail it."""
+    """The numbers of raters that pass and fail an item."""
 
     passes: int
     fails: int
 
     @property
     def raters(self) -> int:
-        """Those who said either."""
+        """The number of raters that decided."""
         return self.passes + self.fails
 
 

@@ -54,7 +54,7 @@ def ordinal(beside: Coincidences) -> Number | None:
 
 
 def coincidences(units: Iterable[Sequence[Any]]) -> dict[tuple[Any, Any], Fraction]:
-    """Those of these units, exactly."""
+    """The coincidences of these units, exactly."""
     found: dict[tuple[Any, Any], Fraction] = {}
     for values in units:
         counts = Counter(values)
@@ -66,7 +66,7 @@ def coincidences(units: Iterable[Sequence[Any]]) -> dict[tuple[Any, Any], Fracti
 
 
 def _given(beside: Coincidences) -> dict[Any, Number]:
-    """How often each value was given."""
+    """Count how often each value was given."""
     given: dict[Any, Number] = {}
     for (one, _), many in beside.items():
         given[one] = given.get(one, 0) + many

@@ -1,4 +1,4 @@
-"""How far the votes of a judge agree, over all verdicts of a run, in its criteria and in its categories.
+"""The agreement of a judge's votes: over a run, by criterion and by category.
 
 Only the votes of the first batch count, as many as a majority takes: those are asked for whatever comes.
 Later ones are asked for because the first ones disagree, and would make agreement look worse than it is.
@@ -47,12 +47,12 @@ class Rated:
 
     @property
     def votes(self) -> int:
-        """Those that decide."""
+        """The number of votes that decide."""
         return self.passes + self.fails
 
     @property
     def pairs(self) -> int:
-        """How many pairs they make."""
+        """The number of pairs of votes."""
         return self.votes * (self.votes - 1) // 2
 
     @property
@@ -62,7 +62,7 @@ class Rated:
 
 
 def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
-    """How far votes agree; None where no criterion was to have several."""
+    """The agreement of votes; None if no criterion has several."""
     voting = [suite for suite in suites if suite.judge_votes > 1]
     if not voting:
         return None
@@ -134,7 +134,7 @@ def _part(rated: Sequence[Rated], name: str, unit: Callable[[Rated], str], **pla
 
 
 def _is_low(rated: Sequence[Rated]) -> bool:
-    """Whether the share is below 80 % by more than chance does to so few verdicts.
+    """Return whether the share is below 80 % by more than chance does to so few verdicts.
 
     By more than a standard error, and half a verdict for continuity (Yates, 1934): with 3 verdicts it takes
     two whose votes differ, with 10 four. A single one never says enough.
@@ -188,7 +188,7 @@ def _drawn(units: dict[str, list[Rated]], seed: str) -> list[float]:
 
 
 def _coincidences(one: Rated) -> tuple[float, float, float]:
-    """How often a pass stands beside a pass, beside a fail, a fail beside a fail."""
+    """Count pairs of votes: pass and pass, pass and fail, fail and fail."""
     among = one.votes - 1
     return (
         one.passes * (one.passes - 1) / among,

@@ -1,4 +1,4 @@
-"""A run against its baseline: which tests can be compared, and what their change is worth."""
+"""The comparison of a run with its baseline: the tests that can be compared, and their change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ SUSPECT = 15
 
 @dataclass(frozen=True)
 class ComparedPart:
-    """Which part of the paired tests a change is asked of, and how it is counted."""
+    """A part of the paired tests, and the way in which it is scored."""
 
     pairs: tuple[TestPair, ...]
     choice: Choice = scores.every
@@ -58,7 +58,7 @@ class Pairing:
         return tuple(pair for suite in allowed for pair in suite.pairs)
 
     def change(self, part: ComparedPart, *, tested: bool = True) -> Change:
-        """How the score of these tests changed, how sure that is and, if `tested` (it takes time), p."""
+        """The change of these tests' score, with its interval and, if `tested` (it takes time), p."""
         scored = [(pair, *self._scores(pair, part)) for pair in part.pairs]
         scored = [(pair, head, base) for pair, head, base in scored if head and base]
         if not scored:
@@ -97,7 +97,7 @@ class Pairing:
 
     @cached_property
     def _undecided(self) -> bool:
-        """Whether this run holds a verdict that was wanted and not reached: else it counts in no way."""
+        """True if this run holds a verdict that was wanted and not reached: else it counts in no way."""
         counting = Counting(offline=self.head.run.offline)
         return any(
             undecided(finding, counting)
@@ -108,7 +108,7 @@ class Pairing:
 
     @property
     def seed(self) -> str:
-        """What shuffling is seeded by: the two runs and what they asked, and none of their verdicts."""
+        """The seed of all shuffling: the two runs and their suites, and none of their verdicts."""
         runs = (self.head.run, self.base.run)
         return " ".join(f"{run.id} {run.digests.suites}" for run in runs)
 
@@ -126,7 +126,7 @@ class Pairing:
 
     @property
     def nothing_in_common(self) -> str:
-        """Why there is nothing to compare where no suite has a reason of its own."""
+        """The reason why there is nothing to compare if no suite has one of its own."""
         if not {suite.name for suite in self.head.suites} & {suite.name for suite in self.base.suites}:
             return "the baseline has no suite of this name"
         if not any(suite.pairs for suite in self.suites):

@@ -136,7 +136,7 @@ class TracedConversation:
 
 
 def _passed(trial: TrialResult, counting: Counting) -> bool:
-    """Whether the test would have passed with this trial alone."""
+    """Return whether the test would have passed with this trial alone."""
     return outcome_of((trial,), 1, counting) is TestOutcome.PASSED
 
 
@@ -145,7 +145,7 @@ def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
 
 
 def _is_unknown(mine: Turn, theirs: Turn) -> bool:
-    """Whether one of two replies reports a kind that the other does not, or neither reports any."""
+    """Return whether one of two replies reports a kind that the other does not, or neither reports any."""
     kinds = [
         {name for name in ("workflows", "params", "rules", "integrations") if getattr(one, name) is not None}
         for one in (mine, theirs)

@@ -1,4 +1,4 @@
-"""Which tests of two runs are the same, and whether their scores mean the same."""
+"""Pairs of the same tests in two runs, and the reasons why scores must not be compared."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from ci_evals.domain.verdict import Cause
 
 @dataclass(frozen=True)
 class Side:
-    """What a comparison takes from a run."""
+    """One run of a comparison."""
 
     run: RunInfo
     score: float | None
@@ -107,7 +107,7 @@ def _file(suite: SuiteResult) -> str:
 
 
 def differences(head: Side, base: Side) -> Iterator[str]:
-    """What both runs must share for their scores to mean the same."""
+    """Yield the reasons why scores of these runs do not mean the same."""
     for side, whose in ((head, "this run"), (base, "the baseline")):
         if check := side.failed_judge_check:
             yield f"the judge of {whose} did not pass its check: {check.model} {check.why or 'failed it'}"
@@ -168,13 +168,13 @@ def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:
 
 
 def _compares_meanings(suite: SuiteResult) -> bool:
-    """Whether a test of the suite wanted meanings compared, be it that no model was there."""
+    """Return whether a test of the suite wanted meanings compared, be it that no model was there."""
     findings = (finding for test in suite.tests for trial in test.trials for finding in trial.findings)
     return bool(suite.embedding_model) or any(finding.cause is Cause.NO_MODEL for finding in findings)
 
 
 def _voting(suite: SuiteResult) -> str:
-    """Who judges a suite, and how often."""
+    """The judge of a suite, with the number of votes."""
     models = " and ".join(suite.judge_panel) or str(suite.judge_model)
     return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
 

@@ -1,4 +1,4 @@
-"""What the gate has decided by so little that more trials may decide otherwise."""
+"""Checks of the gate near their threshold: more trials may decide them otherwise."""
 
 from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
 from ci_evals.scoring.statistics import ALPHA
@@ -9,7 +9,7 @@ CLOSE = 0.25
 
 
 def close_calls(decision: Decision) -> tuple[str, ...]:
-    """What was too close to call at a first look, so that more trials may decide otherwise; in words.
+    """The checks that are near their threshold, in words.
 
     Nothing, where the run is not to be trusted, or where the gate fails on something that is not close.
     """

@@ -1,4 +1,4 @@
-"""How often an unchanged agent would fail the gate, told from the noise of recorded trials.
+"""The odds that an unchanged agent fails the gate, estimated from the noise of recorded trials.
 
 Runs like the recorded one are drawn at random. Each test's score moves around the recorded one as far as its
 trials differ: once for what the recorded trials leave open, and once for the noise of the new ones. Whether
@@ -46,7 +46,7 @@ def odds_of(
     seed: str,
     beyond: int = 0,
 ) -> Odds | None:
-    """How often a run of the same agent would fail these checks.
+    """The odds that another run of the same agent fails these checks.
 
     Floors are looked at, critical tests, and, as if the recorded run were the baseline, drops and newly
     failing tests. Errors, cost and latency are not.
@@ -101,7 +101,7 @@ class _Scores:
 
 
 class _TrialNoise:
-    """What the trials of a run tell of its tests, and runs drawn from that: a list has a value for each."""
+    """The noise of a run's tests, and runs drawn from it: each list has a value for each run."""
 
     def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str, beyond: int) -> None:
         self.tests = [(suite.name, test) for suite in suites for test in suite.tests]
@@ -158,7 +158,7 @@ class _TrialNoise:
         return _Scores([100 * wilson(recorded, n_eff, z) for z in far], [100 * move for move in moves])
 
     def misses(self, places: Iterable[int]) -> list[bool]:
-        """Whether some trial of these tests does not pass."""
+        """Return whether some trial of these tests does not pass."""
         missed = [False] * _DRAWS
         for place in places:
             chances = _chances_to_pass(self._counts[place], self.planned[place])
@@ -190,7 +190,7 @@ class _TrialNoise:
         return self._rng("beliefs").choices(range(len(weights)), weights, k=_DRAWS)
 
     def _drawn_moves(self, place: int) -> Sequence[float]:
-        """How far a test's score moves, in standard errors."""
+        """Draw how far a test's score moves, in standard errors."""
         rng = self._rng(f"moves {place}")
         return array("d", (rng.gauss() for _ in range(_DRAWS)))
 
@@ -211,7 +211,7 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def _failing(check: GateCheck, noise: _TrialNoise) -> list[bool] | None:
-    """Which of the runs fail a check; None for those that noise does not fail."""
+    """For each run whether it fails a check; None for a check that noise cannot fail."""
     match check.kind:
         case CheckKind.REGRESSION if check.required == 0:
             return noise.misses(noise.where(lambda _, test: test.passed))

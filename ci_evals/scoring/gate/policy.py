@@ -1,4 +1,4 @@
-"""What is asked of a run, and how the run as a whole ended."""
+"""The requirements on a run, and the way in which it ended."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ci_evals.scoring.gate.selectors import Threshold
 
 
 class Regression(StrEnum):
-    """Which change against the baseline fails the gate."""
+    """Changes against the baseline that fail the gate."""
 
     OFF = "off"
     ANY = "any"
@@ -21,7 +21,7 @@ class Regression(StrEnum):
 
 @dataclass(frozen=True)
 class Policy:
-    """What is asked of a run.
+    """The requirements on a run.
 
     Raises:
         UsageError: a number is none, or has no end.
@@ -55,7 +55,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class RunEnding:
-    """How the run as a whole ended."""
+    """The way in which a run ended."""
 
     interrupted: bool = False
     stopped_because: str | None = None

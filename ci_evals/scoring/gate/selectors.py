@@ -16,7 +16,7 @@ from ci_evals.scoring.scores import Choice
 
 
 class SelectorKind(StrEnum):
-    """What a selector selects by."""
+    """Kinds of selectors."""
 
     SUITE = "suite"
     TEST = "test"
@@ -54,7 +54,7 @@ class Selector:
                 return scores.every
 
     def takes(self, suite: str, test: TestResult) -> bool:
-        """Whether a test, of the suite of that name, has to do with the part."""
+        """Return whether a test, of the suite of that name, has to do with the part."""
         return self.name in _names(suite, test)[self.kind]
 
 
